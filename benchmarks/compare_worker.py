@@ -60,8 +60,7 @@ def measure(calls: int, name: str) -> float:
 def convert(source: str, target: str) -> list[str]:
     """Convert a real file for `compare_data`; return its paths, for a street also those of rays."""
     if not Path(source).is_dir():
-        loaded = rb.load(source, boxes=source.endswith(".city.json"))  # the boxes of its objects
-        return [_arrays_of(loaded, Path(target))]
+        return [_arrays_of(rb.load(source, boxes=source.endswith(".json")), Path(target))]
     made = Path(target).with_suffix("")
     street.make(Path(source), made)
     beams = rb.load(made / "beams.npz", kind="rays").reshape(-1)

@@ -29,7 +29,8 @@ CHUNK = 125  # mutants of one task
 
 def families() -> dict[str, list[str]]:
     """Return the samples of each format, by name."""
-    names, kinds = list(samples()), ("vox", "ply", "obj", "stl", "glb", "las", "laz", "json")
+    names = list(samples())
+    kinds = ["csv", "npy", "npz", "parquet", "vox", "ply", "obj", "stl", "glb", "las", "laz", "json"]
     found = {kind.upper(): [name for name in names if name.endswith(f".{kind}")] for kind in kinds}
     return found | {f"PCD {name.removesuffix('.pcd')}": [name] for name in names if name.endswith(".pcd")}
 

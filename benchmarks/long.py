@@ -24,7 +24,7 @@ from pyarrow import parquet
 
 import raybox as rb
 from raybox.bench import data, machine
-from raybox.io.formats.assembly import column_names
+from raybox.io.formats.columns import column_names
 from scale import head, row
 
 BOXES, STEP = 10**5, 2**20

@@ -362,10 +362,8 @@ def test_errors_of_find_pass_and_store_nothing(api):
 
 WRONG_FOUND = (
     *(None, 5, (1, "n"), (0, "n", 0), (-1, "n", 0), ("1", "n", 0), (2**64, "n", 0), (1.0, "n", 0)),
-    *(
-        (1, results, 0)
-        for results in ("", "x", "nn", "(n)", "()", "(i", "i)", "\0", "(i\0)", f"({'i' * 17})", b"i")
-    ),
+    *((1, kinds, 0) for kinds in ("", "x", "nn", "(n)", "()", "(i", "i)", "\0", "(i\0)", f"({'i' * 17})")),
+    (1, b"i", 0),
     *((1, "n", writable) for writable in (-1, 2**256, 1.5, None)),
 )
 
@@ -429,7 +427,7 @@ def test_each_array_has_a_bit(api, at):
             given = api.Block(struct) if is_block else struct
             return tuple(arrays[:block_at]), given, tuple(arrays[block_at + 9 :])
 
-        entry(*args(arrays))
+        machine(*args(arrays))
         for k in range(201):
             changed = [read_only_array() if k == j else one for j, one in enumerate(arrays)]
             with pytest.raises(ValueError, match="read-only") if k == at else nullcontext():

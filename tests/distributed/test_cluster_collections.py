@@ -120,7 +120,7 @@ def test_wrong_arguments(tmp_path):
     rays = da.from_array(TABLE, chunks=(40, 8))
     with pytest.raises(rb.InvalidInput, match="query must be one of nearest"):
         rb.cluster.ask(SCENE, rays, query="first")
-    with pytest.raises(rb.InvalidInput, match="ids must name every box"):
+    with pytest.raises(rb.InvalidInput, match="ids must name every object"):
         rb.cluster.ask(SCENE, rays, ids=["a"])
     with pytest.raises(rb.InvalidInput, match='invalid must be "raise" or "miss"'):
         rb.cluster.ask(SCENE, rays, invalid="drop")

@@ -106,7 +106,7 @@ def test_csv_by_hand(put):
     loaded = read(put("by_hand.csv", text))
     same(loaded.geometry, rb.Boxes([[0, 0, 0], [10, 0.5, 0]], [[1, 1, 1], [11, np.inf, 1]]))
     assert loaded.ids == ['a, "b"', "c"]
-    assert loaded.labels == {"name": ['a, "b"', "c"], "floor": ["2", "3"]}
+    assert loaded.labels == {"name": ['a, "b"', "c"], "floor": [2, 3]}
     assert len(rb.load(put("none.csv", "min_x,min_y,max_x,max_y\n"))) == 0
     assert read(put("number.csv", "id,min_x,min_y,max_x,max_y\n7,0,0,1,1\n")).ids == ["7"]
     assert read(put("mute.csv", "group,min_x,min_y,max_x,max_y\n7,0,0,1,1\n")).ids is None
@@ -163,8 +163,10 @@ def test_cityjson(put):
 
 
 def test_ifc(put):
-    loaded = read(put("one.ifc", samples()["one.ifc"][0]))
-    same(loaded.geometry, rb.Boxes([[9, 18, 30]], [[11, 22, 36]]))
+    path = put("one.ifc", samples()["one.ifc"][0])
+    same(rb.load(path, boxes=True), rb.Boxes([[9, 18, 30]], [[11, 22, 36]]))
+    loaded = read(path)
+    assert (len(loaded.geometry), loaded.geometry.objects.tolist()) == (12, [0] * 12)
     assert loaded.ids == ["0000000000000000000002"]
     assert (loaded.labels["ifc_class"], loaded.labels["name"]) == (["IfcBuildingElementProxy"], ["block"])
 
@@ -591,7 +593,7 @@ def test_saving_through_a_link_keeps_the_link(tmp_path):
 @real
 def test_real_files():
     table = read(DATA / "duplex_ifc" / "duplex_aabb.csv")
-    model = read(DATA / "duplex_ifc" / "duplex_a_20110907.ifc")
+    model = read(DATA / "duplex_ifc" / "duplex_a_20110907.ifc", boxes=True, all_objects=True)
     order = [model.ids.index(name) for name in table.ids]
     assert len(model.geometry) == 286
     np.testing.assert_allclose(model.geometry.lower[order], table.geometry.lower, atol=1e-5)

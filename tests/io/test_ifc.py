@@ -85,11 +85,11 @@ def candidates(origins: np.ndarray, directions: np.ndarray, products: list[Produ
         near = rays_near(origins, directions, product.corners.reshape(-1, 3))
         for triangle, corners in enumerate(product.corners):
             inside, t, odd = by_weights(origins[near], directions[near], *corners)
-            kept = odd | ((inside >= -NEAR) & (t >= -NEAR))
+            possible = odd | ((inside >= -NEAR) & (t >= -NEAR))
             certain = ~odd & (inside >= NEAR) & (t >= NEAR)
             np.minimum.at(limits, near[certain], t[certain] * (1 + NEAR))
-            pairs += [(ray, number, triangle) for ray in near[kept]]
-            times.append(np.where(odd, 0.0, t)[kept])
+            pairs += [(ray, number, triangle) for ray in near[possible]]
+            times.append(np.where(odd, 0.0, t)[possible])
     found, t = np.array(pairs, dtype=np.int64).reshape(-1, 3), np.concatenate(times)
     found = found[t * (1 - NEAR) <= limits[found[:, 0]]]
     return found[np.lexsort(found.T[::-1])]

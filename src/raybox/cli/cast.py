@@ -17,8 +17,8 @@ from raybox.errors import printable
 from raybox.queries.names import Per
 
 if TYPE_CHECKING:
-    from raybox.cli.scenes import Scene as Geometry
     from raybox.io.chunked import Summary
+    from raybox.io.formats.common import SceneGeometry
     from raybox.queries.query import FileQuery
     from raybox.validation import Array
 
@@ -109,7 +109,7 @@ def cast(
     r"""Cast every ray of RAYS into SCENE, and write the results to a file.
 
     \b
-    SCENE  .npz .npy .csv .parquet of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
+    SCENE  .npz .npy .csv .parquet .zarr of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
            with --boxes: a box of each object of a mesh, .ifc or .city.json
            with --grid: .vox, or an array of cells in .npy or .npz
     RAYS   .npz .npy .csv .parquet .zarr of rays; .las .laz .ply .pcd of points, with --origin
@@ -193,7 +193,9 @@ def _is_started(out: Path, cluster: str | None) -> bool:
     return folder_of(out).exists()
 
 
-def _cast(geometry: "Geometry", rays: Sequence[str], out: str, query: "FileQuery", **how: Any) -> "Summary":
+def _cast(
+    geometry: "SceneGeometry", rays: Sequence[str], out: str, query: "FileQuery", **how: Any
+) -> "Summary":
     """Cast, and return the summary; when interrupted, print which part file remains."""
     from raybox.io import chunked
     from raybox.scene.scene import Scene

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from raybox.geometry import Boxes, Instances, Mesh, Rays
+    from raybox.geometry import Boxes, Rays
     from raybox.io.formats import Loaded
+    from raybox.io.formats.common import SceneGeometry
 
     Floats = NDArray[np.float64]
 
@@ -108,13 +109,19 @@ def _facts(loaded: "Loaded", file: Path, reading: SceneOptions) -> Facts:
 
     if isinstance(loaded.geometry, Rays):
         return _of_rays(loaded.geometry)
+    if isinstance(loaded.geometry, list):
+        names = list(map(repr, loaded.geometry))
+        return {"holds": "geometries", "count": len(names), "geometries": names} | _left_out(loaded)
     geometry = masked(loaded.geometry, reading.where)
     others = _of_levels(file) | _left_out(loaded)
     if isinstance(geometry, Instances):
         return _of_boxes(geometry.boxes(), "oriented boxes") | _of_labels(geometry) | others
     if isinstance(geometry, Boxes):
         return _of_boxes(geometry, "boxes") | _one_box_for(file) | _of_labels(geometry) | others
-    assert isinstance(geometry, Mesh)
+    if not isinstance(geometry, Mesh):
+        return (
+            {"holds": type(geometry).__name__.lower(), "count": len(geometry)} | _of_labels(geometry) | others
+        )
     memory = geometry.vertices.nbytes + geometry.faces.nbytes
     around = Boxes.of_triangles(geometry.vertices, geometry.faces)
     facts = _of_boxes(around, "triangles") | {"vertices": len(geometry.vertices), "memory_bytes": memory}
@@ -156,7 +163,7 @@ def _of_boxes(boxes: "Boxes", what: str) -> Facts:
     }
 
 
-def _of_labels(geometry: "Boxes | Instances | Mesh") -> Facts:
+def _of_labels(geometry: "SceneGeometry") -> Facts:
     """Return the number of objects of triangles, the first ids, and counts of labels with few classes."""
     import numpy as np
 

@@ -6,9 +6,9 @@ from raybox.cli.common import Cell
 from raybox.cli.notices import print_versions
 
 if TYPE_CHECKING:
-    from raybox.cli.scenes import Scene
     from raybox.geometry import Rays
     from raybox.hits import AllHits
+    from raybox.io.formats.common import SceneGeometry
 
 Value: TypeAlias = Cell | list[int] | list[float]
 Row: TypeAlias = dict[str, Value]
@@ -33,7 +33,7 @@ class PickRows(NamedTuple):
     """the hits, or the objects of triangles, with some labels"""
 
 
-def picked(ray: "Rays", scene: "Scene", where: str | None) -> PickRows:
+def picked(ray: "Rays", scene: "SceneGeometry", where: str | None) -> PickRows:
     """Return what one ray hits of the objects that an expression is true of."""
     from raybox.geometry import Mesh, stored_objects
 
@@ -68,7 +68,7 @@ def _with_labels(row: Row, labels: Row, names: list[str]) -> Row:
     return head | {label_column(name, {*row, "point"}): labels[name] for name in names} | rest
 
 
-def _all_hits(ray: "Rays", scene: "Scene", where: str | None) -> "AllHits":
+def _all_hits(ray: "Rays", scene: "SceneGeometry", where: str | None) -> "AllHits":
     """Return all hits of one ray; those of boxes and triangles by NumPy, of others by compiled code."""
     from raybox.geometry import Bounded
     from raybox.scene.scan import scan
@@ -82,7 +82,7 @@ def _all_hits(ray: "Rays", scene: "Scene", where: str | None) -> "AllHits":
     return hits
 
 
-def _hits(ray: "Rays", scene: "Scene", found: "AllHits") -> list[Row]:
+def _hits(ray: "Rays", scene: "SceneGeometry", found: "AllHits") -> list[Row]:
     """Return a row for each hit, in order along the ray."""
     from raybox.geometry import Grid
     from raybox.hits.tables import number_columns
@@ -117,7 +117,7 @@ def _cell(grid: Any, index: int) -> list[int]:
     return [int(k) for k in np.unravel_index(index, grid.shape)]
 
 
-def _face(ray: "Rays", scene: "Scene", index: int) -> Row:
+def _face(ray: "Rays", scene: "SceneGeometry", index: int) -> Row:
     """Return the name of the face hit: ``-x`` is at the box's lower x."""
     from raybox.exact import definition
     from raybox.geometry import Boxes, Grid

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import click
 
-from raybox.cli.common import Vector, finite_vector
+from raybox.cli.common import InputError, Vector, finite_vector
 from raybox.cli.inputs import shown
 from raybox.cli.notices import QUIET, VERBOSE, notice, verbosity
 
 if TYPE_CHECKING:
-    from raybox.geometry import Boxes, Grid, Instances, Invalid, Mesh, Rays
+    from raybox.geometry import Boxes, Invalid, Rays
     from raybox.io.formats import Loaded
-    from raybox.io.formats.common import ReadOptions, Tessellation
-
-    Scene = Boxes | Grid | Instances | Mesh
+    from raybox.io.formats.common import ReadOptions, SceneGeometry, Tessellation
 
 Command: TypeAlias = Callable[..., None]
 _REASONS = 4  # of what is left out, named on one line
@@ -103,7 +101,7 @@ def scene_options(command: Command) -> Command:
     return run
 
 
-def load_scene(paths: Sequence[str], reading: SceneOptions) -> "Scene":
+def load_scene(paths: Sequence[str], reading: SceneOptions) -> "SceneGeometry":
     """Return a scene's geometry read from files; print what is left out.
 
     Several files are one geometry: the rows of the first, then those of the second, and so on.
@@ -117,22 +115,29 @@ def load_scene(paths: Sequence[str], reading: SceneOptions) -> "Scene":
         return load_grid(paths[0])
     found = [opened(path, reading.of_reader()) for path in paths]
     for path, one in zip(paths, found, strict=True):
+        if isinstance(one.geometry, list):
+            problem = f"{path}: holds {len(one.geometry)} geometries, and a command reads one"
+            raise InputError(f"{problem}; save each to a file of its own, or pass --boxes")
         _print_left_out(path, one)
-    scene = joined([cast("Scene", one.geometry) for one in found], paths)
+    scene = joined([cast("SceneGeometry", one.geometry) for one in found], paths)
     notice(f"scene of {len(scene):,} from {len(paths)} file{'s' * (len(paths) > 1)}", VERBOSE)
     return scene
 
 
-def masked(scene: "Scene", where: str | None) -> "Scene":
+def masked(scene: "SceneGeometry", where: str | None) -> "SceneGeometry":
     """Return the boxes or triangles that an expression of labels is true of; all without one."""
     if where is None:
         return scene
-    from raybox.geometry import object_rows, row_mask
+    from raybox.geometry import Grid, object_rows, row_mask
 
-    return cast("Boxes | Mesh", scene)[row_mask(where, object_rows(scene), len(scene))]
+    if isinstance(scene, Grid):
+        raise click.UsageError(
+            "--where is for boxes and triangles here; the file holds a grid. Leave it out."
+        )
+    return scene[row_mask(where, object_rows(scene), len(scene))]
 
 
-def joined(parts: "Sequence[Scene]", paths: Sequence[str]) -> "Scene":
+def joined(parts: "Sequence[SceneGeometry]", paths: Sequence[str]) -> "SceneGeometry":
     """Return the geometries of files as one, with ids and labels; ids only if all have some."""
     from raybox.geometry import Boxes, Mesh, without_ids
     from raybox.hits.concatenation import concatenate
@@ -142,7 +147,7 @@ def joined(parts: "Sequence[Scene]", paths: Sequence[str]) -> "Scene":
     kinds = {type(part) for part in parts}
     if not kinds <= {Boxes, Mesh}:
         raise click.UsageError(
-            "A scene of several files has no oriented boxes. Pass --boxes for boxes around."
+            "A scene of several files has boxes or triangles alone. Pass --boxes for boxes around others."
         )
     if len(kinds) > 1:
         raise click.UsageError(

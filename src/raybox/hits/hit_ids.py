@@ -29,7 +29,7 @@ from raybox.geometry.labels import shown_names
 from raybox.geometry.object_rows import combined, kind_of
 from raybox.geometry.rows import in_space
 from raybox.hits.path_lengths import distances, write_exactly
-from raybox.primitives import small_batch
+from raybox.primitives import exact_table
 from raybox.primitives.exact_table import FirstContact, instance_contact
 from raybox.validation import Array, Floats, Ints, freeze
 
@@ -301,7 +301,7 @@ def _write_points(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], points: Fl
 def _write_distances(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], distances: Floats) -> None:
     """Write the distances of first contacts by exact times; those without exact times stay."""
     for k, (ray, number) in enumerate(zip(*(numbers.tolist() for numbers in hits), strict=True)):
-        distance = small_batch.contact_distance(rows, small_batch.ray_at(rays, ray), number)
+        distance = exact_table.contact_distance(rows, exact_table.ray_at(rays, ray), number)
         if distance is not None:
             distances[k] = distance
 

@@ -123,9 +123,8 @@ class HitTables(ArrayContainer):
         array([ 2., nan])
         """
         columns = self._columns
-        for name in self._label_names(labels):
-            columns[label_column(name, columns)] = self.labels(name).reshape(-1)
-        return columns
+        names = self._label_names(labels, columns)
+        return columns | {own: self.labels(name).reshape(-1) for own, name in names.items()}
 
     def _label_names(self, labels: LabelNames, columns: Columns) -> dict[str, str]:
         """Return the label of each added column; names differ from other columns'."""

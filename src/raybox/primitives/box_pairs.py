@@ -25,7 +25,6 @@ from raybox.compiler.simd import (
     steps,
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
-from raybox.compiler.value_types import int64, void
 from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box_simd import (
     NearPlanes,

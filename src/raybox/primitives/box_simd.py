@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from raybox.compiler.decorators import inlined
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, vector_code, void
 from raybox.compiler.simd import F64, I1, I32, I64, Builder, Lanes, Scalar, constant, greater, lesser
 from raybox.compiler.simd_arrays import Memory, Register, loop, while_any
 from raybox.compiler.simd_transpose import transposed

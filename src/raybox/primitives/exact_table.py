@@ -244,6 +244,16 @@ def contact_point(rows: Rows, ray: Ray1, i: int) -> Vector | None:
     return time and paths.point(ray, time)
 
 
+def contact_distance(rows: Rows, ray: Ray1, i: int) -> float | None:
+    """Return the distance of first contact, by its exact time; None if unknown."""
+    functions = TABLE.get(type(rows))
+    time = functions and functions.time(rows, ray, i)
+    if time is None:
+        return None
+    whole, ends = ray._replace(t_min=-math.inf, t_max=math.inf), (time, (0, 1))
+    return -paths.length(whole, *ends) if time[0] < 0 else paths.length(whole, *reversed(ends))
+
+
 def compare_contacts(one: tuple[Ratio, int], other: tuple[Ratio, int]) -> int:
     """Compare first contacts by time, exactly, then by number."""
     return definition.order(one[0], other[0]) or one[1] - other[1]

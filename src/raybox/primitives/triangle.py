@@ -20,6 +20,8 @@ from raybox.exact.double_double import DD, Vector3
 from raybox.exact.error_free import order_of
 from raybox.exact.predicate import sign
 from raybox.geometry import TriangleRows
+from raybox.primitives.exact_table import EVEN, NARROW, NEAR_OVERFLOW
+from raybox.primitives.instance_ray import InstanceRay
 from raybox.primitives.ray import DIRECTION, Ray
 from raybox.primitives.status import UNKNOWN_ORDER
 from raybox.primitives.triangle_simd import classify, first_contacts

@@ -1,7 +1,7 @@
 """`count`: how many primitives each ray hits."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Never
+from typing import Any, NamedTuple, Never, Protocol
 
 import numpy as np
 

@@ -12,7 +12,7 @@ import numpy as np
 from raybox.bvh.frame import choose_frame
 from raybox.bvh.node import FAR, NUDGE, ULP, to_tree
 from raybox.compiler import huge_pages
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, int64, vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar
 from raybox.compiler.simd_arrays import Memory, Register
 from raybox.traversal.node_test import clip, sides_of

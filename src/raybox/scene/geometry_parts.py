@@ -146,8 +146,7 @@ def make(geometry: Geometry, quality: str, workers: int) -> Part:
         raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
     refit_policy = RefitPolicy(quality, check_workers(workers))
     if own is not None:
-        tree, objects = own.build(rows), object_rows(geometry)
-        return Part(geometry, rows, tree, bounds(rows), None, refit_policy, objects=objects)
+        return _made(geometry, rows, own.build(rows), bounds(rows), refit_policy, None)
     inner = None
     if isinstance(geometry, Instances):
         inner = make(geometry.geometry, quality, workers)
@@ -263,8 +262,18 @@ def _made(
     refit_policy: RefitPolicy,
     inner: Part | None,
 ) -> Part:
-    frame = frame_of(tree) if has_simd(rows) else None
-    return Part(geometry, rows, tree, box_rows, frame, refit_policy, inner, object_rows(geometry))
+    frame = laid_out(frame_of(tree)) if isinstance(tree, Tree) and has_simd(rows) else None
+    return Part(
+        geometry,
+        rows,
+        tree,
+        box_rows,
+        laid_out(tree),
+        frame,
+        refit_policy,
+        inner,
+        object_rows(geometry),
+    )
 
 
 def _instance_rows(geometry: Instances, inner: Part) -> InstanceRows:

@@ -15,7 +15,7 @@ from raybox.exact.definition import Ratio, Ray1
 from raybox.geometry import Bounded, BoxRows, Rays, TriangleRows, object_rows, row_mask
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
-from raybox.primitives import small_batch
+from raybox.primitives import exact_table
 from raybox.validation import Bools, Floats, Ints, MaskInput
 
 _SLACK = 1e-12  # relative, of a time: thousands of times its rounding error
@@ -42,13 +42,13 @@ def scan(ray: Rays, geometry: Bounded, where: MaskInput = None) -> AllHits:
             f"a scan is of one ray of the scene's D = {geometry.ndim_space}; "
             f"got rays of shape {ray.shape} and D = {ray.ndim_space}. Build a Scene for many rays."
         )
-    one, rows, objects = small_batch.ray_at(ray.rows(), 0), geometry.rows(), object_rows(geometry)
+    one, rows, objects = exact_table.ray_at(ray.rows(), 0), geometry.rows(), object_rows(geometry)
     allowed = None if where is None else row_mask(where, objects, len(geometry))
     contacts: list[tuple[Ratio, int]] = []
     if one.t_min <= one.t_max:
         candidates = _candidates(one, *_bounds(rows))
         for i in (candidates if allowed is None else candidates[allowed[candidates]]).tolist():
-            time = small_batch.exact_time(rows, one, i)
+            time = exact_table.exact_time(rows, one, i)
             if time is not None:
                 contacts.append((time, i))
     contacts.sort(key=cmp_to_key(exact_table.compare_contacts))

@@ -20,7 +20,6 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
-from raybox.compiler.value_types import void
 from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.traversal.ray_bounds import ClippedRays, clip_rays, largest

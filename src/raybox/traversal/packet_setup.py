@@ -34,7 +34,6 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Register
 from raybox.compiler.target import has
-from raybox.compiler.value_types import int64
 from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.status import MISS_INDEX
 from raybox.traversal.packed_rays import PackedRays, pack_rays

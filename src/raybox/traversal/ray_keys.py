@@ -28,7 +28,6 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.target import has
-from raybox.compiler.value_types import int64, void
 from raybox.traversal.ray_setup import CELLS, CELLS_A_UNIT, CENTER, CORNER, HIGH, LANES, LOW, NUMBERS, SCALE
 from raybox.validation import Ints, Ints32
 

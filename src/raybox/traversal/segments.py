@@ -23,6 +23,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from raybox.bvh.cell_tree import FIRST, MASK
 from raybox.compiler.decorators import inlined, whole
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import popcount
@@ -56,10 +57,10 @@ def is_occupied(rows: GridRows, cell: int) -> bool:
     if rows.words.size == 32 * rows.blocks.size:  # all are stored
         return rows.words[cell >> 6] >> (cell & 63) & 1 != 0
     block, bit = cell >> 12, 1 << (cell >> 6 & 63)
-    stored = rows.blocks[block, 0]
+    stored = rows.blocks[block, MASK]
     if stored & bit == 0:
         return False
-    word = rows.words[rows.blocks[block, 1] + popcount(stored & (bit - 1))]
+    word = rows.words[rows.blocks[block, FIRST] + popcount(stored & (bit - 1))]
     return word >> (cell & 63) & 1 != 0
 
 

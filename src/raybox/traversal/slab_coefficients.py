@@ -11,7 +11,7 @@ only the end. See `raybox.traversal.ray_setup` for why no box is lost. A row is 
 
 from typing import NamedTuple
 
-from raybox.compiler.intrinsics import Fields, vector_code
+from raybox.compiler.intrinsics import Fields, vector_code, void
 from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar, constant, greater, multiply_add
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.simd_transpose import eight_columns, transposed

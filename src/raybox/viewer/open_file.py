@@ -3,11 +3,11 @@
 import os
 import tempfile
 from pathlib import Path, PurePosixPath
-from typing import cast
 
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
-from raybox.geometry import Geometry, Instances, Rays
+from raybox.geometry import Instances, Planes, Rays
 from raybox.io.formats import FORMATS, announced, read
+from raybox.io.formats.common import Loadable
 from raybox.scene.scene import Scene
 from raybox.viewer.stage import Solid, Stage, stage
 
@@ -74,15 +74,21 @@ def check_announced(path: Path) -> None:
     _check_rows(path, announced(path).rows)
 
 
-def stage_of_content(geometry: Geometry | Rays, path: Path, name: str) -> Stage:
+def stage_of_content(geometry: Loadable, path: Path, name: str) -> Stage:
     """Return the stage of what a file holds; raise for what the page does not show."""
     if isinstance(geometry, Rays):
         raise FileFormatError(f"{path}: contains rays, not a scene; pass a file of boxes or a mesh")
-    if isinstance(geometry, Instances):
-        problem = "contains oriented boxes, which the page does not show"
-        raise FileFormatError(f"{path}: {problem}; pass boxes=True, or --boxes, for a box around each")
+    if isinstance(geometry, Instances | Planes | list):
+        kind = {Instances: "oriented boxes or instances", list: "several geometries"}
+        found = kind.get(type(geometry), "planes")
+        way_out = (
+            "query it in Python"
+            if found == "planes"
+            else "pass boxes=True, or --boxes, for a box around each"
+        )
+        raise FileFormatError(f"{path}: contains {found}, which the page does not show; {way_out}")
     _check_rows(path, len(geometry))
-    return stage(cast("Solid", geometry), name)
+    return stage(geometry, name)
 
 
 def _check_rows(path: Path, rows: int) -> None:

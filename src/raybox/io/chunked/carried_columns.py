@@ -158,7 +158,7 @@ def _names(
 
 
 def _output_name(name: str, used: Sequence[str]) -> str:
-    """Return a column's name in the output: ``ray_id`` for ``id``, which there names the object."""
+    """Return a column's name in the output: ``ray_id`` for ``id``."""
     return f"ray_{name}" if queries.is_result_column(name) or name in used else name
 
 

@@ -26,7 +26,7 @@ def build(parts: FileArrays, path: Path, options: ReadOptions) -> Loaded:
     kind = choose_kind([k for k, arrays in KINDS.items() if set(arrays) <= set(parts.arrays)], path, options)
     check_origin(kind, path, options)
     try:
-        return Loaded(_geometry(kind, parts, path, options), parts.skipped)
+        return Loaded(_geometry(kind, parts, path, options), parts.skipped, parts.left_out)
     except OutOfMemory:
         raise  # no number of the file is wrong
     except InvalidInput as error:
@@ -45,9 +45,13 @@ def check_origin(kind: str, path: Path, options: ReadOptions) -> None:
 
 def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) -> Boxes | Instances | Rays:
     arrays = parts.arrays
+    ids, labels = _ids(parts), {name: values for name, values in parts.labels.items() if name != "id"}
     if kind == "boxes":
-        labels = {name: values for name, values in parts.labels.items() if name != "id"}
-        return Boxes(arrays["lower"], arrays["upper"], ids=_ids(parts), labels=labels)
+        return Boxes(arrays["lower"], arrays["upper"], ids=ids, labels=labels)
+    if kind == "oriented boxes":
+        centers, sizes, yaw = (arrays[name] for name in ("centers", "sizes", "yaw"))
+        boxes = Instances.oriented_boxes(centers, sizes, yaw=yaw, ids=ids, labels=labels)
+        return boxes.boxes() if options.boxes else boxes
     if kind == "rays":
         ranges = {name: arrays[name] for name in RANGES if name in arrays}
         return Rays(arrays["origins"], arrays["directions"], invalid=options.invalid, **ranges)
@@ -57,15 +61,6 @@ def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) ->
         raise file_error(path, problem, "give an origin of the same dimension")
     with np.errstate(invalid="ignore"):
         return Rays(origin, points - origin, invalid=options.invalid)
-
-
-def _oriented(arrays: dict[str, Floats], ids: list[str] | None, options: ReadOptions) -> Boxes | Instances:
-    """Return boxes with a centre, edge lengths and a yaw; with ``options.boxes`` a box around each."""
-    boxes = Instances.oriented_boxes(arrays["centers"], arrays["sizes"], yaw=arrays["yaw"])
-    if not options.boxes:
-        return boxes
-    around = boxes.boxes()
-    return Boxes(around.lower, around.upper, ids=ids)
 
 
 def _ids(parts: FileArrays) -> list[str] | None:

@@ -1,8 +1,9 @@
 """Shared by all readers: options, results, and errors of one line."""
 
 import os
+import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,11 +14,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxError
+from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxError, SkippedWarning
 from raybox.geometry import Boxes, Grid, Instances, Invalid, Mesh, Planes, Rays
 
 Floats = NDArray[np.float64]
-Labels = dict[str, list[str]]
+_SURROGATES = re.compile("[\ud800-\udfff]")
+Labels = dict[str, NDArray[Any]]
 Tessellation = Literal["opencascade", "hybrid"]
 
 
@@ -59,7 +61,7 @@ class Loaded(NamedTuple):
 
     @property
     def labels(self) -> dict[str, list[Any]]:
-        """The labels of the objects, a list for each column; NaN or None for a missing value."""
+        """The labels of the objects, a list for each column."""
         if isinstance(self.geometry, Rays | list):
             return {}
         return {name: values.tolist() for name, values in self.geometry.labels.items()}
@@ -97,6 +99,8 @@ class FileArrays(NamedTuple):
     """For errors: the rows that these are, if they are not the whole file."""
     skipped: Mapping[str, int] = MappingProxyType({})
     """Counts of what is lost, by reason."""
+    left_out: Mapping[str, int] = MappingProxyType({})
+    """Counts of what documented defaults leave out."""
 
 
 def warn_of_skipped(path: str | os.PathLike[str], skipped: Mapping[str, int]) -> None:

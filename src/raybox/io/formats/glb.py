@@ -14,6 +14,7 @@ from raybox.compiler.huge_pages import machine_bytes
 from raybox.io.formats.common import Floats, Loaded, ReadOptions
 from raybox.io.formats.gltf_document import UNSIGNED, Document, Item
 from raybox.io.formats.mesh_parts import Ints, MeshPart, strip_triangles, to_scene
+from raybox.io.formats.tables import Announced
 from raybox.validation import Bools
 
 INSTANCES, DRACO = "EXT_mesh_gpu_instancing", "KHR_draco_mesh_compression"
@@ -191,3 +192,31 @@ def _mirrored(maps: Floats) -> Bools:
     x, y, z = np.moveaxis(np.ldexp(maps, -exponents), 2, 0)  # columns of lengths about 1: products are finite
     found: Bools = (np.cross(x, y) * z).sum(axis=-1) < 0
     return found
+
+
+def announced(path: Path) -> Announced:
+    """Return the number of triangles of all nodes and instances: several may show one mesh."""
+    document, triangles = Document(path), 0
+    for number in _world(document):
+        node = document.items["node"][number]
+        if "mesh" in node.values:
+            mesh = document.item("mesh", node.whole("mesh"), node)
+            corners = (_corner_count(document, part) for part in mesh.children("primitives", "primitive"))
+            triangles += sum(corners) * _instance_count(document, node)
+    return Announced(triangles)
+
+
+def _corner_count(document: Document, primitive: Item) -> int:
+    """Return the number of triangles that a primitive has at most."""
+    name, user = "indices", primitive
+    if name not in primitive.values:
+        name, user = "POSITION", primitive.child("attributes")
+    count = document.item("accessor", user.whole(name), user).whole("count")
+    return count // 3 if primitive.whole("mode", _TRIANGLES) == _TRIANGLES else count
+
+
+def _instance_count(document: Document, node: Item) -> int:
+    """Return how often a node shows its mesh."""
+    attributes = node.child("extensions").child(INSTANCES).child("attributes")
+    numbers = [attributes.whole(key) for key in map(str.upper, _DEFAULTS) if key in attributes.values]
+    return max((document.item("accessor", k, node).whole("count") for k in numbers), default=1)

@@ -93,26 +93,26 @@ def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
             "library": LIBRARIES[options.tessellation],
             "seconds": SECONDS,
         }
-        begun, since = {}, 0.0
+        current, since = {}, 0.0
         try:
             with subprocess_reader.stream_stdout(PROGRAM, path, json.dumps(request)) as stream:
                 for header in map(json.loads, stream):
                     if "number" in header:
-                        begun, since = header, time.monotonic()
+                        current, since = header, time.monotonic()
                     elif "done" in header:
                         done = True
                     else:
-                        yield _Product(begun, header, _arrays(stream, header))
-                        begun = {}
+                        yield _Product(current, header, _arrays(stream, header))
+                        current = {}
                 if not done:
                     raise file_error(path, "its reader ends too early", "check that the file is whole")
         except FileFormatError:
-            if not begun:
+            if not current:
                 raise
             late = time.monotonic() - since >= SECONDS
             verb = f"takes over {SECONDS:.0f} s" if late else "crashes"
-            yield _Product(begun, {"failed": f"its tessellation {verb}"})
-            after = begun["number"]
+            yield _Product(current, {"failed": f"its tessellation {verb}"})
+            after = current["number"]
 
 
 def _arrays(stream: BinaryIO, header: dict[str, Any]) -> tuple[bytes, bytes]:

@@ -70,9 +70,9 @@ def _labels(product: Any) -> dict[str, str | None]:
 
 def _parents(product: Any) -> Iterator[Any]:
     """Yield a product and what it is in, up to the project; a damaged file may have circles."""
-    seen = set[int]()
-    while product is not None and product.id() not in seen:
-        seen.add(product.id())
+    passed = set[int]()
+    while product is not None and product.id() not in passed:
+        passed.add(product.id())
         yield product
         product = ifcopenshell.util.element.get_parent(product)
 

@@ -6,18 +6,25 @@ from pathlib import Path
 from typing import Literal, get_args, overload
 
 from raybox.compiler.float_environment import in_default_environment
-from raybox.errors import InvalidInput, SkippedWarning
-from raybox.geometry import Boxes, Invalid, Mesh, Rays, with_skipped
-from raybox.io.formats.assembly import ACCEPTED, build
+from raybox.errors import FileFormatError, InvalidInput
+from raybox.geometry import Boxes, Invalid, Rays, with_skipped
+from raybox.io.formats.assembly import build
+from raybox.io.formats.cityjson import level_of
+from raybox.io.formats.columns import ACCEPTED
 from raybox.io.formats.common import (
     FileArrays,
+    Loadable,
     Loaded,
     ReadOptions,
+    SceneGeometry,
     Tessellation,
     file_error,
     path_of,
     reader_errors,
+    warn_of_skipped,
 )
+from raybox.io.formats.open_files import Source, name_of, with_path
+from raybox.io.formats.own_results import results_in
 from raybox.io.formats.table import parse
 
 _DEFAULTS = ReadOptions()
@@ -47,6 +54,7 @@ def load(
     all_objects: bool = False,
     progress: bool = False,
     tessellation: Tessellation = "opencascade",
+    format: str | None = None,
 ) -> Boxes: ...
 @overload
 def load(
@@ -58,7 +66,8 @@ def load(
     all_objects: bool = False,
     progress: bool = False,
     tessellation: Tessellation = "opencascade",
-) -> Boxes | Mesh: ...
+    format: str | None = None,
+) -> SceneGeometry | list[SceneGeometry]: ...
 @overload
 def load(
     path: Source,
@@ -71,12 +80,13 @@ def load(
     all_objects: bool = False,
     progress: bool = False,
     tessellation: Tessellation = "opencascade",
-) -> Boxes | Mesh | Rays: ...
+    format: str | None = None,
+) -> Loadable: ...
 
 
 @in_default_environment
 def load(  # noqa: PLR0913
-    path: Paths,
+    path: Source,
     *,
     kind: Literal["scene", "rays"] | None = None,
     origin: tuple[float, ...] | None = None,
@@ -86,8 +96,9 @@ def load(  # noqa: PLR0913
     all_objects: bool = False,
     progress: bool = False,
     tessellation: Tessellation = "opencascade",
-) -> Boxes | Mesh | Rays:
-    """Return the boxes, the mesh or the rays in a file.
+    format: str | None = None,
+) -> Loadable:
+    """Return the boxes, the mesh or the rays in a file, or in an open one.
 
     Its extension gives the format. Boxes and meshes have the ids and labels of their objects, and counts of
     what was left out: `Mesh.skipped`.
@@ -116,6 +127,8 @@ def load(  # noqa: PLR0913
     tessellation : {"opencascade", "hybrid"}
         Of IFC: the library of ifcopenshell that makes triangles. "hybrid" is faster; curved bodies have other
         triangles.
+    format : str, optional
+        Of an open file whose name does not tell it: the extension, such as ``".ply"``.
 
     Returns
     -------
@@ -148,12 +161,14 @@ def load(  # noqa: PLR0913
     (286, [9.04, 4.38, 9.0])
     """
     options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress, tessellation)
-    return _warned(path, opened(path, options)).geometry
+    found = opened(path, options, format)
+    warn_of_skipped(name_of(path), found.skipped)
+    return found.geometry
 
 
 @in_default_environment
 def read(  # noqa: PLR0913
-    path: Paths,
+    path: Source,
     *,
     kind: str | None = None,
     origin: tuple[float, ...] | None = None,
@@ -163,8 +178,9 @@ def read(  # noqa: PLR0913
     all_objects: bool = False,
     progress: bool = False,
     tessellation: Tessellation = "opencascade",
+    format: str | None = None,
 ) -> Loaded:
-    """Return the content of a file as :func:`load` does, with ids and labels as lists.
+    """Return the content of a file, with ids and labels as lists.
 
     Returns
     -------
@@ -180,11 +196,16 @@ def read(  # noqa: PLR0913
     ('2OrWItJ6zAwBNp0OUxK$8W', 'IfcBeam')
     """
     options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress, tessellation)
-    return _warned(path, opened(path, options))
+    found = opened(path, options, format)
+    warn_of_skipped(name_of(path), found.skipped)
+    return found
 
 
-def opened(path: Paths, options: ReadOptions) -> Loaded:
-    """Return the content of a file as :func:`read` does, without a warning of what is lost."""
+def opened(path: Source, options: ReadOptions, form: str | None = None) -> Loaded:
+    """Return the content of a file as :func:`read` does, without its warning.
+
+    form: the extension of an open file.
+    """
     if options.boxes and options.kind is None:
         options = options._replace(kind="scene")
     with with_path(path, form) as file:
@@ -208,6 +229,8 @@ def _content(file: Path, options: ReadOptions) -> Loaded:
         raise file_error(
             file, "holds a scene, not rays", "give a file of rays here, or of points with an origin"
         )
+    if options.origin is not None:
+        raise file_error(file, "holds a scene, not points", "leave out the origin, which is for points")
     return _counted(found)
 
 
@@ -239,14 +262,6 @@ def _counted(found: Loaded) -> Loaded:
     """Return content whose geometry has the counts of what was left out, by its reasons."""
     counts = Counter(found.skipped) + Counter(found.left_out)
     return found._replace(geometry=with_skipped(found.geometry, counts))
-
-
-def _warned(path: Paths, found: Loaded) -> Loaded:
-    """Return the content; warn of what is lost, at the line that called `load` or `read`."""
-    if found.skipped:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
-        warnings.warn(f"{path}: left out: {reasons}; see geometry.skipped", SkippedWarning, stacklevel=4)
-    return found
 
 
 def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions:

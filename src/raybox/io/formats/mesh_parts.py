@@ -13,7 +13,7 @@ from raybox.errors import FileFormatError
 from raybox.geometry import Boxes, Mesh, column_of
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error
 from raybox.io.formats.polygons import Triangles, triangulate, without_holes
-from raybox.validation import Array, Bools
+from raybox.validation import Array
 
 Ints = NDArray[np.int64]
 _BLANK = b" \t\r\n"
@@ -79,9 +79,9 @@ def to_scene(
     """
     parts = [part for part in parts if len(part.faces)]
     if not parts:
-        raise file_error(
-            path, "holds no triangles", "check that it is a mesh (point sets need origin, or --origin)"
-        )
+        left = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
+        problem = "holds no triangles" + (f", but {left}" if left else "")
+        raise file_error(path, problem, "check that it is a mesh (point sets need origin, or --origin)")
     vertices, faces = _joined(parts, path)
     ids, labels = [part.name for part in parts], _labels(parts)
     sizes = np.array([len(part.faces) for part in parts])
@@ -117,7 +117,7 @@ def _check(part: MeshPart, path: Path) -> None:
         return
     face, corner = np.argwhere((part.faces < 0) | (part.faces >= len(part.vertices)))[0]
     problem = f"vertex {part.faces[face, corner]} does not exist: there are {len(part.vertices)}, from 0 on"
-    raise file_error(path, problem, "the file may be cut off", f"part {part.name!r}, triangle {face}")
+    raise file_error(path, problem, "correct the triangle", f"part {part.name!r}, triangle {face}")
 
 
 def _check_finite(part: MeshPart, path: Path) -> None:
@@ -129,11 +129,6 @@ def _check_finite(part: MeshPart, path: Path) -> None:
         raise file_error(
             path, problem, "correct the vertex", f"vertex {vertex} (the first is 0), column {'xyz'[axis]}"
         )
-        return file_error(path, problem, "correct the triangle", f"part {part.name!r}, {place}")
-    axis = int(np.argmin(np.isfinite(part.vertices[vertex])))
-    problem = f"{part.vertices[vertex, axis]} is not a finite number"
-    place = f"vertex {vertex} (the first is 0), column {'xyz'[axis]}"
-    return file_error(path, problem, "correct the vertex", place)
 
 
 def _labels(parts: Sequence[MeshPart]) -> dict[str, Array]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from raybox.io.formats.common import Loaded, ReadOptions
 from raybox.io.formats.mesh_parts import MeshPart, faces_of, to_scene
+from raybox.io.formats.tables import Announced, count_in
 from raybox.io.formats.text_lines import floats, name_of, refuse_line, text_lines
 
 NAMES = ("o", "g")  # of objects: a # may be in them
@@ -116,3 +117,8 @@ def _corners(fields: list[str], vertices: int) -> list[int]:
     if 0 in corners or min(corners) < -vertices:
         raise ValueError(f"names a vertex that does not exist; there are {vertices} so far, counted from 1")
     return [corner - 1 if corner > 0 else vertices + corner for corner in corners]
+
+
+def announced(path: Path) -> Announced:
+    """Return the number of faces."""
+    return Announced(count_in(path, b"\nf"))

@@ -53,8 +53,6 @@ class ParquetTable(Table):
         self.rows = self._starts[-1]
         self._fields, self.names = dict(leaves), [name for name, _ in leaves]
         self.own = _boxes(self._schema)
-        query = (self._schema.metadata or {}).get(QUERY_KEY.encode())
-        self.query = query.decode() if query else None
         self.scene = (self._schema.metadata or {}).get(SCENE_KEY.encode(), b"").decode("utf-8", "replace")
 
     def announced(self) -> Announced:

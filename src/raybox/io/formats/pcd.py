@@ -17,6 +17,7 @@ from raybox.io.formats import lzf
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.point_clouds import points_of
+from raybox.io.formats.tables import Announced
 from raybox.io.formats.text_lines import floats, header_lines, plain, refuse_line
 
 TYPES = {"F4", "F8", "I1", "I2", "I4", "I8", "U1", "U2", "U4", "U8"}
@@ -211,5 +212,5 @@ def _decompressed(data: bytes, wanted: int, start: int, path: Path) -> bytes:
 
 def announced(path: Path) -> Announced:
     """Return the number of points in the header."""
-    with path.open("rb") as file:
-        return Announced(_header(_header_lines(file, path), path).rows)
+    words, _ = _header_words(plain(path.read_bytes(), path), path)
+    return Announced(_header(words, path).rows)

@@ -25,6 +25,7 @@ from raybox.io.formats.mesh_parts import (
     strip_triangles,
     to_scene,
 )
+from raybox.io.formats.tables import Announced
 from raybox.io.formats.text_lines import floats, header_lines, plain, refuse_line
 
 _TYPES = {"b": ("char", "int8"), "B": ("uchar", "uint8"), "h": ("short", "int16"), "H": ("ushort", "uint16")}
@@ -101,11 +102,12 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     """Return a mesh, or points if `options` is for rays."""
     if (own := ply_meshes.read(path, options)) is not None:
         return own
-    with path.open("rb") as file:
-        elements, order = _header(file, path)
-        data = file.read()
-    _check_counts(elements, len(data), path)
-    content = _binary(elements, data, order, path) if order else _text(elements, data, path)
+    data = plain(path.read_bytes(), path)
+    header = _header(data, path)
+    _check_elements(header, len(data), path)
+    content = (_binary if header.order else _text)(header, data, path)
+    others = {e.name: e.rows for e in header.elements if e.rows and not e.wanted()}
+    skipped = Counter({f"rows of {name}": rows for name, rows in others.items()})
     unfaced = options.origin is not None or not content.sizes.size
     if options.kind == "rays" or (options.kind is None and unfaced):
         where = lambda _, index: f"vertex {index[0]}, column {'xyz'[index[1]]}"  # noqa: E731
@@ -293,3 +295,10 @@ def _unpacked(element: Element, data: bytes, order: str, at: int, path: Path) ->
             raise cut_off(path, f"row {row} of {element.name}") from error
         rows.append([number for name in wanted for number in found[name]])
     return rows, at
+
+
+def announced(path: Path) -> Announced:
+    """Return the number of faces, else of vertices, in the header."""
+    header = _header(plain(path.read_bytes(), path), path)
+    counts = {element.name: element.rows for element in header.elements}
+    return Announced(counts.get("face") or counts.get("vertex", 0))

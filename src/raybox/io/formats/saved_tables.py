@@ -125,7 +125,7 @@ def _read_boxes(table: ParquetTable, options: ReadOptions) -> Loaded:
     if layout.kind != "boxes":
         raise file_error(table.path, "holds boxes, not rays", "give a file of rays here")
     names = list(layout.labels.values())
-    blocks = list(table.blocks(numbers_of(layout, options)._replace(others=names, threads=True)))
+    blocks = list(table.blocks(numbers_of(layout, options)._replace(others=names, at_once=True)))
     arrays = {array: stacked(array, columns, blocks) for array, columns in layout.arrays.items()}
     columns = {name: _chunked(table, name, [block.columns[name] for block in blocks]) for name in names}
     count = len(arrays["lower"])
@@ -140,7 +140,7 @@ def _read_mesh(table: ParquetTable, options: ReadOptions) -> Loaded:
     if lacking:
         raise file_error(table.path, f"lacks the columns {' '.join(lacking)}", _AGAIN, "header")
     names = [name for name in table.names if is_arrow_label(table.type(name))]
-    blocks = list(table.blocks(Wanted(others=names, threads=True)))
+    blocks = list(table.blocks(Wanted(others=names, at_once=True)))
     columns = {name: _chunked(table, name, [block.columns[name] for block in blocks]) for name in names}
     vertices = np.stack([_integers(table, columns.pop(name), name) for name in _VERTICES], axis=-1)
     corners = np.stack([_floats(table, columns.pop(name), name) for name in _CORNERS], axis=-1)

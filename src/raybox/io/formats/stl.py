@@ -7,6 +7,7 @@ import numpy as np
 
 from raybox.io.formats.common import Loaded, ReadOptions, file_error
 from raybox.io.formats.mesh_parts import MeshPart, check_end, cut_off, to_scene
+from raybox.io.formats.tables import Announced, count_in
 from raybox.io.formats.text_lines import floats, name_of, plain, refuse_line, text_lines
 
 HEADER, RECORD = 84, np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")])
@@ -84,3 +85,11 @@ def _vertex(words: list[str]) -> list[float]:
     if len(words) != 3:
         raise ValueError(f"has {len(words)} numbers, a vertex has 3")
     return floats(words)
+
+
+def announced(path: Path) -> Announced:
+    """Return the number of triangles: that of the header if it fits the size, else of facets in the text."""
+    with path.open("rb") as file:
+        count = int.from_bytes(file.read(HEADER)[HEADER - 4 :], "little")
+    end = HEADER + count * RECORD.itemsize
+    return Announced(count if end <= path.stat().st_size else count_in(path, b"endfacet"))

@@ -113,20 +113,45 @@ def numbers_of(layout: TableColumns, options: ReadOptions) -> Wanted:
 def whole(table: Table, options: ReadOptions) -> FileArrays:
     """Return the arrays of a table, and its labels."""
     layout = table.layout(options)
-    wanted = numbers_of(layout, options)._replace(others=[*layout.labels.values()], threads=True)
-    blocks = list(table.blocks(wanted))
-    arrays = {array: stacked(array, names, blocks) for array, names in layout.arrays.items()}
-    columns = {name: [block.columns[own] for block in blocks] for name, own in layout.labels.items()}
-    labels = {name: label(name, parts) for name, parts in columns.items()}
+    wanted = numbers_of(layout, options)._replace(others=[*layout.labels.values()], at_once=True)
+    parts: dict[str, list[Floats]] = {array: [] for array in layout.arrays}
+    columns: dict[str, list[Column]] = {name: [] for name in layout.labels}
+    for block in table.blocks(wanted):
+        for array, names in layout.arrays.items():
+            parts[array].append(_stacked(array, [np.asarray(block.columns[name]) for name in names]))
+        for name, own in layout.labels.items():
+            columns[name].append(block.columns[own])
+    arrays = {array: _joined(parts.pop(array), len(names)) for array, names in layout.arrays.items()}
+    labels = {name: _label(name, values, table.path) for name, values in columns.items()}
     left_out = {LEFT_OUT: layout.left_out} if layout.left_out else {}
     return FileArrays(arrays, places(table, layout), labels, left_out=left_out)
 
 
+def _label(name: str, parts: list[Column], path: Path) -> NDArray[Any]:
+    """Return the blocks of a column as a label."""
+    try:
+        return label(name, parts)
+    except UnicodeDecodeError as error:
+        way_out = "write it again as UTF-8"
+        raise file_error(path, "holds text that is not UTF-8", way_out, f"column {name}") from error
+
+
+def _stacked(array: str, columns: list[Floats]) -> Floats:
+    """Return columns as rows: (n, D), or (n,) of a flat array."""
+    return columns[0] if is_flat(array) else np.stack(columns, -1)
+
+
+def _joined(parts: list[Floats], width: int) -> Floats:
+    """Return the rows of all parts; of none, an array without rows."""
+    if not parts:
+        return np.empty((0, width)) if width > 1 else np.empty(0)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
 def stacked(array: str, names: list[str], blocks: list[RowBlock]) -> Floats:
-    """Return an array of all blocks: (n, D), or (n,) if it is flat."""
-    parts = [np.stack([np.asarray(block.columns[name]) for name in names], -1) for block in blocks]
-    found = np.concatenate([np.empty((0, len(names))), *parts])
-    return found[:, 0] if is_flat(array) else found
+    """Return an array of all blocks: (n, D), or (n,) if flat."""
+    parts = [_stacked(array, [np.asarray(block.columns[name]) for name in names]) for block in blocks]
+    return _joined(parts, len(names))
 
 
 def places(table: Table, layout: TableColumns) -> Callable[[str, tuple[int, ...]], str]:

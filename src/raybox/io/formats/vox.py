@@ -317,3 +317,14 @@ def _visits(content: VoxContent, path: Path) -> dict[int, int]:
     if visits[0] > MOST_VISITS:
         raise file_error(path, f"its scene has {visits[0]:,} places", "save it with fewer shared groups")
     return visits
+
+
+def announced(path: Path) -> Announced:
+    """Return the number of voxels of the scene: those of a model as often as it is placed."""
+    content = _content(path.read_bytes(), path)
+    sizes, totals = [len(model.cells) for model in content.models], dict[int, int]()
+    for name in _visits(content, path) if content.nodes else ():  # children come before their parents
+        node = content.nodes[name]
+        shown = not (node.hidden or node.layer in content.hidden)
+        totals[name] = shown * (sum(sizes[k] for k in node.models) + sum(totals[k] for k in node.children))
+    return Announced(totals.get(0, sum(sizes[:1])))

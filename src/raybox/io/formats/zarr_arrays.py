@@ -7,6 +7,7 @@ import numpy as np
 from raybox.io.formats.common import ReadOptions, file_error, require
 from raybox.io.formats.numpy_arrays import NAMES, ArraysTable, arrays_of, check_numbers, kinds_of, rows_match
 from raybox.io.formats.tables import BLOCK_ROWS, QUERY_KEY
+from raybox.queries import table as queries
 
 
 def open_zarr(path: Path, options: ReadOptions) -> ArraysTable:
@@ -18,7 +19,8 @@ def open_zarr(path: Path, options: ReadOptions) -> ArraysTable:
         raise file_error(path, "holds no Zarr group", "give the folder of a group") from error
     # one by one: of several at a time that it cannot read, zarr prints tracebacks
     query = group.attrs.get(QUERY_KEY)
-    found = {name: group.get(name) for name in (group.array_keys() if query else NAMES)}
+    order = [*queries.result_columns(), *(sorted(group.array_keys()) if query else ())]
+    found = {name: group.get(name) for name in (dict.fromkeys(order) if query else NAMES)}
     arrays = {name: array for name, array in found.items() if isinstance(array, library.Array)}
     if not kinds_of(arrays) and not query:
         raise file_error(path, "has no arrays of rays or points", "name them origins, directions or points")

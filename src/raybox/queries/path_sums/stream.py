@@ -19,7 +19,6 @@ from raybox.primitives.status import UNDECIDED_INDEX
 from raybox.primitives.table import write_lengths
 from raybox.queries import hit_pairs
 from raybox.queries.hit_pairs import CertainPairs, HitPairs, add_certain, make_hit_pairs, room_for
-from raybox.queries.path_sums.pair_order import PairOrder, make_pair_order, sort_pairs
 from raybox.queries.path_sums.sums import (
     PathSums,
     add_length,
