@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
-from click.shell_completion import CompletionItem
 
 from raybox.cli.common import as_json
-from raybox.cli.inputs import STDIN, check_format, format_option, input_files, shown
+from raybox.cli.inputs import STDIN, TableChoice, check_format, format_option, input_files, shown
 from raybox.cli.notices import QUIET, notice, print_versions, verbosity
 from raybox.cli.outputs import check_new, check_no_input, force_option, stdout
 from raybox.cli.scenes import SceneOptions, invalid_option, load_scene, origin_option, scene_options
@@ -26,26 +25,10 @@ _ARRAYS = "values", "weights"
 _COUNTED = {"all": "hits", "segments": "stretches", "deposit": "sums above or below zero"}
 
 
-class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
-    """The name of a query that can be cast: one of the table of queries, imported where it is needed."""
+def _query_names() -> Sequence[str]:
+    from raybox.queries.table import file_queries
 
-    name = "query"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name; fail if there is no such query."""
-        return self._choice().convert(value, param, ctx)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the names that begin so."""
-        return self._choice().shell_complete(ctx, param, incomplete)
-
-    @staticmethod
-    def _choice() -> "click.Choice[str]":
-        from raybox.queries.table import file_queries
-
-        return click.Choice(file_queries())
+    return file_queries()
 
 
 @click.command(short_help="Cast a file of rays into a scene, results into a file.")
@@ -59,7 +42,7 @@ class QueryName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
 )
 @click.option(
     "--query",
-    type=QueryName(),
+    type=TableChoice("query", _query_names),
     metavar="QUERY",
     default="nearest",
     show_default=True,

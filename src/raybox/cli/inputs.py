@@ -4,7 +4,7 @@ import glob
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -14,32 +14,33 @@ STDIN = "-"
 _KEY = "raybox.stdin"
 
 
-class FormatName(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
-    """The name of a format of files: one of the table of formats, imported where it is needed."""
+class TableChoice(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
+    """A name of a table, which is imported where it is needed: help and other commands do without."""
 
-    name = "format"
+    def __init__(self, name: str, names: Callable[[], Sequence[str]]) -> None:
+        self.name, self._names = name, names
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name; fail if there is no such format."""
-        return self._choice().convert(value, param, ctx)
+        """Return the name; fail if the table has no such."""
+        return click.Choice(self._names()).convert(value, param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the names that begin so."""
-        return self._choice().shell_complete(ctx, param, incomplete)
+        return click.Choice(self._names()).shell_complete(ctx, param, incomplete)
 
-    @staticmethod
-    def _choice() -> "click.Choice[str]":
-        from raybox.io.formats import FORMATS
 
-        return click.Choice([name[1:] for name, form in FORMATS.items() if not form.is_folder])
+def _format_names() -> list[str]:
+    from raybox.io.formats import FORMATS
+
+    return [name[1:] for name, form in FORMATS.items() if not form.is_folder]
 
 
 format_option = click.option(
     "--format",
     "format_",
-    type=FormatName(),
+    type=TableChoice("format", _format_names),
     metavar="NAME",
     help="The format of stdin, such as csv. [default: by its first bytes]",
 )
