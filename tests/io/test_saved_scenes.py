@@ -56,24 +56,23 @@ ALL = SCENES | COPIES
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_geometry_loads_from_npz_as_it_was(tmp_path, name):
-    rb.save(tmp_path / "a.npz", ALL[name])
-    found = rb.load(tmp_path / "a.npz")
-    assert found.equals(ALL[name])
-    assert repr(found) == repr(ALL[name])
-    first = (tmp_path / "a.npz").read_bytes()
-    rb.save(tmp_path / "a.npz", found)
-    assert (tmp_path / "a.npz").read_bytes() == first
+    check_round_trip(tmp_path / "a.npz", ALL[name])
 
 
 @pytest.mark.parametrize("name", [name for name in SCENES if name != "boxes 2D"])
 def test_boxes_and_meshes_load_from_parquet_as_they_were(tmp_path, name):
-    rb.save(tmp_path / "a.parquet", SCENES[name])
-    found = rb.load(tmp_path / "a.parquet")
-    assert found.equals(SCENES[name])
-    assert repr(found) == repr(SCENES[name])
-    first = (tmp_path / "a.parquet").read_bytes()
-    rb.save(tmp_path / "a.parquet", found)
-    assert (tmp_path / "a.parquet").read_bytes() == first
+    check_round_trip(tmp_path / "a.parquet", SCENES[name])
+
+
+def check_round_trip(path, geometry):
+    """Check that a saved geometry loads as it was, and is saved again as the same bytes."""
+    rb.save(path, geometry)
+    found = rb.load(path)
+    assert found.equals(geometry)
+    assert repr(found) == repr(geometry)
+    first = path.read_bytes()
+    rb.save(path, found)
+    assert path.read_bytes() == first
 
 
 def test_a_mesh_in_parquet_is_a_table_of_triangles(tmp_path):

@@ -206,10 +206,8 @@ def opened(path: Source, options: ReadOptions, form: str | None = None) -> Loade
 
     form: the extension of an open file.
     """
-    if options.boxes and options.kind is None:
-        options = options._replace(kind="scene")
     with with_path(path, form) as file:
-        check_options(options, file)
+        options = check_options(options, file)
         try:
             return _content(file, options)
         except FileFormatError as error:
@@ -240,10 +238,8 @@ def contents(path: str | os.PathLike[str], options: ReadOptions = _DEFAULTS) -> 
 
     Points stay points, without an origin.
     """
-    if options.boxes and options.kind is None:
-        options = options._replace(kind="scene")
     file = path_of(path)
-    check_options(options, file)
+    options = check_options(options, file)
     found = parse(file, options)
     if isinstance(found, Loaded):
         return _counted(found)
@@ -265,10 +261,12 @@ def _counted(found: Loaded) -> Loaded:
 
 
 def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions:
-    """Return the options.
+    """Return the options; boxes are of a scene.
 
     Raise `InvalidInput` if one is out of range, or does not go with another or with the format of the file.
     """
+    if options.boxes and options.kind is None:
+        options = options._replace(kind="scene")
     for name, (suffix, format_name) in _ONLY_FOR.items():
         is_given = getattr(options, name) != getattr(_DEFAULTS, name)
         if is_given and file is not None and file.suffix.lower() != suffix:

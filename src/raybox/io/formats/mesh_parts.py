@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
-from raybox.geometry import Boxes, Mesh, column_of
+from raybox.geometry import Mesh, column_of
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error
+from raybox.io.formats.object_boxes import boxes_of_objects
 from raybox.io.formats.polygons import Triangles, triangulate, without_holes
 from raybox.validation import Array
 
@@ -85,13 +86,9 @@ def to_scene(
     vertices, faces = _joined(parts, path)
     ids, labels = [part.name for part in parts], _labels(parts)
     sizes = np.array([len(part.faces) for part in parts])
-    if options.boxes:
-        corners, starts = vertices[faces], np.cumsum(sizes) - sizes
-        lower = np.minimum.reduceat(corners.min(axis=1), starts)
-        upper = np.maximum.reduceat(corners.max(axis=1), starts)
-        return Loaded(Boxes(lower, upper, ids=ids, labels=labels), skipped, left_out)
     objects = np.repeat(np.arange(len(parts)), sizes)
-    return Loaded(Mesh(vertices, faces, objects=objects, ids=ids, labels=labels), skipped, left_out)
+    mesh = Mesh(vertices, faces, objects=objects, ids=ids, labels=labels)
+    return Loaded(boxes_of_objects(mesh) if options.boxes else mesh, skipped, left_out)
 
 
 def _joined(parts: Sequence[MeshPart], path: Path) -> tuple[Floats, Ints]:

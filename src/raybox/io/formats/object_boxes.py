@@ -23,7 +23,7 @@ def boxes_of(geometry: Any, path: Path) -> Boxes:
         case Boxes():
             return geometry
         case Mesh():
-            return _of_mesh(geometry)
+            return boxes_of_objects(geometry)
         case Grid():
             return geometry.boxes(geometry.occupied)
         case Instances():
@@ -31,7 +31,7 @@ def boxes_of(geometry: Any, path: Path) -> Boxes:
     raise file_error(path, f"holds {type(geometry).__name__}, which have no boxes", "load it without boxes")
 
 
-def _of_mesh(mesh: Mesh) -> Boxes:
+def boxes_of_objects(mesh: Mesh) -> Boxes:
     """Return a box around the triangles of each object, with its id and labels."""
     order = np.argsort(mesh.objects, kind="stable")
     objects, starts = np.unique(mesh.objects[order], return_index=True)
