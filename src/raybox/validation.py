@@ -231,14 +231,20 @@ def _cast(found: NDArray[Any], name: str) -> Floats:
         )
     with np.errstate(all="ignore"):
         cast = np.array(found, dtype=_FLOAT64, order="C")
-    if kind == "f" and size > 8:
-        _refuse_lossy((cast != found) & ~np.isnan(found), found, name)
-    elif kind in "iu" and size == 8:
-        # 2**63 and 2**64 do not convert back, and no integer of these types equals them.
-        fits = cast < float(np.iinfo(found.dtype).max)
-        back = np.where(fits, cast, 0.0).astype(found.dtype)
-        _refuse_lossy(back != found, found, name)
+    if size >= 8:
+        _refuse_lossy(rounded(found, cast), found, name)
     return cast
+
+
+def rounded(found: NDArray[Any], cast: Floats) -> Bools:
+    """Return which numbers of 64 bits or more differ from their conversion to float64; NaN does not."""
+    if found.dtype.kind == "f":
+        lossy: Bools = (cast != found) & ~np.isnan(cast)
+        return lossy
+    # 2**63 and 2**64 do not convert back, and no integer of these types equals them.
+    fits = cast < float(np.iinfo(found.dtype).max)
+    differs: Bools = np.where(fits, cast, 0.0).astype(found.dtype) != found
+    return differs
 
 
 def mask(where: MaskInput, size: int, shape: tuple[int, ...] | None = None) -> Bools:

@@ -12,9 +12,8 @@ import raybox as rb
 from file_samples import pcd, samples
 from raybox.cli import main
 from raybox.io import scene_files
-from raybox.io.chunked import part_files, stages
+from raybox.io.chunked import parquet_footer, part_files, stages
 from raybox.io.chunked.journal import Journal
-from raybox.io.formats import parquet_footer
 from streaming import BOXES, IDS, RAYS, SCENE, interrupted, pq
 from streaming import content as bytes_of
 from streaming import put as put_rays

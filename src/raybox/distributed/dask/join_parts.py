@@ -21,11 +21,11 @@ from raybox.distributed.dask.part_folder import (
     checksum_of_file,
     joined_line,
 )
+from raybox.io.chunked import parquet_footer as footer
 from raybox.io.chunked.parquet import ParquetWriter
 from raybox.io.chunked.part_files import PartFile, PartFiles
 from raybox.io.chunked.result_columns import SLICE_ROWS, OutputSpec
 from raybox.io.chunked.writers import WRITERS, CsvWriter, NpyWriter, Writer
-from raybox.io.formats import parquet_footer as footer
 
 
 class Joiner:

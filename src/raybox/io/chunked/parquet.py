@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raybox.io.chunked import parquet_footer as footer
 from raybox.io.chunked.part_files import PartFile, PartFiles
 from raybox.io.chunked.result_columns import OutputSpec, as_array
-from raybox.io.formats import parquet_footer as footer
 from raybox.io.formats.common import require
 from raybox.io.formats.tables import QUERY_KEY
 from raybox.queries.columns import Column, Columns, Sparse, row_count

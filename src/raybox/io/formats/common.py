@@ -67,10 +67,9 @@ class Loaded(NamedTuple):
         return {name: values.tolist() for name, values in self.geometry.labels.items()}
 
     def __repr__(self) -> str:
-        notes = [f"labels={list(self.labels)}"] if self.labels else []
-        notes += [f"skipped={dict(self.skipped)}"] if self.skipped else []
-        notes += [f"left_out={dict(self.left_out)}"] if self.left_out else []
-        return f"Loaded({', '.join([repr(self.geometry), *notes])})"
+        notes = {"labels": [*self.labels], "skipped": {**self.skipped}, "left_out": {**self.left_out}}
+        shown = [f"{name}={note}" for name, note in notes.items() if note]
+        return f"Loaded({', '.join([repr(self.geometry), *shown])})"
 
 
 class GridCells(NamedTuple):
@@ -109,9 +108,8 @@ def warn_of_skipped(path: str | os.PathLike[str], skipped: Mapping[str, int]) ->
         reasons = [f"{count:,} {reason}" for reason, count in skipped.items()]
         if len(reasons) > 5:
             reasons[5:] = [f"{len(reasons) - 5:,} more reasons"]
-        warnings.warn(
-            f"{path}: left out: {', '.join(reasons)}; see geometry.skipped", SkippedWarning, stacklevel=4
-        )
+        text = f"{path}: left out: {', '.join(reasons)}; see geometry.skipped"
+        warnings.warn(text, SkippedWarning, stacklevel=4)
 
 
 def path_of(path: str | os.PathLike[str]) -> Path:
@@ -124,16 +122,16 @@ def path_of(path: str | os.PathLike[str]) -> Path:
             Path.cwd()
         except FileNotFoundError as error:
             way_out = "change to another folder, or give an absolute path"
-            raise MissingFile(_error_text(found, "the working folder was deleted", way_out, "")) from error
+            raise file_error(found, "the working folder was deleted", way_out, kind=MissingFile) from error
     return found
 
 
-def file_error(path: Path, problem: str, way_out: str, place: str = "") -> FileFormatError:
-    """Return an error about a file, of one line.
-
-    File, place, problem, way out.
-    """
-    return FileFormatError(_error_text(path, problem, way_out, place))
+def file_error(
+    path: Path, problem: str, way_out: str, place: str = "", kind: type[FileFormatError] = FileFormatError
+) -> FileFormatError:
+    """Return an error about a file, of one line: file, place, problem, way out."""
+    text = f"{path}{', ' + place if place else ''}: {problem}; {way_out}"
+    return kind(" ".join(text.split()))
 
 
 def extension_problem(path: Path) -> str:
@@ -143,14 +141,10 @@ def extension_problem(path: Path) -> str:
     return "is a folder, not a file" if path.is_dir() else "has no file extension"
 
 
-def missing_file(path: Path) -> MissingFile:
+def missing_file(path: Path) -> FileFormatError:
     """Return the error for a path at which there is nothing."""
-    return MissingFile(_error_text(path, "cannot be read: No such file or directory", "check the path", ""))
-
-
-def _error_text(path: Path, problem: str, way_out: str, place: str) -> str:
-    text = f"{path}{', ' + place if place else ''}: {problem}; {way_out}"
-    return " ".join(text.split())
+    problem = "cannot be read: No such file or directory"
+    return file_error(path, problem, "check the path", kind=MissingFile)
 
 
 def checked_texts(ids: Iterable[object], what: str = "ids") -> list[str]:
@@ -189,18 +183,14 @@ def reader_errors(path: Path, format_name: str, memory: str = "split the file") 
     except FileNotFoundError as error:
         raise missing_file(path) from error
     except OSError as error:
-        raise file_error(
-            path, f"cannot be read: {error.strerror or error}", "check the path and its permissions"
-        ) from error
+        problem = f"cannot be read: {error.strerror or error}"
+        raise file_error(path, problem, "check the path and its permissions") from error
     except BaseException as error:
         # A reader in Rust (lazrs) reports some broken files by a panic, which is not an Exception.
         if not isinstance(error, Exception) and type(error).__module__ != "pyo3_runtime":
             raise
-        raise file_error(
-            path,
-            f"is not readable as {format_name}{reason(error)}",
-            "check that the file is whole and its extension that of its format",
-        ) from error
+        way_out = "check that the file is whole and its extension that of its format"
+        raise file_error(path, f"is not readable as {format_name}{reason(error)}", way_out) from error
 
 
 def reason(error: BaseException) -> str:

@@ -1,11 +1,4 @@
-"""``load_grid``: the cells of a grid from a file.
-
-========  ======================================================================================
-.vox      a MagicaVoxel model; the cells of several models are those around all of them
-.npy      an array of 2 or 3 dimensions: nonzero cells are occupied
-.npz      the same, named ``occupancy``, with ``origin`` and ``pitch`` if they are there
-========  ======================================================================================
-"""
+"""``load_grid``: the cells of a grid from a file."""
 
 import os
 from collections.abc import Callable
@@ -32,8 +25,9 @@ from raybox.io.formats.common import (
     reader_errors,
     warn_of_skipped,
 )
-from raybox.io.formats.numpy_arrays import as_floats, check_numbers, load_array, load_members
+from raybox.io.formats.numpy_arrays import as_floats, load_array, load_members
 from raybox.io.formats.table import format_of
+from raybox.io.formats.tables import check_numbers
 from raybox.validation import ArrayInput
 
 
@@ -126,10 +120,8 @@ def _arguments(origin: ArrayInput | None, pitch: ArrayInput | None) -> dict[str,
     if "origin" in given:
         validation.require_finite(np.atleast_1d(given["origin"]), "origin", "point", "Pass finite numbers")
     if "pitch" in given and not ((given["pitch"] > 0) & np.isfinite(given["pitch"])).all():
-        raise InvalidInput(
-            f"pitch must be finite and above zero on every axis; got {given['pitch'].tolist()}. "
-            f"Pass the size of a cell."
-        )
+        problem = f"finite and above zero on every axis; got {given['pitch'].tolist()}"
+        raise InvalidInput(f"pitch must be {problem}. Pass the size of a cell.")
     return given
 
 

@@ -16,12 +16,14 @@ import struct
 import tokenize
 import zipfile
 import zlib
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
 from raybox.io.formats.columns import (
@@ -43,6 +45,7 @@ from raybox.io.formats.tables import (
     RowBlock,
     Table,
     Wanted,
+    check_numbers,
     exact_floats,
     whole,
 )
@@ -52,7 +55,7 @@ from raybox.validation import Array, Dtype
 NAMES = ("lower", "upper", "origins", "directions", *RANGES, "points")
 WIDTHS = {"scene": (6, 4), "rays": (6, 4, 8, 3, 2), "points": (3, 2, 4)}
 _LOCAL_HEADER = 30  # bytes of the header before a member of an archive
-_LENGTHS = 26  # where it has the lengths of the name and of the extra field that follow it
+_LENGTHS = struct.Struct("<26xHH")  # in it: of the name and of the extra field that follow it
 
 
 class Header(NamedTuple):
@@ -64,10 +67,29 @@ class Header(NamedTuple):
     start: int = 0
 
 
-class NpyTable(Table):
-    """The table of an `.npy` file, with named columns or without."""
+class RowsTable(Table):
+    """Rows of numbers that are read by their place."""
 
     has_names = False
+    step = BLOCK_ROWS
+
+    @abstractmethod
+    def columns(self, names: Iterable[str], start: int, end: int) -> dict[str, Array]:
+        """Return columns of some rows."""
+
+    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
+        """Yield rows; columns are views of the arrays."""
+        rows = self.rows or 0
+        step = max(1, rows) if wanted.at_once else self.step
+        for start in range(offset, rows, step):
+            end = min(rows, start + step)
+            columns: dict[str, Column] = {**self.columns([*wanted.numbers, *wanted.others], start, end)}
+            columns |= {name: self.floats(columns[name], name, start) for name in wanted.numbers}
+            yield RowBlock(start, start, end - start, columns)
+
+
+class NpyTable(RowsTable):
+    """The table of an `.npy` file, with named columns or without."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -76,11 +98,8 @@ class NpyTable(Table):
         shape, fields = self._header.shape, self._header.dtype.names
         self._is_named = fields is not None and len(shape) == 1
         self.rows = math.prod(shape[:-1] if len(shape) > 1 else shape)
-        self.names = (
-            list(fields or ())
-            if self._is_named
-            else [str(k) for k in range(shape[1] if len(shape) == 2 else 0)]
-        )
+        width = shape[1] if len(shape) == 2 else 0
+        self.names = [*(fields or ())] if self._is_named else [str(k) for k in range(width)]
 
     def announced(self) -> Announced:
         """Return the number of rows, and the bytes of all numbers."""
@@ -100,24 +119,12 @@ class NpyTable(Table):
 
     def place(self, row: int, column: str) -> str:
         """Return the indices of a number."""
-        return f"row {row} (the first is 0), column {column}" if self._is_named else f"[{row}, {column}]"
+        return super().place(row, column) if self._is_named else f"[{row}, {column}]"
 
-    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
-        """Yield rows; columns are views of them."""
-        length = self._header.shape[0]
-        step = max(1, length) if wanted.at_once else BLOCK_ROWS
-        with self.path.open("rb") as file:
-            for start in range(offset, length, step):
-                end = min(length, start + step)
-                rows = _rows(file, self._header, start, end)
-                columns = {name: self._column(rows, name) for name in (*wanted.numbers, *wanted.others)}
-                columns |= {name: self.floats(columns[name], name, start) for name in wanted.numbers}
-                yield RowBlock(start, start, end - start, columns)
-
-    def _column(self, rows: Array, name: str) -> Array:
-        """Return a column of rows."""
-        found: Array = rows[name] if self._is_named else rows[:, int(name)]  # type: ignore[call-overload]
-        return found
+    def columns(self, names: Iterable[str], start: int, end: int) -> dict[str, Array]:
+        """Return columns of some rows."""
+        rows: NDArray[Any] = _rows(self.path, self._header, start, end)
+        return {name: rows[name] if self._is_named else rows[:, int(name)] for name in names}
 
 
 def _unnamed(shape: tuple[int, ...], path: Path, options: ReadOptions) -> TableColumns:
@@ -125,53 +132,45 @@ def _unnamed(shape: tuple[int, ...], path: Path, options: ReadOptions) -> TableC
     kind = "points" if options.origin is not None else options.kind
     width = shape[1] if len(shape) == 2 else 0
     if kind is None and width > 3:
-        raise file_error(
-            path,
-            "does not say whether its rows are boxes or rays",
-            'say kind "scene" or "rays" (kind=, --kind)',
-        )
-    if width not in WIDTHS[kind or "rays"]:
-        known = ", ".join(map(str, sorted(WIDTHS[kind or "rays"])))
-        for_kind = "for a scene" if kind == "scene" else f"for {kind or 'points'}"
-        raise file_error(
-            path, f"has shape {shape}", f"{for_kind}, give a table whose width is one of {known}"
-        )
+        problem = "does not say whether its rows are boxes or rays"
+        raise file_error(path, problem, 'say kind "scene" or "rays" (kind=, --kind)')
+    widths, what = WIDTHS[kind or "rays"], "a scene" if kind == "scene" else kind or "points"
+    if width not in widths:
+        way_out = f"for {what}, give a table whose width is one of {', '.join(map(str, sorted(widths)))}"
+        raise file_error(path, f"has shape {shape}", way_out)
     names = [str(k) for k in range(width)]
     if width < 4 or kind == "points":
         return TableColumns("points", {"points": names[:3]}, {})
     half, of_kind = 3 if width > 4 else 2, ACCEPTED[kind][0]
     arrays = dict(zip(KINDS[of_kind], (names[:half], names[half : 2 * half]), strict=True))
-    return TableColumns(
-        of_kind, arrays | {name: [names[6 + k]] for k, name in enumerate(RANGES) if width == 8}, {}
-    )
+    arrays |= {name: [names[6 + k]] for k, name in enumerate(RANGES) if width == 8}
+    return TableColumns(of_kind, arrays, {})
 
 
-def _rows(file: BinaryIO, header: Header, begin: int, end: int) -> Array:
+def _rows(path: Path, header: Header, begin: int, end: int) -> Array:
     """Return some rows of an array."""
     (length, *width), dtype = header.shape, header.dtype
-    columns = width[0] if width else 1
+    columns = math.prod(width)
+
+    def numbers(start: int, shape: tuple[int, ...]) -> Array:
+        offset = header.start + start * dtype.itemsize
+        return np.fromfile(path, dtype, math.prod(shape), offset=offset).reshape(shape)
+
     if not header.fortran:
-        return _numbers(file, dtype, header.start + begin * columns * dtype.itemsize, (end - begin, *width))
-    starts = (header.start + (k * length + begin) * dtype.itemsize for k in range(columns))
-    return np.stack([_numbers(file, dtype, start, (end - begin,)) for start in starts], axis=-1)
+        return numbers(begin * columns, (end - begin, *width))
+    return np.stack([numbers(k * length + begin, (end - begin,)) for k in range(columns)], axis=-1)
 
 
-def _numbers(file: BinaryIO, dtype: Dtype, start: int, shape: tuple[int, ...]) -> Array:
-    file.seek(start)
-    return np.fromfile(file, dtype, math.prod(shape)).reshape(shape)
+class ArraysTable(RowsTable):
+    """Arrays with a row for each ray: ``lower`` has columns ``min_x min_y min_z``.
 
+    ``read(array, start, end)`` returns some rows of one.
+    """
 
-Read = Callable[[str, int, int], Array]
-"""(array, first row, end) -> some rows of it"""
-
-
-class ArraysTable(Table):
-    """Arrays with a row for each ray: ``lower`` has columns ``min_x min_y min_z``."""
-
-    has_names = False
-
-    def __init__(self, path: Path, shapes: Mapping[str, tuple[int, ...]], read: Read, step: int = 0) -> None:
-        self.path, self._read, self._step = path, read, step or BLOCK_ROWS
+    def __init__(
+        self, path: Path, shapes: Mapping[str, tuple[int, ...]], read: Callable[[str, int, int], Array]
+    ) -> None:
+        self.path, self._read = path, read
         self._arrays = {name: column_names(name, *shape[1:]) for name, shape in shapes.items()}
         self.names = [name for names in self._arrays.values() for name in names]
         self.rows = next(iter(shapes.values()))[0]
@@ -181,17 +180,14 @@ class ArraysTable(Table):
         array, names = next((array, names) for array, names in self._arrays.items() if column in names)
         return f"{array}{[row] if is_flat(array) else [row, names.index(column)]}"
 
-    def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
-        """Yield rows; columns are views of the arrays."""
-        needed = {*wanted.numbers, *wanted.others}
-        for start in range(offset, self.rows or 0, self._step):
-            end, columns = min(self.rows or 0, start + self._step), dict[str, Column]()
-            for array, names in self._arrays.items():
-                if needed.intersection(names):
-                    rows = self._read(array, start, end)
-                    columns |= {name: rows if is_flat(array) else rows[:, k] for k, name in enumerate(names)}
-            columns |= {name: self.floats(columns[name], name, start) for name in wanted.numbers}
-            yield RowBlock(start, start, end - start, columns)
+    def columns(self, names: Iterable[str], start: int, end: int) -> dict[str, Array]:
+        """Return columns of some rows, of the arrays that have them."""
+        columns, needed = dict[str, Array](), {*names}
+        for array, own in self._arrays.items():
+            if needed.intersection(own):
+                rows = self._read(array, start, end)
+                columns |= zip(own, [rows] if is_flat(array) else rows.T, strict=True)
+        return columns
 
 
 def rows_match(shapes: Mapping[str, tuple[int, ...]]) -> bool:
@@ -225,30 +221,48 @@ def open_npz(path: Path, options: ReadOptions) -> Table | None:
     None if it is compressed, or an array has not a row for each ray: then it is read whole.
     """
     with open_archive(path) as archive:
-        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        if not members or any(info.compress_type for info in members.values()):
+        if not archive.members or any(info.compress_type for info in archive.infolist()):
             return None
-        places = {name: _place(path, members[name]) for name in arrays_of(members, path, options)}
-        for name, place in places.items():
+        headers = {name: archive.header(name) for name in arrays_of(archive.members, path, options)}
+        for name, found in headers.items():
             if name in NAMES:
-                check_numbers(place.dtype, path, name)
-        if not rows_match(shapes := {name: place.shape for name, place in places.items()}):
-            return None
-        if any(place.fortran for place in places.values()) or archive.testzip():
+                check_numbers(found.dtype, path, name)
+        shapes = {name: found.shape for name, found in headers.items()}
+        if not rows_match(shapes) or any(found.fortran for found in headers.values()) or archive.testzip():
             return None  # loaded whole, it raises an error that names the damaged member
+    return ArraysTable(path, shapes, lambda name, start, end: _rows(path, headers[name], start, end))
 
-    def read(name: str, begin: int, end: int) -> Array:
-        with path.open("rb") as file:
-            return _rows(file, places[name], begin, end)
 
-    return ArraysTable(path, shapes, read)
+class Archive(zipfile.ZipFile):
+    """The arrays of an `.npz` file, by name."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.path = path
+        self.members = {info.filename.removesuffix(".npy"): info for info in self.infolist()}
+
+    def header(self, name: str) -> Header:
+        """Return the header of an array; it begins there if it is not compressed."""
+        info = self.members[name]
+        with self.open(info) as file:
+            found = header(file, info.file_size, self.path, info.filename)
+        with self.path.open("rb") as file:
+            file.seek(info.header_offset)
+            lengths = _LENGTHS.unpack(file.read(_LOCAL_HEADER))
+        return found._replace(start=found.start + info.header_offset + _LOCAL_HEADER + sum(lengths))
+
+    def array(self, name: str) -> Array:
+        """Return an array."""
+        info = self.members[name]
+        with self.open(info) as file:
+            return _array(file, info.file_size, self.path, info.filename)
 
 
 @contextmanager
-def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
+def open_archive(path: Path) -> Iterator[Archive]:
     """Yield an archive; its faults become errors in plain words."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with Archive(path) as archive:
             yield archive
     except (NotImplementedError, RuntimeError) as error:
         problem = "is encrypted, or compressed by a method that Python does not have"
@@ -259,29 +273,17 @@ def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
         raise file_error(path, "its archive is damaged or cut off", "copy or save it again", place) from error
 
 
-def _place(path: Path, info: zipfile.ZipInfo) -> Header:
-    """Return the header of a member that is not compressed."""
-    with path.open("rb") as file:
-        file.seek(info.header_offset)
-        local = file.read(_LOCAL_HEADER)
-        name, extra = (int.from_bytes(local[_LENGTHS + k : _LENGTHS + k + 2], "little") for k in (0, 2))
-        with open_archive(path) as archive, archive.open(info) as inside:
-            found = header(inside, info.file_size, path, info.filename)
-            return found._replace(start=found.start + info.header_offset + _LOCAL_HEADER + name + extra)
-
-
 def announced_npz(path: Path) -> Announced:
     """Return the rows of the largest array, and the bytes of all."""
-    sizes = [Announced()]
+    rows, size = 0, 0
     with open_archive(path) as archive:
-        for info in archive.infolist():
-            name = info.filename.removesuffix(".npy").rpartition("/")[2]
-            is_own = name in (*NAMES, "id", "vertices", "faces")
-            with archive.open(info) as member, suppress(*() if is_own else (FileFormatError, ValueError)):
-                shape = header(member, info.file_size, path, info.filename).shape
-                rows = math.prod(shape[:-1] if len(shape) > 1 else shape) if is_own else 0
-                sizes.append(Announced(rows, info.file_size))
-    return Announced(max(size.rows for size in sizes), sum(size.bytes for size in sizes))
+        for name, info in archive.members.items():
+            is_own = name.rpartition("/")[2] in (*NAMES, "id", "vertices", "faces")
+            with suppress(*() if is_own else (FileFormatError, ValueError)):
+                shape = archive.header(name).shape
+                rows = max(rows, math.prod(shape[:-1] if len(shape) > 1 else shape) * is_own)
+                size += info.file_size
+    return Announced(rows, size)
 
 
 def read_npz(path: Path, options: ReadOptions) -> FileArrays:
@@ -297,61 +299,50 @@ def read_npz(path: Path, options: ReadOptions) -> FileArrays:
         problem = f"has no arrays of boxes, rays or points, but {quoted(' '.join(members))}"
         raise file_error(path, problem, "name them lower, upper or origins, directions or points")
     arrays = {name: as_floats(loaded[name], path, name) for name in NAMES if name in loaded}
-    labels = _labels(path, members, loaded, arrays["lower"].shape[:1]) if "lower" in arrays else {}
-    others = len(members) - len({*arrays, *labels}) if "lower" in arrays else 0
-    left_out = {LEFT_OUT: others} if others else {}
+    labels, left_out = Labels(), dict[str, int]()
+    if "lower" in arrays:
+        labels = _labels(path, loaded, arrays["lower"].shape[:1])
+        others = len(members) - len({*arrays, *labels})
+        left_out = {LEFT_OUT: others} if others else {}
     return FileArrays(arrays, lambda array, index: f"{array}{list(index)}", labels, left_out=left_out)
 
 
-def _labels(path: Path, members: list[str], loaded: dict[str, Array], count: tuple[int, ...]) -> Labels:
+def _labels(path: Path, loaded: dict[str, Array], count: tuple[int, ...]) -> Labels:
     """Return the ids, and other arrays with a value a box."""
-    ids = loaded.get("id")
+    ids, found = loaded.get("id"), Labels()
     if ids is not None and ids.shape != count:
         problem = f"has {ids.size} ids for {count[0]} boxes"
         raise file_error(path, problem, "give one id for each box", "id")
     with open_archive(path) as archive:
-        rest = [name for name in members if name not in NAMES and _is_label(archive, name, count)]
-    return {name: label(name, [array]) for name, array in load_members(path, rest)[1].items()}
-
-
-def _is_label(archive: zipfile.ZipFile, name: str, count: tuple[int, ...]) -> bool:
-    """Return whether an array has a value for each box."""
-    info = archive.NameToInfo.get(f"{name}.npy")
-    if info is None:
-        return False
-    with archive.open(info) as file:
-        try:
-            found = header(file, info.file_size, Path(name), name)
-        except (FileFormatError, ValueError):
-            return False  # an array that raybox does not read
-    return found.shape == count and is_label(found.dtype)
+        for name in archive.members:
+            head: Header | None = None
+            with suppress(FileFormatError, ValueError):  # of an array that raybox does not read
+                head = archive.header(name)
+            if head and name not in NAMES and head.shape == count and is_label(head.dtype):
+                found[name] = label(name, [archive.array(name)])
+    return found
 
 
 def load_members(path: Path, names: Iterable[str]) -> tuple[list[str], dict[str, Array]]:
     """Return the names of all arrays of an `.npz` file, and those arrays of the given names that it has."""
     with open_archive(path) as archive:
-        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        for info in members.values():
+        for info in archive.infolist():
             archive.open(info).close()  # compares the two names of a member: a damaged one would be ignored
-        return list(members), {n: _member(archive, members[n], path) for n in names if n in members}
-
-
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> Array:
-    """Return one array of an archive, after a check of its header against its size."""
-    with archive.open(info) as file:
-        header(file, info.file_size, path, info.filename)
-    with archive.open(info) as file:
-        array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-        file.read()  # at the end of a member its checksum is compared
-    return array
+        return list(archive.members), {n: archive.array(n) for n in names if n in archive.members}
 
 
 def load_array(path: Path) -> Array:
     """Return the array of an `.npy` file, after a check of its header against its size."""
     with path.open("rb") as file:
-        header(file, path.stat().st_size, path, "")
-        file.seek(0)
-        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        return _array(file, path.stat().st_size, path, "")
+
+
+def _array(file: IO[bytes], size: int, path: Path, name: str) -> Array:
+    header(file, size, path, name)
+    file.seek(0)
+    array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    file.read()  # at the end of a member its checksum is compared
+    return array
 
 
 def map_array(path: Path) -> Array:
@@ -391,16 +382,8 @@ def header(file: IO[bytes], size: int, path: Path, name: str) -> Header:
     return Header(shape, fortran, dtype, size - there)
 
 
-def check_numbers(dtype: Dtype, path: Path, name: str) -> None:
-    """Raise `FileFormatError` unless a dtype is one of real numbers."""
-    if dtype.kind not in "fiub":
-        found = "text" if dtype.kind in "SU" else dtype
-        raise file_error(path, f"holds {found}, not real numbers", "save it as float64", name)
-
-
 def as_floats(array: Array, path: Path, name: str) -> Floats:
     """Return an array of real numbers as float64."""
-    check_numbers(array.dtype, path, name)
     return exact_floats(array, path, lambda index: f"{name}{list(index) or ''}")
 
 

@@ -1,8 +1,8 @@
 """Parquet, through pyarrow: the columns of the CSV format, typed and compact."""
 
 import json
+import os
 import re
-import struct
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from itertools import accumulate
@@ -14,7 +14,6 @@ import numpy as np
 
 from raybox.errors import FileFormatError
 from raybox.geometry import Invalid
-from raybox.io.formats import parquet_footer
 from raybox.io.formats.columns import RANGES, TableColumns
 from raybox.io.formats.common import Floats, ReadOptions, file_error, quoted, require
 from raybox.io.formats.tables import QUERY_KEY, Announced, RowBlock, Table, Wanted, exact_floats
@@ -78,27 +77,17 @@ class ParquetTable(Table):
         """Return the Arrow field of a column."""
         return self._schema.field(name)
 
-    def place(self, row: int, column: str) -> str:
-        """Return the row and the column of a number."""
-        return f"row {row} (the first is 0), column {column}"
-
     def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield batches of row groups; other columns than numbers are Arrow arrays."""
-        how = {
-            "metadata": self._metadata,
-            "pre_buffer": wanted.at_once,
-            "buffer_size": _BUFFER * (not wanted.at_once),
-        }
-        with self._library.ParquetFile(self.path, **how) as file:
+        buffering = {"pre_buffer": wanted.at_once, "buffer_size": _BUFFER * (not wanted.at_once)}
+        with self._library.ParquetFile(self.path, metadata=self._metadata, **buffering) as file:
             for group in range(offset, self._metadata.num_row_groups):
                 start = self._starts[group]
                 for batch in self._batches(file, group, wanted):
-                    arrays = {name: _column(batch, name) for name in (*wanted.numbers, *wanted.others)}
-                    arrays |= {
-                        name: self._floats(arrays[name], name, wanted.invalid, start)
-                        for name in wanted.numbers
-                    }
-                    yield RowBlock(start, group, batch.num_rows, arrays)
+                    columns = {name: _column(batch, name) for name in (*wanted.numbers, *wanted.others)}
+                    for name in wanted.numbers:
+                        columns[name] = self._floats(columns[name], name, wanted.invalid, start)
+                    yield RowBlock(start, group, batch.num_rows, columns)
                     start += batch.num_rows
 
     def _batches(
@@ -109,28 +98,23 @@ class ParquetTable(Table):
         Raise `FileFormatError` unless every row is read.
         """
         names = [*wanted.numbers, *wanted.others]
-        missing = promised = self._starts[group + 1] - self._starts[group]
-        found = file.iter_batches(BATCH_ROWS, row_groups=[group], columns=names, use_threads=wanted.at_once)
-        while True:
-            try:
-                batch = next(found, None)
-            except NotImplementedError as error:
-                problem = "is compressed or encoded in a way that pyarrow does not have"
-                raise file_error(
-                    self.path, problem, "write it in another way", f"row group {group}"
-                ) from error
-            except (OSError, ValueError) as error:
-                raise self._damaged(group, "cannot be read: its pages are damaged") from error
-            if batch is None:
-                break
-            there = dict(_leaves(batch.schema))
-            if there.keys() != {*names}:
-                raise self._damaged(group, f"holds the columns {quoted(' '.join(there))}")
-            missing -= batch.num_rows
-            yield batch
+        promised, found = self._starts[group + 1] - self._starts[group], 0
+        how = {"row_groups": [group], "columns": names, "use_threads": wanted.at_once}
+        try:
+            for batch in file.iter_batches(BATCH_ROWS, **how):
+                there = dict(_leaves(batch.schema))
+                if there.keys() != {*names}:
+                    raise self._damaged(group, f"holds the columns {quoted(' '.join(there))}")
+                found += batch.num_rows
+                yield batch
+        except NotImplementedError as error:
+            problem = "is compressed or encoded in a way that pyarrow does not have"
+            raise file_error(self.path, problem, "write it in another way", f"row group {group}") from error
+        except (OSError, ValueError) as error:
+            raise self._damaged(group, "cannot be read: its pages are damaged") from error
         # Arrow ends a column silently at a page whose header is damaged.
-        if missing:
-            raise self._damaged(group, f"holds {promised - missing:,} of {promised:,} rows")
+        if found != promised:
+            raise self._damaged(group, f"holds {found:,} of {promised:,} rows")
 
     def _damaged(self, group: int, problem: str) -> FileFormatError:
         return file_error(self.path, problem, "copy or write it again", f"row group {group}")
@@ -148,39 +132,39 @@ class ParquetTable(Table):
         if kind.startswith("decimal"):
             column = _of_decimals(column, self.path, place)
         elif not re.match(_NUMBERS, kind):
-            raise file_error(
-                self.path, f"holds {kind}, not numbers", "store the column as float64", place(())
-            )
-        missing = np.asarray(column.is_null()) if column.null_count else None
-        if missing is None:
+            problem = f"holds {kind}, not numbers"
+            raise file_error(self.path, problem, "store the column as float64", place(()))
+        count = column.null_count
+        if not count:
             return exact_floats(np.asarray(column), self.path, place)
+        missing = np.asarray(column.is_null())
         if invalid != "miss":
-            count = column.null_count
             problem = "a value is missing" if count == 1 else f"{count} values are missing"
             way_out = "fill in each or remove its row" + (", or read with invalid='miss'" if invalid else "")
             raise file_error(self.path, problem, way_out, place((int(missing.argmax()),)))
-        floats = exact_floats(np.asarray(column.fill_null(0)), self.path, place)
-        return np.where(missing, np.nan, floats)
+        return np.where(missing, np.nan, exact_floats(np.asarray(column.fill_null(0)), self.path, place))
 
     def _check_optional_columns(self, kind: str) -> None:
         """Raise `FileFormatError` if the schema lacks an optional column that row groups hold.
 
-        Its name in the schema is damaged then; without it, the rays or boxes would be others. Row groups name
-        each of their columns once more.
+        Its name in the schema is damaged then; without it, the rays or boxes would be others.
         """
         missing = [name for name in _OPTIONAL.get(kind, ()) if name not in self.names]
-        if not missing:
-            return
-        with self.path.open("rb") as file:
-            footer = parquet_footer.read_footer(file, self.path.stat().st_size)[1]
+        footer = _footer(self.path) if missing else b""
         for name in missing:
-            try:
-                is_there = parquet_footer.has_column(footer, name)
-            except (ValueError, LookupError, TypeError, AttributeError, struct.error) as error:
-                raise file_error(self.path, "its footer is damaged", "copy or write it again") from error
-            if is_there:
+            # Thrift's compact form of the path of a column in a row group: field 3, a list of one text
+            if b"\x19\x18" + bytes([len(name)]) + name.encode() in footer:
                 problem = f"its row groups hold a column {name}, its schema does not"
                 raise file_error(self.path, problem, "copy or write it again", "footer")
+
+
+def _footer(path: Path) -> bytes:
+    """Return the footer of a file, which ends with its length and 4 bytes of magic."""
+    with path.open("rb") as file:
+        file.seek(-8, os.SEEK_END)
+        size = int.from_bytes(file.read(4), "little")
+        file.seek(-8 - size, os.SEEK_END)
+        return file.read(size)
 
 
 def group_starts(metadata: "pyarrow.parquet.FileMetaData", path: Path) -> list[int]:
@@ -267,18 +251,15 @@ def write(file: BinaryIO, table: "pyarrow.Table") -> None:
 def table_of(columns: Mapping[str, Array]) -> "pyarrow.Table":
     """Return columns of one length as a table of Arrow; masked values and None are null."""
     arrow = require("pyarrow", "io", ".parquet")
-    return arrow.table({name: array_of(arrow, column) for name, column in columns.items()})
+    return arrow.table({name: _array_of(arrow, column) for name, column in columns.items()})
 
 
-def array_of(arrow: ModuleType, column: Array) -> "pyarrow.Array":
+def _array_of(arrow: ModuleType, column: Array | list[object]) -> "pyarrow.Array":
     """Return a column as an Arrow array.
 
     The type of text is given, because it may be empty, or hold None alone.
     """
-    if not isinstance(column, np.ndarray):  # a list, in a dict of columns
-        return arrow.array(column)
-    if column.dtype != object:
-        return arrow.array(column, arrow.string()) if column.dtype.kind == "U" else arrow.array(column)
-    values = column.tolist()
-    is_text = all(value is None or isinstance(value, str) for value in values)
-    return arrow.array(values, arrow.string()) if is_text else arrow.array(values)
+    kind = "" if isinstance(column, list) else column.dtype.kind
+    values = column.tolist() if isinstance(column, np.ndarray) and kind == "O" else column
+    is_text = kind == "U" or (kind == "O" and all(v is None or isinstance(v, str) for v in values))
+    return arrow.array(values, arrow.string() if is_text else None)

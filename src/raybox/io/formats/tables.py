@@ -16,7 +16,7 @@ from raybox.geometry import Invalid
 from raybox.io.formats.columns import NONE, TableColumns, choose, is_flat
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error
 from raybox.io.formats.typed_labels import label
-from raybox.validation import Array
+from raybox.validation import Array, Dtype, rounded
 
 if TYPE_CHECKING:
     import pyarrow
@@ -82,9 +82,9 @@ class Table(ABC):
     def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield the block at a row and an offset, and all after it."""
 
-    @abstractmethod
     def place(self, row: int, column: str) -> str:
         """Return the place of a number in the file, for errors."""
+        return f"row {row} (the first is 0), column {column}"
 
     def announced(self) -> Announced:
         """Return the number of rows, and the bytes once unpacked."""
@@ -114,15 +114,12 @@ def whole(table: Table, options: ReadOptions) -> FileArrays:
     """Return the arrays of a table, and its labels."""
     layout = table.layout(options)
     wanted = numbers_of(layout, options)._replace(others=[*layout.labels.values()], at_once=True)
-    parts: dict[str, list[Floats]] = {array: [] for array in layout.arrays}
-    columns: dict[str, list[Column]] = {name: [] for name in layout.labels}
-    for block in table.blocks(wanted):
-        for array, names in layout.arrays.items():
-            parts[array].append(_stacked(array, [np.asarray(block.columns[name]) for name in names]))
-        for name, own in layout.labels.items():
-            columns[name].append(block.columns[own])
-    arrays = {array: _joined(parts.pop(array), len(names)) for array, names in layout.arrays.items()}
-    labels = {name: _label(name, values, table.path) for name, values in columns.items()}
+    blocks = list(table.blocks(wanted))
+    arrays = {array: stacked(array, names, blocks) for array, names in layout.arrays.items()}
+    labels = {
+        name: _label(name, [block.columns[own] for block in blocks], table.path)
+        for name, own in layout.labels.items()
+    }
     left_out = {LEFT_OUT: layout.left_out} if layout.left_out else {}
     return FileArrays(arrays, places(table, layout), labels, left_out=left_out)
 
@@ -136,22 +133,15 @@ def _label(name: str, parts: list[Column], path: Path) -> NDArray[Any]:
         raise file_error(path, "holds text that is not UTF-8", way_out, f"column {name}") from error
 
 
-def _stacked(array: str, columns: list[Floats]) -> Floats:
-    """Return columns as rows: (n, D), or (n,) of a flat array."""
-    return columns[0] if is_flat(array) else np.stack(columns, -1)
-
-
-def _joined(parts: list[Floats], width: int) -> Floats:
-    """Return the rows of all parts; of none, an array without rows."""
-    if not parts:
-        return np.empty((0, width)) if width > 1 else np.empty(0)
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def stacked(array: str, names: list[str], blocks: list[RowBlock]) -> Floats:
+def stacked(array: str, names: list[str], blocks: Sequence[RowBlock]) -> Floats:
     """Return an array of all blocks: (n, D), or (n,) if flat."""
-    parts = [_stacked(array, [np.asarray(block.columns[name]) for name in names]) for block in blocks]
-    return _joined(parts, len(names))
+    rows = np.empty((sum(block.rows for block in blocks), len(names)))
+    start = 0
+    for block in blocks:
+        for k, name in enumerate(names):
+            rows[start : start + block.rows, k] = block.columns[name]
+        start += block.rows
+    return rows[:, 0] if is_flat(array) else rows
 
 
 def places(table: Table, layout: TableColumns) -> Callable[[str, tuple[int, ...]], str]:
@@ -164,22 +154,21 @@ def exact_floats(array: Array, path: Path, place: Callable[[tuple[int, ...]], st
 
     Raise `FileFormatError` for another type, and for a number that float64 does not hold.
     """
-    if array.dtype.kind not in "fiub":
-        found = "text" if array.dtype.kind in "SU" else array.dtype
-        raise file_error(path, f"holds {found}, not real numbers", "save it as float64", place(()))
+    check_numbers(array.dtype, path, place(()))
     with np.errstate(over="ignore"):
         floats = array.astype(np.float64, copy=False)
     if array.dtype.itemsize < 8 or array.dtype == np.float64:
         return floats
-    is_whole = array.dtype.kind in "iu"
-    lossy = np.array(np.abs(floats) >= MAX_EXACT if is_whole else floats != array)
-    # Python compares integers and floats of any size exactly; NaN differs from itself
-    pairs = zip(floats[lossy].tolist(), array[lossy].tolist(), strict=True)
-    lossy[lossy] = [found != given and given == given for found, given in pairs]
-    if lossy.any():
-        at = tuple(np.argwhere(lossy)[0].tolist())
-        raise inexact(path, array[at], place(at))
+    for index in np.argwhere(rounded(array, floats))[:1].tolist():
+        raise inexact(path, array[tuple(index)], place(tuple(index)))
     return floats
+
+
+def check_numbers(dtype: Dtype, path: Path, place: str) -> None:
+    """Raise `FileFormatError` unless a dtype is one of real numbers."""
+    if dtype.kind not in "fiub":
+        found = "text" if dtype.kind in "SU" else dtype
+        raise file_error(path, f"holds {found}, not real numbers", "save it as float64", place)
 
 
 def inexact(path: Path, number: object, place: str) -> FileFormatError:

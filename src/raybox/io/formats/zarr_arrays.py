@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from raybox.io.formats.common import ReadOptions, file_error, require
-from raybox.io.formats.numpy_arrays import NAMES, ArraysTable, arrays_of, check_numbers, kinds_of, rows_match
-from raybox.io.formats.tables import BLOCK_ROWS, QUERY_KEY
+from raybox.io.formats.numpy_arrays import NAMES, ArraysTable, arrays_of, kinds_of, rows_match
+from raybox.io.formats.tables import BLOCK_ROWS, QUERY_KEY, check_numbers
 from raybox.queries import table as queries
 
 
@@ -25,18 +25,16 @@ def open_zarr(path: Path, options: ReadOptions) -> ArraysTable:
     if not kinds_of(arrays) and not query:
         raise file_error(path, "has no arrays of rays or points", "name them origins, directions or points")
     arrays = {name: arrays[name] for name in arrays_of(arrays, path, options)}
-    shapes = {name: tuple(array.shape) for name, array in arrays.items()}
     for name, array in arrays.items():
         if name in NAMES:
             check_numbers(array.dtype, path, name)
+    shapes = {name: tuple(array.shape) for name, array in arrays.items()}
     if not rows_match(shapes):
         sizes = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise file_error(
-            path, f"has arrays of shapes {sizes}", "give (N, 3) or (N, 2), and (N,) for t_min and t_max"
-        )
+        way_out = "give (N, 3) or (N, 2), and (N,) for t_min and t_max"
+        raise file_error(path, f"has arrays of shapes {sizes}", way_out)
+    table = ArraysTable(path, shapes, lambda name, begin, end: np.asarray(arrays[name][begin:end]))
     # whole chunks of the arrays: any part of one costs a read of all of it
-    step = max(array.chunks[0] for array in arrays.values())
-    step *= max(1, BLOCK_ROWS // step)
-    table = ArraysTable(path, shapes, lambda name, begin, end: np.asarray(arrays[name][begin:end]), step)
-    table.query = query
+    rows = max(array.chunks[0] for array in arrays.values())
+    table.step, table.query = rows * max(1, BLOCK_ROWS // rows), query
     return table

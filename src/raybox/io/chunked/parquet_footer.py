@@ -1,4 +1,4 @@
-"""Footers of Parquet files: merge those of concatenated files into one; look up a column.
+"""Footers of Parquet files: merge those of concatenated files into one.
 
 Offsets of row groups are shifted to their new places. So a chunk is encoded once, by itself, and appended;
 Arrow's writer can neither append to a file nor resume one.
@@ -20,7 +20,6 @@ TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range
 _ROWS, _GROUPS = 3, 4
 _COLUMNS, _SIZE, _GROUP_ROWS, _GROUP_OFFSET, _PACKED, _ORDINAL = 1, 2, 3, 5, 6, 7
 _CHUNK_OFFSETS, _META = (2, 4, 6), 3  # of the chunk (deprecated: may be 0), of its offset and column index
-_PATH = 3  # of the column, from the root of the schema
 _META_OFFSETS = (9, 10, 11, 14)  # of data pages, index pages, dictionary, Bloom filter
 
 
@@ -42,17 +41,6 @@ def read_footer(file: BinaryIO, length: int) -> tuple[int, bytes]:
     end = length - _TAIL - size
     file.seek(end)
     return end - len(MAGIC), file.read(size)
-
-
-def has_column(footer: bytes, name: str) -> bool:
-    """Return whether a row group holds a column of a name, whatever the schema holds."""
-    path = ThriftList(BINARY, [name.encode()])
-    written = bytearray()
-    _write(written, LIST, path)
-    if written not in footer:  # to parse all of a long footer takes a millisecond for each ten columns
-        return False
-    groups = _parse(footer)[_GROUPS][1].items
-    return any(column[_META][1][_PATH][1] == path for group in groups for column in group[_COLUMNS][1].items)
 
 
 def shift_offsets(footer: bytes, by: int) -> bytes:
