@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from itertools import product
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -21,9 +21,10 @@ KINDS: dict[str, dict[str, tuple[str, ...]]] = {
         "lower": ("min_*", "min*", "*min", "*_min", "bbox.*min"),
         "upper": ("max_*", "max*", "*max", "*_max", "bbox.*max"),
     },
-    "oriented boxes": dict(
-        zip(("centers", "sizes"), zip(*product(_CENTERS, _SIZES), strict=True), strict=True)
-    ),
+    "oriented boxes": {
+        "centers": tuple(center for center in _CENTERS for _ in _SIZES),
+        "sizes": tuple(size for _ in _CENTERS for size in _SIZES),
+    },
     "rays": {"origins": ("origin_*",), "directions": ("direction_*",)},
     "points": {"points": ("*",)},
 }
@@ -51,26 +52,33 @@ class TableColumns(NamedTuple):
         return [name for names in self.arrays.values() for name in names]
 
 
-def column_names(array: str, dimension: int = 3) -> list[str]:
-    """Return the columns of an array: ``column_names("lower")`` is ``["min_x", "min_y", "min_z"]``."""
-    forms = next((arrays[array] for arrays in KINDS.values() if array in arrays), None)
-    return [array] if forms is None else _spelled(forms[0])[:dimension]
-
-
 def _spelled(form: str) -> list[str]:
     """Return the names of a spelling on the axes x, y, z."""
     return form.split() if " " in form else [form.replace("*", axis) for axis in "xyz"]
 
 
-OWN_NAMES = frozenset(name for kind in KINDS.values() for array in kind for name in column_names(array))
+_WAYS = {
+    kind: [[_spelled(form) for form in forms] for forms in zip(*arrays.values(), strict=True)]
+    for kind, arrays in KINDS.items()
+}
+"""The spellings of each kind: the columns of each of its arrays."""
+_COLUMNS = {
+    array: names for kind, ways in _WAYS.items() for array, names in zip(KINDS[kind], ways[0], strict=True)
+}
+OWN_NAMES = frozenset(chain.from_iterable(_COLUMNS.values()))
 """The columns as raybox writes them."""
-SECOND_NAMES = frozenset(_spelled(form)[1] for kind in KINDS.values() for a in kind.values() for form in a)
+SECOND_NAMES = frozenset(names[1] for ways in _WAYS.values() for way in ways for names in way)
 """The columns of the axis y: every header has one, in small letters or not."""
+
+
+def column_names(array: str, dimension: int = 3) -> list[str]:
+    """Return the columns of an array: ``column_names("lower")`` is ``["min_x", "min_y", "min_z"]``."""
+    return _COLUMNS.get(array, [array])[:dimension]
 
 
 def is_flat(array: str) -> bool:
     """Return whether an array has one number a row."""
-    return not any(array in arrays for arrays in KINDS.values())
+    return array not in _COLUMNS
 
 
 def choose_kind(found: Iterable[str], path: Path, options: ReadOptions) -> str:
@@ -98,11 +106,9 @@ def choose(
     own: columns of the table by raybox's names, where the file itself says what they are.
     """
     _check_repeated(header, path)
-    names = {name: name for name in header}
-    names = {**own, **names}
+    names = {**own, **{name: name for name in header}}
     found = _arrays(names, path)
-    is_lowered = not found
-    if is_lowered:
+    if not found:
         _check_repeated([low if (low := name.lower()) in OWN_NAMES else name for name in header], path)
         names = {name.lower(): name for name in header} | names
         found = _arrays(names, path)
@@ -114,17 +120,16 @@ def choose(
         lower = {name.lower(): name for name in header} | names
         arrays |= {name: [lower[name]] for name in RANGES if name in lower}
     used = {name for names in arrays.values() for name in names} | set(own.values())
-    labels = {"id" if is_lowered and n.lower() == "id" else n: n for n in header if n not in used}
+    own_id = "id" if "id" in header else next((n for n in header if n.lower() == "id"), "id")
+    labels = {"id" if n == own_id else n: n for n in header if n not in used}
     return TableColumns(kind, arrays, labels if kind in ACCEPTED["scene"] else {})
 
 
 def _check_repeated(header: Sequence[str], path: Path) -> None:
-    counts = Counter(header)  # not header.count: a table may have a million columns
-    repeated = sorted(name for name, count in counts.items() if count > 1)
-    if repeated:
-        raise file_error(
-            path, f"has more than one column named {quoted(repeated[0])}", "rename one of them", "header"
-        )
+    for name, count in Counter(header).most_common(1):
+        if count > 1:
+            problem = f"has more than one column named {quoted(name)}"
+            raise file_error(path, problem, "rename one of them", "header")
 
 
 def has_kind(header: Container[str]) -> bool:
@@ -160,12 +165,11 @@ def _matches(kind: str, header: Container[str]) -> list[list[list[str]]]:
     if kind == "oriented boxes" and not any(name in header for name in YAW):
         return []
     found = []
-    for forms in zip(*KINDS[kind].values(), strict=True):
-        spelled = [_spelled(form) for form in forms]
-        deep = [names[2] in header for names in spelled]
-        flat = (name in header for names in spelled for name in names[:2])
+    for way in _WAYS[kind]:
+        deep = [names[2] in header for names in way]
+        flat = (name in header for names in way for name in names[:2])
         if all(flat) and (all(deep) or not any(deep)):
-            found.append([names if deep[0] else names[:2] for names in spelled])
+            found.append([names if deep[0] else names[:2] for names in way])
     return found
 
 
@@ -175,10 +179,9 @@ def _header_problem(header: Mapping[str, str]) -> str:
     The missing columns, if it has some of a kind.
     """
     for kind in ("boxes", "rays", "oriented boxes"):
-        for number, forms in enumerate(zip(*KINDS[kind].values(), strict=True)):
-            spelled = [_spelled(form) for form in forms]
-            flat = not any(names[2] in header for names in spelled)
-            names = [name for names in spelled for name in names[: 2 if flat else 3]]
+        for number, way in enumerate(_WAYS[kind]):
+            flat = not any(names[2] in header for names in way)
+            names = [name for names in way for name in names[: 2 if flat else 3]]
             names += YAW[:1] if kind == "oriented boxes" else []
             lacking = [name for name in names if name not in header]
             if len(lacking) <= (len(names) // 2 if number or kind == "oriented boxes" else len(names) - 1):

@@ -1,6 +1,5 @@
 """CSV: a header line, then a row for each box or ray."""
 
-import codecs
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +12,19 @@ import numpy as np
 from raybox.errors import FileFormatError
 from raybox.io.formats import csv_blocks
 from raybox.io.formats.common import file_error, quoted
-from raybox.io.formats.csv_header import read_header
-from raybox.io.formats.tables import Announced, Column, RowBlock, Table, Wanted, count_in, inexact
+from raybox.io.formats.csv_header import CsvHeader, quote_error, read_header
+from raybox.io.formats.tables import (
+    BLOCK_ROWS,
+    Announced,
+    Column,
+    RowBlock,
+    Table,
+    Wanted,
+    count_in,
+    inexact,
+)
+from raybox.io.formats.typed_labels import objects
 from raybox.validation import Array
-
-BLOCK_ROWS = 65_536
 
 
 class CsvTable(Table):
@@ -26,9 +33,9 @@ class CsvTable(Table):
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._header = csv_blocks.read_header(path)
-        except (ValueError, csv.Error) as error:
-            raise row_error(path, [], error) from error
+            self._header = read_header(path)
+        except UnicodeDecodeError as error:
+            raise _encoding_error(path) from error
         self.names = self._header.names
 
     def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
@@ -38,76 +45,52 @@ class CsvTable(Table):
             file.seek(offset or header.start)
             for rows in csv_blocks.complete_rows(file, self.path, csv_blocks.BLOCK_BYTES, header.line_end):
                 try:
-                    count, columns = self._parsed(rows.data, wanted)
+                    columns = self._parsed(rows.data, wanted)
+                except UnicodeDecodeError as error:
+                    raise _encoding_error(self.path) from error
                 except (ValueError, IndexError, csv.Error) as error:
-                    raise row_error(self.path, wanted.numbers, error) from error
+                    raise _row_error(self.path, header, wanted.numbers) from error
+                count = len(next(iter(columns.values()), ()))
                 if count:
                     yield RowBlock(row, rows.begin, count, columns, rows.end / size)
                     row += count
 
-    def _parsed(self, data: bytes, wanted: Wanted) -> tuple[int, dict[str, Column]]:
-        """Return the number of rows and their columns; 0 for empty lines."""
-        columns, count = dict[str, Column](), 0
-        if wanted.numbers:
-            found = csv_blocks.numbers(data, self._header.fields([*wanted.numbers]))
-            if found is None:
-                return 0, {}
-            count, columns = found.shape[1], dict(zip(wanted.numbers, found, strict=True))
+    def _parsed(self, data: bytes, wanted: Wanted) -> dict[str, Column]:
+        """Return the columns of some rows."""
+        header = self._header
+        columns: dict[str, Column] = {**csv_blocks.numbers(data, wanted.numbers, header)}
         if wanted.others:
-            rows = csv_blocks.rows_of(data.decode("utf-8"), self._header.delimiter)
-            count, places = len(rows), self._header.fields([*wanted.others]).places
-            for name, place in zip(wanted.others, places, strict=True):
-                columns[name] = np.empty(count, object)
-                columns[name][:] = [row[place] for row in rows]
-        return count, columns
+            rows = csv_blocks.rows_of(data.decode("utf-8"), header.delimiter)
+            places = header.places
+            columns |= {name: objects([row[places[name]] for row in rows]) for name in wanted.others}
+        return columns
 
     def place(self, row: int, column: str) -> str:
         """Return the line and the column of a number."""
-        return f"{_line_of(self.path, row)}, column {column}"
+        line, _ = next(islice(_rows(self.path, self._header), row, None))
+        return f"{line}, column {column}"
 
     def announced(self) -> Announced:
         """Return the number of lines below the header."""
         return Announced(count_in(self.path, self._header.line_end, self._header.start))
 
 
-def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the header and the rows below it, each with the line on which it ends, but no empty lines."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        try:
-            header = read_header(file.readline)
-        except csv.Error as error:
-            raise _quote_error(path, "header", error) from error
-        yield f"line {header.lines}", header.names
-        rows = csv.reader(file, delimiter=header.delimiter, strict=True)
+def _rows(path: Path, header: CsvHeader) -> Iterator[tuple[str, list[str]]]:
+    """Yield the rows, each with the line on which it ends, but no empty lines."""
+    with path.open("rb") as file:
+        file.seek(header.start)
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
+        rows = csv.reader(text, delimiter=header.delimiter, strict=True)
         try:
             yield from ((f"line {header.lines + rows.line_num}", row) for row in rows if row)
         except csv.Error as error:
-            raise _quote_error(path, f"line {header.lines + rows.line_num}", error) from error
+            raise quote_error(path, f"line {header.lines + rows.line_num}", error) from error
 
 
-def _quote_error(path: Path, place: str, error: csv.Error) -> FileFormatError:
-    """Return the error for a row that is cut off in a quoted field, or has text after one."""
-    if "field limit" in str(error):
-        problem = f"has a field of more than {csv.field_size_limit()} characters"
-        return file_error(path, problem, "check that it is a CSV file", place)
-    problem = "is not a whole table: a quoted field does not end, or text follows it"
-    return file_error(path, problem, "repair the quotes", place)
-
-
-def _line_of(path: Path, row: int) -> str:
-    """Return the line on which a row of the table ends."""
-    return next(islice(_rows(path), row + 1, None))[0]
-
-
-def row_error(path: Path, numbers: Sequence[str], error: Exception) -> FileFormatError:
+def _row_error(path: Path, header: CsvHeader, numbers: Sequence[str]) -> FileFormatError:
     """Return the error for the first row that does not fit the header; slow."""
-    if isinstance(error, UnicodeDecodeError):
-        return file_error(
-            path, "is not UTF-8 text", "save it as UTF-8, or check that it is a CSV file", _byte(path)
-        )
-    rows = _rows(path)
-    places = {name: place for place, name in enumerate(next(rows)[1])}
-    for line, row in rows:
+    places = header.places
+    for line, row in _rows(path, header):
         if len(row) != len(places):
             return _length_error(path, line, row, len(places))
         for name in numbers:
@@ -130,17 +113,18 @@ def _length_error(path: Path, line: str, row: list[str], width: int) -> FileForm
     return file_error(path, f"{len(row)} fields, while the first line has {width}", way_out, line)
 
 
-def _byte(path: Path) -> str:
-    at, decoder = 0, codecs.getincrementaldecoder("utf-8")()
+def _encoding_error(path: Path) -> FileFormatError:
+    """Return the error for text that is not UTF-8, with the byte."""
+    at, way_out = 0, "save it as UTF-8, or check that it is a CSV file"
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            pending = len(decoder.getstate()[0])
+        for line in file:
             try:
-                decoder.decode(block)
+                line.decode("utf-8")
             except UnicodeDecodeError as error:
-                return f"byte {at - pending + error.start}"
-            at += len(block)
-    return f"byte {at - len(decoder.getstate()[0])}"
+                at += error.start
+                break
+            at += len(line)
+    return file_error(path, "is not UTF-8 text", way_out, f"byte {at}")
 
 
 def _is_number(text: str) -> bool:

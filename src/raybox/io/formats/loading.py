@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Literal, get_args, overload
+from typing import Literal, TypedDict, Unpack, get_args, overload
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import FileFormatError, InvalidInput
@@ -28,11 +28,17 @@ from raybox.io.formats.own_results import results_in
 from raybox.io.formats.table import parse
 
 _DEFAULTS = ReadOptions()
-_ONLY_FOR = {
-    "lod": (".json", "CityJSON"),
-    "all_objects": (".ifc", "IFC"),
-    "tessellation": (".ifc", "IFC"),
-}
+_IFC = (".ifc", "IFC")
+_ONLY_FOR = {"lod": (".json", "CityJSON"), "all_objects": _IFC, "tessellation": _IFC}
+_CHOICES = {"invalid": ("raise", "miss"), "tessellation": get_args(Tessellation)}
+
+
+class _SceneOptions(TypedDict, total=False):
+    lod: str | None
+    all_objects: bool
+    progress: bool
+    tessellation: Tessellation
+    format: str | None
 
 
 @overload
@@ -50,23 +56,11 @@ def load(
     *,
     kind: Literal["scene"] | None = None,
     boxes: Literal[True],
-    lod: str | None = None,
-    all_objects: bool = False,
-    progress: bool = False,
-    tessellation: Tessellation = "opencascade",
-    format: str | None = None,
+    **options: Unpack[_SceneOptions],
 ) -> Boxes: ...
 @overload
 def load(
-    path: Source,
-    *,
-    kind: Literal["scene"],
-    boxes: Literal[False] = False,
-    lod: str | None = None,
-    all_objects: bool = False,
-    progress: bool = False,
-    tessellation: Tessellation = "opencascade",
-    format: str | None = None,
+    path: Source, *, kind: Literal["scene"], boxes: Literal[False] = False, **options: Unpack[_SceneOptions]
 ) -> SceneGeometry | list[SceneGeometry]: ...
 @overload
 def load(
@@ -76,11 +70,7 @@ def load(
     origin: tuple[float, ...] | None = None,
     boxes: bool = False,
     invalid: Invalid = "raise",
-    lod: str | None = None,
-    all_objects: bool = False,
-    progress: bool = False,
-    tessellation: Tessellation = "opencascade",
-    format: str | None = None,
+    **options: Unpack[_SceneOptions],
 ) -> Loadable: ...
 
 
@@ -221,15 +211,12 @@ def opened(path: Source, options: ReadOptions, form: str | None = None) -> Loade
 def _content(file: Path, options: ReadOptions) -> Loaded:
     """Return the content of a file."""
     found = parse(file, options)
-    if isinstance(found, FileArrays):
-        return _built(found, file, options)
-    if options.kind == "rays":
-        raise file_error(
-            file, "holds a scene, not rays", "give a file of rays here, or of points with an origin"
-        )
-    if options.origin is not None:
+    if isinstance(found, Loaded) and options.kind == "rays":
+        way_out = "give a file of rays here, or of points with an origin"
+        raise file_error(file, "holds a scene, not rays", way_out)
+    if isinstance(found, Loaded) and options.origin is not None:
         raise file_error(file, "holds a scene, not points", "leave out the origin, which is for points")
-    return _counted(found)
+    return _built(found, file, options)
 
 
 @in_default_environment
@@ -241,21 +228,16 @@ def contents(path: str | os.PathLike[str], options: ReadOptions = _DEFAULTS) -> 
     file = path_of(path)
     options = check_options(options, file)
     found = parse(file, options)
-    if isinstance(found, Loaded):
-        return _counted(found)
-    if options.kind != "scene" and "points" in found.arrays:
+    if isinstance(found, FileArrays) and options.kind != "scene" and "points" in found.arrays:
         return found
     return _built(found, file, options)
 
 
-def _built(found: FileArrays, file: Path, options: ReadOptions) -> Loaded:
-    """Return the geometry of a file's arrays."""
-    with reader_errors(file, "a table"):
-        return _counted(build(found, file, options))
-
-
-def _counted(found: Loaded) -> Loaded:
-    """Return content whose geometry has the counts of what was left out, by its reasons."""
+def _built(found: Loaded | FileArrays, file: Path, options: ReadOptions) -> Loaded:
+    """Return the geometry of a file, which has the counts of what was left out, by its reasons."""
+    if isinstance(found, FileArrays):
+        with reader_errors(file, "a table"):
+            found = build(found, file, options)
     counts = Counter(found.skipped) + Counter(found.left_out)
     return found._replace(geometry=with_skipped(found.geometry, counts))
 
@@ -270,24 +252,20 @@ def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions
     for name, (suffix, format_name) in _ONLY_FOR.items():
         is_given = getattr(options, name) != getattr(_DEFAULTS, name)
         if is_given and file is not None and file.suffix.lower() != suffix:
-            raise InvalidInput(
-                f"{name} is for files of {format_name} ({suffix}); got it with {file.name}. Leave it out."
-            )
+            use = f"is for files of {format_name} ({suffix})"
+            raise InvalidInput(f"{name} {use}; got it with {file.name}. Leave it out.")
     if options.kind not in ACCEPTED:
         raise InvalidInput(f'kind must be "scene", "rays" or None; got {options.kind!r}')
-    if options.invalid not in ("raise", "miss"):
-        raise InvalidInput(f'invalid must be "raise" or "miss"; got {options.invalid!r}')
-    if options.tessellation not in get_args(Tessellation):
-        names = " or ".join(map(repr, get_args(Tessellation)))
-        raise InvalidInput(f"tessellation must be {names}; got {options.tessellation!r}")
+    for name, choices in _CHOICES.items():
+        if getattr(options, name) not in choices:
+            known = " or ".join(f'"{choice}"' for choice in choices)
+            raise InvalidInput(f"{name} must be {known}; got {getattr(options, name)!r}")
     if options.origin is not None and options.kind == "scene":
-        raise InvalidInput(
-            "origin turns points into rays, so it does not go with a scene; leave one of the two out"
-        )
+        reason = "origin turns points into rays, so it does not go with a scene"
+        raise InvalidInput(f"{reason}; leave one of the two out")
     try:
         level_of(options.lod)
     except ValueError as error:
-        raise InvalidInput(
-            f'lod must be a level of detail such as "2" or "1.2"; got {options.lod!r}'
-        ) from error
+        known = 'a level of detail such as "2" or "1.2"'
+        raise InvalidInput(f"lod must be {known}; got {options.lod!r}") from error
     return options

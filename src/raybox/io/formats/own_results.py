@@ -31,10 +31,9 @@ class Results(NamedTuple):
         if kind.rows == "hits":
             return f"results of {self.query}: {self.rows:,} rows of {self.rays:,} rays"
         rows = "boxes or cells" if kind.rows == "primitives" else "rays"
-        share = (
-            f", {100 * self.hit_count / max(self.rows, 1):.1f} % {'not zero' if kind.arguments else 'hit'}"
-        )
-        return f"results of {self.query}: {self.rows:,} {rows}{share if self.rows else ''}"
+        word, share = "not zero" if kind.arguments else "hit", self.hit_count / max(self.rows, 1)
+        shown = f", {100 * share:.1f} % {word}" if self.rows else ""
+        return f"results of {self.query}: {self.rows:,} {rows}{shown}"
 
 
 def results_in(path: Path) -> Results | None:

@@ -158,9 +158,8 @@ def _check_start(path: Path, head: bytes, form: Format) -> None:
         raise file_error(path, "is text in UTF-16", "save it as text in UTF-8")
     others = [e for e, other in FORMATS.items() if len(other.magic) > 2 and head.startswith(other.magic)]
     if others and form.read is not stl.read:  # the header of a binary STL may begin with anything
-        raise file_error(
-            path, f"is not {form.name} but looks like {others[0]}", f"rename it to end in {others[0]}"
-        )
+        problem = f"is not {form.name} but looks like {others[0]}"
+        raise file_error(path, problem, f"rename it to end in {others[0]}")
     if form.magic:
         problem = f"does not begin like {form.name}, but with {quoted(head[:16].decode('latin-1'))}"
         raise file_error(path, problem, "rename it to the extension of its format")
