@@ -307,3 +307,6 @@ def test_a_frame_of_pandaset():
     assert (type(boxes), len(boxes)) == (rb.Instances, 151)
     assert boxes.labels["cuboids.sensor_id"].dtype == np.int64
     assert set(boxes.labels) == {"label", "stationary", "cuboids.sensor_id", "uuid"}
+    assert boxes.ids.tolist() == boxes.labels["uuid"].tolist()
+    assert len(set(boxes.ids)) == 151
+    assert len(set(boxes.labels["label"])) == 12

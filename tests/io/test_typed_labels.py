@@ -177,6 +177,75 @@ def test_names_that_repeat_and_text_that_is_not_utf_8(tmp_path):
         rb.load(tmp_path / "latin.parquet")
 
 
+def ids_from_the_rule(columns):
+    """Return the ids of columns of text by the definition, written again."""
+    for name in ("id", "uuid", "guid", "globalid", "global_id", "gml_id", "token"):
+        for own, texts in columns.items():
+            if own.lower() == name:
+                return texts
+    for own, texts in columns.items():
+        if own.lower() != "storey" and "" not in texts and all(texts.count(t) == 1 for t in texts) and texts:
+            return texts
+    return None
+
+
+COLUMNS = {
+    "classes": {"class": ["car", "car", "bus"], "uuid": ["u", "v", "w"]},
+    "classes alone": {"class": ["car", "car", "bus"]},
+    "a class each": {"class": ["car", "van", "bus"], "note": ["a", "b", "c"]},
+    "one is missing": {"name": ["a", "", "c"], "tag": ["x", "y", "z"]},
+    "all are missing": {"name": ["", "", ""]},
+    "a name twice": {"name": ["wall", "wall", "door"], "storey": ["1", "2", "3"]},
+    "capitals": {"label": ["a", "b", "c"], "GlobalId": ["q", "q", ""]},
+    "id first": {"GUID": ["g", "h", "i"], "Id": ["7", "007", "7"]},
+    "two spellings": {"ID": ["1", "2", "3"], "id": ["4", "5", "6"]},
+    "guids of digits": {"guid": ["1", "2e3", "007"], "name": ["a", "b", "c"]},
+    "a name of the list in another": {"guids": ["x", "x", "x"], "my_id": ["k", "l", "m"]},
+    "no rows": {"name": [], "tag": []},
+    "no rows, ids": {"token": []},
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "npz"])
+@pytest.mark.parametrize("case", COLUMNS)
+def test_ids_are_columns_of_that_name_or_of_different_texts(tmp_path, case, ending):
+    columns = COLUMNS[case]
+    rows = len(next(iter(columns.values())))
+    bounds = {name: np.full(rows, float("max" in name)) for name in HEAD.strip(",").split(",")}
+    table = bounds | {name: np.array(texts, str) for name, texts in columns.items()}
+    path = tmp_path / f"a.{ending}"
+    rb.save(path, table)
+    boxes = rb.load(path)
+    wanted = ids_from_the_rule(columns)
+    assert boxes.ids is None if wanted is None else boxes.ids.tolist() == wanted
+    is_id = [name for name in columns if name.lower() == "id"]
+    assert set(boxes.labels) == set(columns) - {"id" if "id" in columns else (is_id or [""])[0]}
+    for name in boxes.labels.keys() & {"uuid", "guid", "GUID", "GlobalId", "token", "storey"}:
+        missing = "" if ending == "parquet" else None
+        assert boxes.labels[name].tolist() == [text or missing for text in columns[name]]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["a", "b", "Uuid", "token", "storey", "ID"]),
+        st.lists(st.sampled_from(["p", "q", "r", "s", ""]), min_size=3, max_size=3),
+        min_size=1,
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_ids_of_any_columns_follow_the_rule(columns):
+    table = io.BytesIO()
+    bounds = [(name, float) for name in HEAD.strip(",").split(",")]
+    rows = np.zeros(3, [*bounds, *((name, "U1") for name in columns)])
+    for name, texts in columns.items():
+        rows[name] = texts
+    np.save(table, rows)
+    table.seek(0)
+    ids = rb.load(table, format=".npy").ids
+    wanted = ids_from_the_rule(columns)
+    assert (None if ids is None else ids.tolist()) == wanted
+
+
 def test_labels_of_a_table_without_rows(put, tmp_path):
     boxes = rb.load(put("a.csv", HEAD + "id,n\n"))
     assert (len(boxes), len(boxes.labels["n"])) == (0, 0)

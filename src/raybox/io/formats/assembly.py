@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from raybox.errors import FileFormatError, InvalidInput, OutOfMemory
 from raybox.geometry import Boxes, Instances, Rays
 from raybox.io.formats.columns import KINDS, RANGES, choose_kind
-from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
+from raybox.io.formats.common import FileArrays, Floats, Labels, Loaded, ReadOptions, file_error, quoted
+from raybox.io.formats.typed_labels import ID_NAMES, TEXT
 
 Violation = tuple[str, NDArray[np.bool_], str]
 """Array, mask of its numbers that break a rule, the rule."""
@@ -45,7 +46,7 @@ def check_origin(kind: str, path: Path, options: ReadOptions) -> None:
 
 def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) -> Boxes | Instances | Rays:
     arrays = parts.arrays
-    ids, labels = _ids(parts), {name: values for name, values in parts.labels.items() if name != "id"}
+    ids, labels = _ids(parts.labels), {name: values for name, values in parts.labels.items() if name != "id"}
     if kind == "boxes":
         return Boxes(arrays["lower"], arrays["upper"], ids=ids, labels=labels)
     if kind == "oriented boxes":
@@ -63,49 +64,38 @@ def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) ->
         return Rays(origin, points - origin, invalid=options.invalid)
 
 
-def _ids(parts: FileArrays) -> list[str] | None:
+def _ids(labels: Labels) -> list[str] | None:
     """Return the ids, None without.
 
-    They are the column ``id``, else the first of text that is not all numbers.
+    They are the first column of `ID_NAMES`, else the first of text whose values are all there and all differ.
     """
-    texts = {name: values for name, values in parts.labels.items() if values.dtype == object}
-    named = [name for name, values in texts.items() if name == "id" or not all(map(_is_number, values))]
-    name = "id" if "id" in named else next(iter(named), None)
-    return None if name is None else ["" if value is None else value for value in texts[name]]
+    texts = {name: values.tolist() for name, values in labels.items() if values.dtype == object}
+    found = [texts[name] for own in ID_NAMES for name in texts if name.lower() == own]
+    found += [texts[name] for name in texts if name.lower() not in TEXT and _are_different(texts[name])]
+    return ["" if value is None else value for value in found[0]] if found else None
 
 
-def _is_number(text: str | None) -> bool:
-    try:
-        float(text or "nan")
-    except ValueError:
-        return False
-    return True
+def _are_different(values: list[object]) -> bool:
+    """Return whether values are texts, none empty, no two equal."""
+    return 0 < len({*values}) == len(values) and all(value and isinstance(value, str) for value in values)
 
 
 def _number_error(kind: str, parts: FileArrays, path: Path, error: InvalidInput) -> FileFormatError:
-    """Return the error for the first wrong number.
-
-    For a wrong shape, that of the geometry.
-    """
+    """Return the error for the first wrong number; for a wrong shape, that of the geometry."""
     for array, bad, rule in _violations(kind, parts.arrays):
         if bad.any():
             index = tuple(int(i) for i in np.argwhere(bad)[0])
             number = float(parts.arrays[array][index])
-            more = (
-                f" ({np.count_nonzero(bad)} such numbers{parts.among})" if np.count_nonzero(bad) > 1 else ""
-            )
-            way_out = "correct or remove the row" + (
-                ", or read with invalid='miss'" if kind in ("rays", "points") else ""
-            )
+            count = np.count_nonzero(bad)
+            more = f" ({count} such numbers{parts.among})" if count > 1 else ""
+            is_ray = kind in ("rays", "points")
+            way_out = "correct or remove the row" + (", or read with invalid='miss'" if is_ray else "")
             return file_error(path, f"{quoted(number)} {rule}{more}", way_out, parts.where(array, index))
     return file_error(path, str(error).rstrip("."), "correct the file")
 
 
 def _violations(kind: str, arrays: dict[str, Floats]) -> Iterator[Violation]:
-    """Yield each rule of the geometry.
-
-    Array, mask of the numbers that break it, its text.
-    """
+    """Yield each rule of the geometry, and the numbers that break it."""
     if kind == "boxes" and arrays["lower"].shape == arrays["upper"].shape:
         lower, upper = arrays["lower"], arrays["upper"]
         yield "lower", np.isnan(lower), "is not a number"
@@ -122,8 +112,5 @@ def _violations(kind: str, arrays: dict[str, Floats]) -> Iterator[Violation]:
         yield from ((name, np.isnan(arrays[name]), "is not a number") for name in ranges)
         t_min, t_max = arrays.get("t_min", np.zeros(())), arrays.get("t_max", np.full((), np.inf))
         if t_min.shape == t_max.shape or () in (t_min.shape, t_max.shape):
-            yield (
-                ("t_max" if t_max.shape else "t_min"),
-                t_min > t_max,
-                "leaves an empty range: t_min exceeds t_max",
-            )
+            name = "t_max" if t_max.shape else "t_min"
+            yield name, t_min > t_max, "leaves an empty range: t_min exceeds t_max"

@@ -14,8 +14,10 @@ from raybox.validation import Array
 if TYPE_CHECKING:
     import pyarrow
 
-TEXT = ("id", "storey")
-"""Columns that are text whatever they hold."""
+ID_NAMES = ("id", "uuid", "guid", "globalid", "global_id", "gml_id", "token")
+"""Columns of ids, the first that a table has, in small letters or not."""
+TEXT = {*ID_NAMES, "storey"}
+"""Columns that are text whatever they hold, in small letters or not."""
 _MAX_EXACT = 2**53
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _FLOAT = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|-?\.[0-9]+)(?:[eE][+-]?[0-9]+)?|-?inf|nan")
@@ -34,7 +36,7 @@ def label(name: str, parts: Sequence[Any]) -> NDArray[Any]:
     column = np.concatenate(parts)
     if column.dtype == object:
         texts = [text or None for text in column.tolist()]
-        return objects(texts) if name in TEXT else _typed(texts)
+        return objects(texts) if name.lower() in TEXT else _typed(texts)
     return _of_numpy(name, column)
 
 
@@ -78,8 +80,8 @@ def _typed(texts: list[str | None]) -> NDArray[Any]:
 def _of_numpy(name: str, column: Array) -> NDArray[Any]:
     """Return a typed array as a label."""
     if column.dtype.kind == "U":
-        return objects([text if name == "id" else text or None for text in column.tolist()])
-    if name in TEXT or (column.dtype.kind == "u" and column.size and column.max() >= 2**63):
+        return objects([text or None for text in column.tolist()])
+    if name.lower() in TEXT or (column.dtype.kind == "u" and column.size and column.max() >= 2**63):
         return _texts(column.tolist())
     kinds: dict[str, type] = {"b": np.bool_, "f": np.float64}
     return column.astype(kinds.get(column.dtype.kind, np.int64))
@@ -88,15 +90,14 @@ def _of_numpy(name: str, column: Array) -> NDArray[Any]:
 def _of_arrow(name: str, parts: "Sequence[pyarrow.Array]") -> NDArray[Any]:
     """Return a typed column as a label; null is missing."""
     arrow = require("pyarrow", "io", ".parquet")
-    column, types = arrow.chunked_array(parts).combine_chunks(), arrow.types
-    kind = column.type
-    if types.is_decimal(kind) and name not in TEXT:
+    column, types = arrow.chunked_array(parts), arrow.types
+    kind, is_text = column.type, name.lower() in TEXT
+    if types.is_decimal(kind) and not is_text:
         values = column.to_pylist()
         exact = all(value is None or Decimal(float(value)) == value for value in values)
         return np.array(values, float) if exact else _texts(values)
-    if name in TEXT or not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        is_number = types.is_integer(kind) or types.is_floating(kind)
+    is_number = types.is_integer(kind) or types.is_floating(kind)
+    if is_text or not (is_number or types.is_boolean(kind)):
         return _texts((column if is_number else column.cast(arrow.string())).to_pylist())
-    if types.is_floating(kind) or not column.null_count:
-        return _of_numpy(name, column.to_numpy(zero_copy_only=False))
-    return objects(column.to_pylist())
+    is_whole = types.is_floating(kind) or not column.null_count
+    return _of_numpy(name, column.to_numpy()) if is_whole else objects(column.to_pylist())
