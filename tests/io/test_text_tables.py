@@ -1,7 +1,12 @@
 """Text tables: harmless bytes, encodings, line ends, comments, and text that must stay as it is."""
 
+import csv
+import io
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import raybox as rb
 from raybox.io.formats import csv_table, read
@@ -164,3 +169,42 @@ def test_casts_and_carried_columns_of_any_line_end(put, tmp_path, monkeypatch, e
         found = list(csv_table.csv.DictReader(file))
     assert [row["note"] for row in found] == texts
     assert [row["index"] for row in found] == ["0"] * 11 + ["-1"] * 9
+
+
+def parsed_by_python(text):
+    """Return the numbers and the notes of a table by the csv module and `float`; None if it is none."""
+    header, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows = [row for row in rows if row]
+    if any(len(row) != len(header) for row in rows):
+        return None
+    numbers = [[float(row[k]) for k in range(4)] for row in rows]
+    return numbers, [row[4] or None for row in rows]
+
+
+FIELDS = ["0", "1", "-2.5", "1e3", " 7 ", '"3"', "inf"]
+NOTES = ["a", "", '"b,c"', '"d""e"', '"f\ng"', '"h\r"', "i j", '"', "1,2", '""', "é", '"k"l']
+
+
+@given(
+    st.lists(st.tuples(*[st.sampled_from(FIELDS)] * 2, st.sampled_from(NOTES)), max_size=8),
+    st.sampled_from(["\n", "\r\n", "\n\n"]),
+    st.sampled_from([5, 1 << 21]),
+)
+@settings(max_examples=200, deadline=None)
+def test_rows_are_those_of_the_csv_module(rows, end, block):
+    """Each row has as many fields as the header, and every row is read, or the file is refused."""
+    lines = [f"{x},{y},{x},{y},{note}" for x, y, note in rows]
+    text = end.join(["min_x,min_y,max_x,max_y,note", *lines, ""])
+    try:
+        wanted = parsed_by_python(text)
+    except csv.Error:
+        wanted = None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_table.csv_blocks, "BLOCK_BYTES", block)
+        if wanted is None:
+            with pytest.raises(rb.FileFormatError):
+                rb.load(io.BytesIO(text.encode()), format=".csv")
+            return
+        boxes = rb.load(io.BytesIO(text.encode()), format=".csv")
+    assert np.hstack([boxes.lower, boxes.upper]).reshape(-1, 4).tolist() == wanted[0]
+    assert [v if v is None else str(v) for v in boxes.labels["note"].tolist()] == wanted[1]
