@@ -172,9 +172,24 @@ def test_names_that_repeat_and_text_that_is_not_utf_8(tmp_path):
     with pytest.raises(rb.FileFormatError, match="has more than one column named 'n'; rename one of them"):
         rb.load(tmp_path / "twice.parquet")
     text = pa.Array.from_buffers(pa.string(), 1, [None, *pa.array([b"\xff"], pa.binary()).buffers()[1:]])
-    pq.write_table(pa.table({**bounds, "note": text}), tmp_path / "latin.parquet")
-    with pytest.raises(rb.FileFormatError, match="column note: holds text that is not UTF-8; write it again"):
-        rb.load(tmp_path / "latin.parquet")
+    for name, metadata in (("note", None), ("id", None), ("id", {"raybox.scene": "boxes"})):
+        table = pa.table({**bounds, name: text}).replace_schema_metadata(metadata)
+        pq.write_table(table, tmp_path / "latin.parquet")
+        problem = f"column {name}: holds text that is not UTF-8; write it again as UTF-8"
+        with pytest.raises(rb.FileFormatError, match=problem):
+            rb.load(tmp_path / "latin.parquet")
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_npz_with_an_array_for_each_column(tmp_path, save):
+    """Compressed or not; arrays of dates are no labels, and are counted."""
+    columns = {name: np.full(2, float("max" in name)) for name in HEAD.strip(",").split(",")}
+    columns |= {"day": np.array(["2026-01-01", "2026-01-02"], "M8[D]"), "name": np.array(["a", "b"])}
+    save(tmp_path / "a.npz", **columns)
+    boxes = rb.load(tmp_path / "a.npz")
+    assert boxes.upper.tolist() == [[1, 1], [1, 1]]
+    assert (boxes.ids.tolist(), list(boxes.labels)) == (["a", "b"], ["name"])
+    assert dict(boxes.skipped) == {"columns that are no labels": 1}
 
 
 def ids_from_the_rule(columns):

@@ -168,12 +168,20 @@ class ArraysTable(RowsTable):
     """
 
     def __init__(
-        self, path: Path, shapes: Mapping[str, tuple[int, ...]], read: Callable[[str, int, int], Array]
+        self, path: Path, arrays: Mapping[str, Header | Array], read: Callable[[str, int, int], Array]
     ) -> None:
         self.path, self._read = path, read
-        self._arrays = {name: column_names(name, *shape[1:]) for name, shape in shapes.items()}
+        self._dtypes = {name: array.dtype for name, array in arrays.items()}
+        for name in NAMES:
+            if name in arrays:
+                check_numbers(self._dtypes[name], path, name)
+        self._arrays = {name: column_names(name, *array.shape[1:]) for name, array in arrays.items()}
         self.names = [name for names in self._arrays.values() for name in names]
-        self.rows = next(iter(shapes.values()))[0]
+        self.rows = next(iter(arrays.values())).shape[0]
+
+    def has_label(self, column: str) -> bool:
+        """Return whether a column is of a type that labels have."""
+        return is_label(self._dtypes[column])
 
     def place(self, row: int, column: str) -> str:
         """Return the array and the indices of a number."""
@@ -190,14 +198,14 @@ class ArraysTable(RowsTable):
         return columns
 
 
-def rows_match(shapes: Mapping[str, tuple[int, ...]]) -> bool:
+def rows_match(arrays: Mapping[str, Header | Array]) -> bool:
     """Return whether all arrays have a row for each ray.
 
     Their shape is (N, 2) or (N, 3), and (N,) of flat ones.
     """
-    lengths = {shape[:1] for shape in shapes.values()}
-    widths = {shape[1:] for name, shape in shapes.items() if not is_flat(name)}
-    flat = {shape[1:] for name, shape in shapes.items() if is_flat(name)}
+    lengths = {array.shape[:1] for array in arrays.values()}
+    widths = {array.shape[1:] for name, array in arrays.items() if not is_flat(name)}
+    flat = {array.shape[1:] for name, array in arrays.items() if is_flat(name)}
     return len(lengths) == 1 and lengths != {()} and flat <= {()} and widths in (set(), {(2,)}, {(3,)})
 
 
@@ -224,13 +232,9 @@ def open_npz(path: Path, options: ReadOptions) -> Table | None:
         if not archive.members or any(info.compress_type for info in archive.infolist()):
             return None
         headers = {name: archive.header(name) for name in arrays_of(archive.members, path, options)}
-        for name, found in headers.items():
-            if name in NAMES:
-                check_numbers(found.dtype, path, name)
-        shapes = {name: found.shape for name, found in headers.items()}
-        if not rows_match(shapes) or any(found.fortran for found in headers.values()) or archive.testzip():
+        if not rows_match(headers) or any(found.fortran for found in headers.values()) or archive.testzip():
             return None  # loaded whole, it raises an error that names the damaged member
-    return ArraysTable(path, shapes, lambda name, start, end: _rows(path, headers[name], start, end))
+    return ArraysTable(path, headers, lambda name, start, end: _rows(path, headers[name], start, end))
 
 
 class Archive(zipfile.ZipFile):
@@ -293,9 +297,9 @@ def read_npz(path: Path, options: ReadOptions) -> FileArrays:
     """
     members, loaded = load_members(path, (*NAMES, "id"))
     if not kinds_of(loaded):
-        columns = open_npz(path, options) if has_kind({*map(str.lower, members)}) else None
-        if columns is not None:
-            return whole(columns, options)
+        columns = load_members(path, members)[1] if has_kind({*map(str.lower, members)}) else {}
+        if columns and rows_match(columns):
+            return whole(ArraysTable(path, columns, lambda name, i, j: columns[name][i:j]), options)
         problem = f"has no arrays of boxes, rays or points, but {quoted(' '.join(members))}"
         raise file_error(path, problem, "name them lower, upper or origins, directions or points")
     arrays = {name: as_floats(loaded[name], path, name) for name in NAMES if name in loaded}

@@ -87,6 +87,8 @@ class ParquetTable(Table):
                     columns = {name: _column(batch, name) for name in (*wanted.numbers, *wanted.others)}
                     for name in wanted.numbers:
                         columns[name] = self._floats(columns[name], name, wanted.invalid, start)
+                    for name in wanted.others:
+                        self._check_text(columns[name], name)
                     yield RowBlock(start, group, batch.num_rows, columns)
                     start += batch.num_rows
 
@@ -115,6 +117,14 @@ class ParquetTable(Table):
         # Arrow ends a column silently at a page whose header is damaged.
         if found != promised:
             raise self._damaged(group, f"holds {found:,} of {promised:,} rows")
+
+    def _check_text(self, column: "pyarrow.Array", name: str) -> None:
+        """Raise `FileFormatError` for text that is not UTF-8."""
+        try:
+            column.validate(full="string" in str(column.type))
+        except ValueError as error:
+            problem, way_out = "holds text that is not UTF-8", "write it again as UTF-8"
+            raise file_error(self.path, problem, way_out, f"column {name}") from error
 
     def _damaged(self, group: int, problem: str) -> FileFormatError:
         return file_error(self.path, problem, "copy or write it again", f"row group {group}")

@@ -6,10 +6,9 @@ A `Table` says what its file announces before anything is allocated, and yields 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
 from raybox.geometry import Invalid
@@ -117,20 +116,10 @@ def whole(table: Table, options: ReadOptions) -> FileArrays:
     blocks = list(table.blocks(wanted))
     arrays = {array: stacked(array, names, blocks) for array, names in layout.arrays.items()}
     labels = {
-        name: _label(name, [block.columns[own] for block in blocks], table.path)
-        for name, own in layout.labels.items()
+        name: label(name, [block.columns[own] for block in blocks]) for name, own in layout.labels.items()
     }
     left_out = {LEFT_OUT: layout.left_out} if layout.left_out else {}
     return FileArrays(arrays, places(table, layout), labels, left_out=left_out)
-
-
-def _label(name: str, parts: list[Column], path: Path) -> NDArray[Any]:
-    """Return the blocks of a column as a label."""
-    try:
-        return label(name, parts)
-    except UnicodeDecodeError as error:
-        way_out = "write it again as UTF-8"
-        raise file_error(path, "holds text that is not UTF-8", way_out, f"column {name}") from error
 
 
 def stacked(array: str, names: list[str], blocks: Sequence[RowBlock]) -> Floats:

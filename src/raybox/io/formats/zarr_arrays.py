@@ -6,7 +6,7 @@ import numpy as np
 
 from raybox.io.formats.common import ReadOptions, file_error, require
 from raybox.io.formats.numpy_arrays import NAMES, ArraysTable, arrays_of, kinds_of, rows_match
-from raybox.io.formats.tables import BLOCK_ROWS, QUERY_KEY, check_numbers
+from raybox.io.formats.tables import BLOCK_ROWS, QUERY_KEY
 from raybox.queries import table as queries
 
 
@@ -25,15 +25,11 @@ def open_zarr(path: Path, options: ReadOptions) -> ArraysTable:
     if not kinds_of(arrays) and not query:
         raise file_error(path, "has no arrays of rays or points", "name them origins, directions or points")
     arrays = {name: arrays[name] for name in arrays_of(arrays, path, options)}
-    for name, array in arrays.items():
-        if name in NAMES:
-            check_numbers(array.dtype, path, name)
-    shapes = {name: tuple(array.shape) for name, array in arrays.items()}
-    if not rows_match(shapes):
-        sizes = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+    if not rows_match(arrays):
+        sizes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         way_out = "give (N, 3) or (N, 2), and (N,) for t_min and t_max"
         raise file_error(path, f"has arrays of shapes {sizes}", way_out)
-    table = ArraysTable(path, shapes, lambda name, begin, end: np.asarray(arrays[name][begin:end]))
+    table = ArraysTable(path, arrays, lambda name, begin, end: np.asarray(arrays[name][begin:end]))
     # whole chunks of the arrays: any part of one costs a read of all of it
     rows = max(array.chunks[0] for array in arrays.values())
     table.step, table.query = rows * max(1, BLOCK_ROWS // rows), query
