@@ -87,7 +87,7 @@ def test_pick_lists_objects_with_class_and_name(folder):
         "     1  shed   Building                    5       6         2  5,0.4,0.5\n"
     )
     assert done.stderr.splitlines() == [
-        "raybox: city.json: left out: 1 geometries of points or lines, 1 city objects without surfaces"
+        "raybox: city.json: left out: geometries of points or lines (1), city objects without surfaces (1)"
     ]
     assert raybox("pick", "city.json", *RAY, "-q").stderr == ""
 
@@ -300,7 +300,7 @@ def test_levels_of_detail(folder):
     assert (lowest["objects"], lowest["upper_bound"][2]) == (1, 1.0)
     found = raybox("cast", "city.json", "rays.csv", "-o", "-", "--lod", "1.2")
     assert [line.split(",")[1] for line in found.stdout.splitlines()[2:]] == ["-1", "-1"]
-    assert "2 city objects without surfaces of level 1.2" in found.stderr
+    assert "city objects without surfaces of level 1.2 (2)" in found.stderr
     error = raybox("pick", "city.json", *RAY, "--lod", "9", code=2).stderr
     assert (
         "has no city object with surfaces of level 9; pass --lod with one of its levels: 1.2 (1), 2.2"
@@ -335,10 +335,10 @@ def test_losses_are_one_line_without_a_warning_of_python(folder, recwarn):
     document["CityObjects"]["shed"]["geometry"].append(geometry)
     Path("lossy.json").write_text(json.dumps(document))
     lost, left_out = raybox("pick", "lossy.json", *RAY).stderr.splitlines()
-    assert re.fullmatch(r"raybox: lossy.json: lost: 1 polygons .*, in city object 'shed'", lost)
-    assert left_out.startswith("raybox: lossy.json: left out: 1 geometries of points or lines, ")
+    assert re.fullmatch(r"raybox: lossy.json: lost: polygons .*, in city object 'shed' \(1\)", lost)
+    assert left_out.startswith("raybox: lossy.json: left out: geometries of points or lines (1), ")
     facts = json.loads(raybox("info", "lossy.json", "--json").stdout)
-    assert facts["lost"] == {lost.partition(": lost: 1 ")[2]: 1}
+    assert facts["lost"] == {lost.partition(": lost: ")[2].removesuffix(" (1)"): 1}
     assert not recwarn.list
 
 
@@ -443,7 +443,7 @@ def test_a_model_leaves_out_spaces_and_openings_and_says_so(folder):
     done = raybox("pick", "house.ifc", *ray)
     assert columns(done.stdout)[1][:3] == ["0", wall, "IfcWall"]
     assert "Wall, south" in done.stdout
-    left_out = "raybox: house.ifc: left out: 1 IfcSpace, 1 IfcOpeningElement"
+    left_out = "raybox: house.ifc: left out: IfcSpace (1), IfcOpeningElement (1)"
     assert done.stderr == f"{left_out}; --all-objects reads spaces and openings, too\n"
     done = raybox("pick", "house.ifc", *ray, "--all-objects", "--json")
     classes = [row["labels"]["ifc_class"] for row in json.loads(done.stdout)["objects"]]

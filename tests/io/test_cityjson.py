@@ -316,9 +316,7 @@ def test_losses_are_named_and_counted(tmp_path):
     city.add("new", geometry("Brep", "2", []), geometry("MultiSurface", "1", city.surfaces(block(3, 0, 2))))
     city.add("gone", geometry("MultiSurface", "2", city.surfaces([bow])))
     path = city.write(tmp_path / "lossy.city.json")
-    with pytest.warns(
-        SkippedWarning, match="2 polygons whose edges cross, or of two corners, in city object 'bad roof'"
-    ):
+    with pytest.warns(SkippedWarning, match=r"or of two corners, in city object 'bad roof' \(2\)"):
         mesh = rb.load(path)
     assert mesh.ids.tolist() == ["bad roof", "new"]
     assert mesh.objects.tolist() == [0] * 12 + [1] * 12
@@ -336,7 +334,7 @@ def test_a_warning_names_five_reasons(tmp_path):
         city.add(str(k), geometry("MultiSurface", "2", bow))
     city.add("good", geometry("MultiSurface", "2", city.surfaces(block(0, 0, 1))))
     path = city.write(tmp_path / "bad.city.json")
-    with pytest.warns(SkippedWarning, match="object '4', 995 more reasons; see") as found:
+    with pytest.warns(SkippedWarning, match=r"object '4' \(1\), 995 other reasons; see") as found:
         assert len(rb.load(path).skipped) == 1_000
     assert len(str(found[0].message)) < 600
 

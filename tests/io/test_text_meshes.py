@@ -39,7 +39,9 @@ def counted(path, **options):
     with pytest.warns(SkippedWarning) as caught:
         geometry = rb.load(path, **options)
     assert len(caught) == 1
-    assert all(f"{count:,} {reason}" in str(caught[0].message) for reason, count in geometry.skipped.items())
+    assert all(
+        f"{reason} ({count:,})" in str(caught[0].message) for reason, count in geometry.skipped.items()
+    )
     assert not set(geometry.skipped.values()) & {0}
     return geometry, dict(geometry.skipped)
 
@@ -182,7 +184,7 @@ def test_what_carries_no_triangles_is_passed_or_counted(put):
     assert len(mesh) == 1
     assert skipped == {"points": 1, "lines": 2, "curves": 1, "free-form surfaces": 1, SHORT: 3}
     assert counted(CASES / "o08_2.obj")[1] == {SHORT: 1}
-    problem = f"holds no triangles, but 1 lines, 1 {SHORT}; check"
+    problem = f"holds no triangles, but lines (1), {SHORT} (1); check"
     assert problem in refused(put("a.obj", TRIANGLE + "l 1 2\nf 1 2\n"))
 
 
@@ -254,7 +256,7 @@ def test_concave_polygons_are_not_fans(put):
     assert scene.count(down).tolist() == [0, 1]
     bow = TRIANGLE + "v 1 1 0\nf 1 2\nf 1 2 3 4\nf 1 2 4 3\nf 2 3 4 1\n"
     mesh, skipped = counted(put("a.obj", bow))
-    crossed = "polygons that cross themselves, such as face 1 (the first is 0)"
+    crossed = "polygons that cross themselves, such as face 1 counted from 0"
     assert (len(mesh), skipped) == (2, {SHORT: 1, crossed: 2})
 
 
@@ -416,12 +418,83 @@ def test_wrong_lines_of_ply(put, old, new, expected):
     assert expected in refused(put("a.ply", text.replace(old, new, 1)))
 
 
+ORDERS = ["ascii", "binary_little_endian", "binary_big_endian"]
+
+
+def ply_of_objects(order, faces, objects, kind="int", own=""):
+    """Return a file whose faces have the property `object` before their corners."""
+    head = f"ply\nformat {order} 1.0\n{own}element vertex 4\n"
+    head += "".join(f"property float {axis}\n" for axis in "xyz") + f"element face {len(faces)}\n"
+    head += f"property {kind} object\nproperty list uchar int vertex_indices\nend_header\n"
+    if order == "ascii":
+        rows = [" ".join(map(str, row)) for row in CORNERS.tolist()]
+        rows += [" ".join(map(str, [o, len(f), *f])) for o, f in zip(objects, faces, strict=True)]
+        return (head + "\n".join(rows) + "\n").encode()
+    end = "<" if "little" in order else ">"
+    body = struct.pack(f"{end}12f", *CORNERS.ravel())
+    for number, face in zip(objects, faces, strict=True):
+        body += struct.pack(f"{end}{FORMATS[kind]}B{len(face)}i", number, len(face), *face)
+    return head.encode() + body
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kind", ["uchar", "short", "int"])
+@pytest.mark.parametrize("second", [[1, 2, 3], [0, 1], [0, 1, 2, 3]])
+def test_the_property_object_of_faces_is_the_object_of_their_triangles(put, order, kind, second):
+    faces = [[0, 1, 2], second, [0, 1, 3]]
+    path, objects = put("a.ply", ply_of_objects(order, faces, [4, 0, 4], kind)), []
+    for face, number in zip(faces, [4, 0, 4], strict=True):
+        objects += [number] * (len(face) - 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkippedWarning)
+        mesh = read(path).geometry
+        boxes = read(path, boxes=True).geometry
+    assert (mesh.objects.tolist(), mesh.ids) == (objects, None)
+    assert len(boxes) == len(set(objects))
+    assert boxes.upper[-1].tolist() == mesh.corners()[mesh.objects == 4].reshape(-1, 3).max(axis=0).tolist()
+
+
+def test_other_properties_named_object_are_no_objects(put):
+    named = ply_of_objects("ascii", [[0, 1, 2]], [3], "float")
+    assert rb.load(put("a.ply", named)).ids.tolist() == ["a"]
+    listed = named.replace(b"property float object", b"property list uchar int object")
+    assert rb.load(put("a.ply", listed.replace(b"\n3 3 ", b"\n1 3 3 "))).ids.tolist() == ["a"]
+    colored = ply("ascii").replace(b"property uchar red", b"property int object")
+    assert rb.load(put("a.ply", colored)).ids.tolist() == ["a"]
+    for order in ORDERS:
+        content = ply_of_objects(order, [[0, 1, 2], [1, 2, 3]], [0, -1])
+        assert "from 0 to 0" in refused(put("a.ply", content))
+    assert "'2.0' is not a whole number" in refused(
+        put("a.ply", named.replace(b"float object", b"int object").replace(b"\n3 3 ", b"\n2.0 3 "))
+    )
+    assert len(rb.load(put("a.ply", ply_of_objects("ascii", [[0, 1, 2]], [2**31 - 1])))) == 1
+
+
+def test_objects_of_faces_next_to_strips_are_counted(put):
+    head, _, body = ply_of_objects("ascii", [[0, 1, 2]], [3]).partition(b"end_header\n")
+    strip = b"element tristrips 1\nproperty list int int vertex_indices\nend_header\n"
+    mesh, skipped = counted(put("a.ply", head + strip + body + b"4 0 1 2 3\n"))
+    assert mesh.objects.tolist() == [0, 0, 0]
+    assert skipped == {"objects of faces, next to triangle strips": 1}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_without_objects_only_triangles_of_raybox_are_objects(put, order):
+    content = ply(order)
+    assert rb.load(put("a.ply", content)).objects.tolist() == [0] * 4
+    mesh = rb.load(put("a.ply", content.replace(b"made by hand", b"triangles by raybox")))
+    assert (mesh.objects.tolist(), mesh.ids) == ([0, 1, 2, 3], None)
+    empty = ply(order, []).replace(b"made by hand", b"triangles by raybox")
+    assert len(rb.load(put("a.ply", empty))) == 0
+    assert len(rb.load(put("a.ply", empty), origin=(0, 0, 0))) == 4
+
+
 def test_points_of_a_ply_with_other_elements(put):
     text = (
         ply(faces=[]).decode().replace("end_header\n", "element range_grid 1\nproperty int a\nend_header\n")
     )
     rays, skipped = None, None
-    with pytest.warns(SkippedWarning, match="1 rows of range_grid"):
+    with pytest.warns(SkippedWarning, match=r"rows of range_grid \(1\)"):
         rays = rb.load(put("a.ply", text + "1\n"), origin=(0, 0, 0))
     assert (len(rays), skipped) == (4, None)
 

@@ -153,7 +153,7 @@ def test_groups_that_double_at_each_level(put, monkeypatch):
     assert len(rb.load(put("a.vox", doubled(10, shape(10, 0))))) == 1024
     with pytest.raises(rb.FileFormatError, match=r"its scene has [\d,]+ places; save it with fewer shared"):
         rb.load(put("a.vox", doubled(70, shape(70, 0))))
-    with pytest.warns(SkippedWarning, match="1 models that the scene does not place"):
+    with pytest.warns(SkippedWarning, match=r"models that the scene does not place \(1\)"):
         assert len(rb.load(put("a.vox", doubled(70, group(70))))) == 0
     monkeypatch.setattr("raybox.io.formats.vox.machine_bytes", lambda: 1000 * 200)
     with pytest.raises(rb.FileFormatError, match="does not fit into memory"):
@@ -201,7 +201,7 @@ def test_hidden_models_are_left_out_and_counted(put):
             assert rb.load(path).lower[:, 0].tolist() == shown
             continue
         for load in (rb.load, rb.load_grid):
-            with pytest.warns(SkippedWarning, match=f"{hidden} models that are hidden"):
+            with pytest.warns(SkippedWarning, match=rf"models that are hidden \({hidden}\)"):
                 found = load(path)
             assert found.skipped == {"models that are hidden": hidden}
         with pytest.warns(SkippedWarning):

@@ -1,8 +1,7 @@
 """Scenes and rays of commands, read from the files of their arguments."""
 
 import sys
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from raybox.io.formats.common import ReadOptions, SceneGeometry, Tessellation
 
 Command: TypeAlias = Callable[..., None]
-_REASONS = 4  # of what is left out, named on one line
 
 origin_option = click.option(
     "--origin",
@@ -165,6 +163,8 @@ def joined(parts: "Sequence[SceneGeometry]", paths: Sequence[str]) -> "SceneGeom
 
 def _print_left_out(path: str, found: "Loaded") -> None:
     """Print a line for what a file loses, and one for what is left out by default."""
+    from raybox.io.formats.common import counts_in_words
+
     if found.skipped:
         notice(f"{_name(path)}: lost: {counts_in_words(found.skipped)}")
     if found.left_out:
@@ -176,13 +176,6 @@ def _print_left_out(path: str, found: "Loaded") -> None:
 def _name(path: str) -> str:
     name = shown([path])
     return name if isinstance(name, str) else path
-
-
-def counts_in_words(counts: Mapping[str, int]) -> str:
-    """Return reasons and counts on one line: the commonest, and how many others there are."""
-    texts = [f"{count:,} {reason}" for reason, count in Counter(counts).most_common(_REASONS)]
-    more = len(counts) - len(texts)
-    return ", ".join(texts) + (f", and {more:,} other reasons: see raybox info" if more else "")
 
 
 def load_rays(path: str, origin: Vector | None, invalid: "Invalid") -> "Rays":

@@ -3,6 +3,7 @@
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -18,6 +19,7 @@ from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxErro
 from raybox.geometry import Boxes, Grid, Instances, Invalid, Mesh, Planes, Rays
 
 Floats = NDArray[np.float64]
+_REASONS = 5  # named on one line
 _SURROGATES = re.compile("[\ud800-\udfff]")
 Labels = dict[str, NDArray[Any]]
 Tessellation = Literal["opencascade", "hybrid"]
@@ -105,11 +107,15 @@ class FileArrays(NamedTuple):
 def warn_of_skipped(path: str | os.PathLike[str], skipped: Mapping[str, int]) -> None:
     """Warn of what is lost, at the line that called the public function that calls this one."""
     if skipped:
-        reasons = [f"{count:,} {reason}" for reason, count in skipped.items()]
-        if len(reasons) > 5:
-            reasons[5:] = [f"{len(reasons) - 5:,} more reasons"]
-        text = f"{path}: left out: {', '.join(reasons)}; see geometry.skipped"
+        text = f"{path}: left out: {counts_in_words(skipped)}; see geometry.skipped"
         warnings.warn(text, SkippedWarning, stacklevel=4)
+
+
+def counts_in_words(counts: Mapping[str, int]) -> str:
+    """Return reasons and counts on one line: the commonest, and how many others there are."""
+    texts = [f"{reason} ({count:,})" for reason, count in Counter(counts).most_common(_REASONS)]
+    texts += [f"{len(counts) - _REASONS:,} other reasons"] * (len(counts) > _REASONS)
+    return ", ".join(texts)
 
 
 def path_of(path: str | os.PathLike[str]) -> Path:

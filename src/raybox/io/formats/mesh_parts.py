@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
 from raybox.geometry import Mesh, column_of
-from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error
+from raybox.io.formats.common import Floats, Loaded, ReadOptions, counts_in_words, file_error
 from raybox.io.formats.object_boxes import boxes_of_objects
 from raybox.io.formats.polygons import Triangles, triangulate, without_holes
 from raybox.validation import Array
@@ -40,7 +40,7 @@ def faces_of(vertices: Floats, corners: Ints, sizes: Ints, skipped: Counter[str]
     skipped["faces of fewer than three corners"] += int(short.sum())
     crossed = np.flatnonzero(found.failed & ~short)
     if len(crossed):
-        reason = f"polygons that cross themselves, such as face {crossed[0]} (the first is 0)"
+        reason = f"polygons that cross themselves, such as face {crossed[0]} counted from 0"
         skipped[reason] += len(crossed)
     return found
 
@@ -80,10 +80,9 @@ def to_scene(
     """
     parts = [part for part in parts if len(part.faces)]
     if not parts:
-        left = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
-        problem = "holds no triangles" + (f", but {left}" if left else "")
+        problem = "holds no triangles" + (f", but {counts_in_words(skipped)}" if skipped else "")
         raise file_error(path, problem, "check that it is a mesh (point sets need origin, or --origin)")
-    vertices, faces = _joined(parts, path)
+    vertices, faces = joined(parts, path)
     ids, labels = [part.name for part in parts], _labels(parts)
     sizes = np.array([len(part.faces) for part in parts])
     objects = np.repeat(np.arange(len(parts)), sizes)
@@ -91,7 +90,7 @@ def to_scene(
     return Loaded(boxes_of_objects(mesh) if options.boxes else mesh, skipped, left_out)
 
 
-def _joined(parts: Sequence[MeshPart], path: Path) -> tuple[Floats, Ints]:
+def joined(parts: Sequence[MeshPart], path: Path) -> tuple[Floats, Ints]:
     """Return the vertices and faces of all parts; vertices that are not finite may be there, unused."""
     for part in parts:
         _check(part, path)
@@ -110,7 +109,7 @@ def _joined(parts: Sequence[MeshPart], path: Path) -> tuple[Floats, Ints]:
 
 
 def _check(part: MeshPart, path: Path) -> None:
-    if part.faces.min() >= 0 and part.faces.max() < len(part.vertices):
+    if part.faces.min(initial=0) >= 0 and part.faces.max(initial=-1) < len(part.vertices):
         return
     face, corner = np.argwhere((part.faces < 0) | (part.faces >= len(part.vertices)))[0]
     problem = f"vertex {part.faces[face, corner]} does not exist: there are {len(part.vertices)}, from 0 on"

@@ -18,7 +18,7 @@ from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error
 from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.point_clouds import points_of
 from raybox.io.formats.tables import Announced
-from raybox.io.formats.text_lines import floats, header_lines, plain, refuse_line
+from raybox.io.formats.text_lines import body_lines, floats, header_lines, plain, refuse_line, text_rows
 
 TYPES = {"F4", "F8", "I1", "I2", "I4", "I8", "U1", "U2", "U4", "U8"}
 AXES = ("x", "y", "z")
@@ -144,26 +144,20 @@ def _whole(word: str, key: str, path: Path) -> int:
 
 def _text(data: bytes, header: PcdHeader, path: Path) -> Floats:
     """Return the points of a text body: one point a line."""
-    counts = [field.numbers for field in header.fields]
-    starts = [0, *accumulate(counts)]
-    columns = [starts[k] for k in header.axes()]
-    lines = [line.decode("latin-1") for line in data.splitlines() if line.strip()]
+    starts = [0, *accumulate(field.numbers for field in header.fields)]
+    columns, lines = [starts[k] for k in header.axes()], body_lines(data)
     if len(lines) < header.rows:
         raise cut_off(path, f"point {len(lines)} of {header.rows}")
     if len(lines) > header.rows:
         problem = f"has {len(lines)} points, but its header announces {header.rows}"
         raise file_error(path, problem, "correct the header", f"point {header.rows}")
-    points = np.zeros((header.rows, 3))
-    for k, line in enumerate(lines):
-        words = line.split()
-        try:
-            if len(words) != starts[-1]:
-                raise ValueError(f"{len(words)} words, the header announces {starts[-1]}")
-            points[k] = floats([words[column] for column in columns])
-        except ValueError as error:
-            problem = f"{quoted(line)} is not a point: {error}"
-            raise file_error(path, problem, "correct the row", f"point {k}") from error
-    return points
+
+    def point(words: list[str]) -> list[float]:
+        if len(words) != starts[-1]:
+            raise ValueError(f"{len(words)} words, the header announces {starts[-1]}")
+        return floats([words[column] for column in columns])
+
+    return np.array(list(text_rows(lines, point, path, "point {}", " is not a point")))
 
 
 def _binary(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:

@@ -1,20 +1,23 @@
 """PLY, text and binary: a mesh or a set of points.
 
 Meshes have faces or triangle strips. A row of ``tristrips`` holds one strip, or several with -1 between
-them. Rows of other elements are counted.
+them. An integer property ``object`` of faces is the object of their triangles. Rows of other elements are
+counted.
 """
 
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.io.formats import ply_meshes
+from raybox.geometry import Mesh
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import (
     Ints,
@@ -22,27 +25,24 @@ from raybox.io.formats.mesh_parts import (
     check_end,
     cut_off,
     faces_of,
+    joined,
     strip_triangles,
     to_scene,
 )
+from raybox.io.formats.object_boxes import boxes_of_objects
 from raybox.io.formats.tables import Announced
-from raybox.io.formats.text_lines import floats, header_lines, plain, refuse_line
+from raybox.io.formats.text_lines import body_lines, floats, header_lines, plain, refuse_line, text_rows
 
-_TYPES = {"b": ("char", "int8"), "B": ("uchar", "uint8"), "h": ("short", "int16"), "H": ("ushort", "uint16")}
-_TYPES |= {
-    "i": ("int", "int32"),
-    "I": ("uint", "uint32"),
-    "f": ("float", "float32"),
-    "d": ("double", "float64"),
-}
-TYPES = {name: code for code, names in _TYPES.items() for name in names}
+TYPES = {"char": "b", "uchar": "B", "short": "h", "ushort": "H", "int": "i", "uint": "I"}
+TYPES |= {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I"}
+TYPES |= {"float": "f", "float32": "f", "double": "d", "float64": "d"}
 """Codes of NumPy and of struct."""
 
 ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
-POLYGONS = ("face", "tristrips")  # elements whose rows are lists of vertices
-CORNERS = ("vertex_indices", "vertex_index")
-Row = list[float] | list[int]
-Rows = list[Row] | NDArray[np.float64] | NDArray[np.int64]
+CORNERS, OBJECT = ("vertex_indices", "vertex_index"), "object"
+_READ = {"vertex": ("x", "y", "z"), "face": (*CORNERS, OBJECT), "tristrips": CORNERS}
+OWN = ["triangles", "by", "raybox"]  # a comment: without the property `object`, each triangle is an object
+Rows = Sequence[Sequence[float]] | NDArray[np.number]
 _WHOLE = re.compile("[+-]?[0-9]{1,18}")
 
 
@@ -61,69 +61,90 @@ class Element(NamedTuple):
     rows: int
     properties: list[Property]
 
-    def wanted(self) -> list[str]:
-        """Return the properties that are read, in the order of their columns."""
-        lists = [p.name for p in self.properties if p.length and p.name in CORNERS]
-        return {"vertex": ["x", "y", "z"]}.get(self.name, lists if self.name in POLYGONS else [])
+    def wanted(self) -> list[int]:
+        """Return the numbers of the properties that are read, in the order of `_READ`."""
+        names = _READ.get(self.name, ())
+        found = [k for k, p in enumerate(self.properties) if p.name in names and _is_read(p)]
+        return sorted(found, key=lambda k: names.index(self.properties[k].name))
+
+    def has_objects(self) -> bool:
+        """Return whether the last number of a row is an object."""
+        return any(self.properties[k].name == OBJECT for k in self.wanted())
+
+
+def _is_read(one: Property) -> bool:
+    is_whole = one.type not in "fd"
+    return bool(one.length) == (one.name in CORNERS) and (is_whole or one.name != OBJECT)
 
 
 class PlyHeader(NamedTuple):
-    """Elements, byte order ("" for text), and where the body begins."""
+    """Elements, byte order ("" for text), where the body begins, whether raybox wrote it."""
 
     elements: list[Element]
     order: str
     end: int
+    is_own: bool
 
 
 class Content(NamedTuple):
-    """The vertices of a file, and its polygons as sizes and corners."""
+    """The vertices of a file; its polygons as sizes and corners, and their objects."""
 
     vertices: Floats = np.zeros((0, 3))
     sizes: Ints = np.zeros(0, dtype=np.int64)
     corners: Ints = np.zeros(0, dtype=np.int64)
+    objects: Ints | None = None
 
     def with_rows(self, element: Element, rows: Rows) -> "Content":
         """Return the content with the rows of one more element."""
+        if isinstance(rows, np.ndarray):
+            numbers, sizes = rows.ravel(), np.full(len(rows), rows.shape[-1])
+        else:
+            numbers = np.array([number for row in rows for number in row])
+            sizes = np.array([len(row) for row in rows], dtype=np.int64)
         if element.name == "vertex":
-            return self._replace(vertices=np.array(rows, dtype=np.float64).reshape(-1, 3))
-        if element.name not in POLYGONS:
-            return self
-        sizes = np.array([len(row) for row in rows], dtype=np.int64)
-        corners = np.ravel(rows) if isinstance(rows, np.ndarray) else np.array([c for r in rows for c in r])
-        corners = corners.astype(np.int64)
+            return self._replace(vertices=numbers.astype(np.float64).reshape(-1, 3))
+        corners, objects = numbers.astype(np.int64), self.objects
+        if element.has_objects():
+            last = np.cumsum(sizes) - 1
+            corners, objects, sizes = np.delete(corners, last), corners[last], sizes - 1
         if element.name == "tristrips":  # a restart at the end of each row
             corners = strip_triangles(np.insert(corners, np.cumsum(sizes), -1)).ravel()
             sizes = np.full(len(corners) // 3, 3)
         join = np.concatenate
-        return self._replace(sizes=join([self.sizes, sizes]), corners=join([self.corners, corners]))
+        return Content(self.vertices, join([self.sizes, sizes]), join([self.corners, corners]), objects)
 
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     """Return a mesh, or points if `options` is for rays."""
-    if (own := ply_meshes.read(path, options)) is not None:
-        return own
     data = plain(path.read_bytes(), path)
     header = _header(data, path)
     _check_elements(header, len(data), path)
     content = (_binary if header.order else _text)(header, data, path)
-    others = {e.name: e.rows for e in header.elements if e.rows and not e.wanted()}
+    others = {e.name: e.rows for e in header.elements if e.rows and e.name not in _READ}
     skipped = Counter({f"rows of {name}": rows for name, rows in others.items()})
-    unfaced = options.origin is not None or not content.sizes.size
+    unfaced = options.origin is not None or not (content.sizes.size or header.is_own)
     if options.kind == "rays" or (options.kind is None and unfaced):
         where = lambda _, index: f"vertex {index[0]}, column {'xyz'[index[1]]}"  # noqa: E731
         return FileArrays({"points": content.vertices}, where, skipped=skipped)
-    faces = faces_of(content.vertices, content.corners, content.sizes, skipped).faces
-    return to_scene([MeshPart(path.stem, content.vertices, faces)], path, options, +skipped)
+    found = faces_of(content.vertices, content.corners, content.sizes, skipped)
+    part, objects = MeshPart(path.stem, content.vertices, found.faces), content.objects
+    if objects is not None and len(objects) < len(content.sizes):
+        skipped["objects of faces, next to triangle strips"] = len(objects)
+        objects = None
+    if not header.is_own and (objects is None or not len(found.faces)):
+        return to_scene([part], path, options, +skipped)
+    mesh = Mesh(*joined([part], path), objects=None if objects is None else objects[found.polygon])
+    return Loaded(boxes_of_objects(mesh) if options.boxes else mesh, +skipped)
 
 
 def _header(data: bytes, path: Path) -> PlyHeader:
     """Return the header, whose statements must be those of PLY."""
-    elements, order = list[Element](), ""
+    elements, order, is_own = list[Element](), "", False
     for number, statement, end in header_lines(data):
         problem = ""
         match statement.split():
             case ["end_header"] if order:
-                return PlyHeader(elements, ORDERS[order], end)
+                return PlyHeader(elements, ORDERS[order], end, is_own)
             case ["format", name, "1.0"] if name in ORDERS and not order:
                 order = name
             case ["element", name, count] if _WHOLE.fullmatch(count) and int(count) >= 0:
@@ -136,7 +157,9 @@ def _header(data: bytes, path: Path) -> PlyHeader:
                 problem = f"is no format that raybox reads: {', '.join(ORDERS)} 1.0, in one line"
             case ["property", *_] if elements:
                 problem = f"is no property of a type of PLY: {' '.join(TYPES)}"
-            case ["ply"] | ["comment", *_] | ["obj_info", *_] | []:
+            case ["comment", *words]:
+                is_own |= words == OWN
+            case ["ply"] | ["obj_info", *_] | []:
                 pass
             case _:
                 problem = "is no statement of a PLY header"
@@ -148,22 +171,21 @@ def _header(data: bytes, path: Path) -> PlyHeader:
 def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
     """Raise unless counts fit the file, and coordinates and corners are declared."""
     elements = [element.name for element in header.elements]
-    for name, count, properties in header.elements:
+    for element in header.elements:
+        name, count, properties = element
         names = [p.name for p in properties] + ["#" + p.name for p in properties if p.length]
-        corners = [p for p in properties if p.name in CORNERS and p.length]
+        corners = [properties[k] for k in element.wanted() if properties[k].length]
         problem, way_out = "", "correct the header"
         if elements.count(name) > 1:
             problem = f"declares the element {name} twice"
         elif len(set(names)) < len(names):
             problem = f"declares a property of {name} twice"
         elif count > size or (count and not properties):
-            problem, way_out = (
-                f"announces {count} rows of {name} in {size} bytes",
-                "copy or download it again",
-            )
-        elif name == "vertex" and not {"x", "y", "z"} <= {p.name for p in properties if not p.length}:
+            problem = f"announces {count} rows of {name} in {size} bytes"
+            way_out = "copy or download it again"
+        elif name == "vertex" and len(element.wanted()) < 3:
             problem = "vertices lack x, y, z"
-        elif name in POLYGONS and len(corners) != 1:
+        elif name in _READ and name != "vertex" and len(corners) != 1:
             problem = f"{name} has {len(corners)} lists of vertices, named {' or '.join(CORNERS)}, not one"
         elif any(p.length in ("f", "d") for p in properties) or any(p.type in "fd" for p in corners):
             problem = f"lengths of lists and vertices of {name} are not whole numbers"
@@ -173,55 +195,38 @@ def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
 
 def _text(header: PlyHeader, data: bytes, path: Path) -> Content:
     """Return the content of a text body: one row a line."""
-    lines = [line.decode("latin-1") for line in data[header.end :].splitlines() if line.strip()]
-    content, at = Content(), 0
+    lines, content = iter(body_lines(data[header.end :])), Content()
     for element in header.elements:
-        rows, at = lines[at : at + element.rows], at + element.rows
+        rows = list(islice(lines, element.rows))
         if len(rows) < element.rows:
             raise cut_off(path, f"row {len(rows)} of {element.name}")
-        if element.wanted():
-            content = content.with_rows(element, list(_parsed(rows, element, path)))
-    if len(lines) > at:
-        problem = f"{quoted(lines[at])} follows the end that the header announces"
+        if element.name in _READ:
+            parsed = text_rows(rows, partial(_row, element), path, f"row {{}} of {element.name}")
+            content = content.with_rows(element, list(parsed))
+    if more := next(lines, ""):
+        problem = f"{quoted(more)} follows the end that the header announces"
         raise file_error(path, problem, "copy or download it again, or correct the header")
     return content
 
 
-def _parsed(rows: list[str], element: Element, path: Path) -> Iterator[Row]:
-    """Yield x, y, z or the corners of each row."""
-    names = [p.name for p in element.properties]
-    columns = [names.index(name) for name in element.wanted()]
-    has_lists = any(p.length for p in element.properties)
-    for number, row in enumerate(rows):
-        words = row.split()
-        try:
-            if has_lists:
-                lists = _lists(words, element)
-                yield [item for column in columns for item in lists[column]]
-                continue
-            if len(words) != len(names):
-                raise ValueError(f"{len(words)} words, the header announces {len(names)}")
-            numbers = floats(words)
-            yield [numbers[column] for column in columns]
-        except ValueError as error:
-            problem, place = f"{quoted(row)}: {error}", f"row {number} of {element.name}"
-            raise file_error(path, problem, "correct the row", place) from error
-
-
-def _lists(words: list[str], element: Element) -> list[Row]:
-    """Return the numbers of each property of a row."""
-    found, at = list[Row](), 0
+def _row(element: Element, words: list[str]) -> Sequence[float]:
+    """Return the wanted numbers in the words of a row."""
+    if not any(p.length for p in element.properties):
+        if len(words) != len(element.properties):
+            raise ValueError(f"{len(words)} words, the header announces {len(element.properties)}")
+        numbers = floats(words)
+        return [numbers[k] for k in element.wanted()]
+    rest, found = iter(words), list[Sequence[float]]()
     for name, kind, length in element.properties:
-        size = _integers(words[at : at + 1])[0] if length and at < len(words) else 1
-        at += bool(length)
-        if not 0 <= size <= len(words) - at:
+        size = _integers([next(rest, "-1")])[0] if length else 1
+        items = list(islice(rest, max(size, 0)))
+        if len(items) != size:
             raise ValueError(f"ends in {name}")
-        items = words[at : at + size]
-        found.append(_integers(items) if length and kind not in "fd" else floats(items) if items else [])
-        at += size
-    if at < len(words):
-        raise ValueError(f"{len(words) - at} words more than the header announces")
-    return found
+        is_whole = kind not in "fd" and (length or name == OBJECT)
+        found.append(_integers(items) if is_whole else floats(items))
+    if more := len(list(rest)):
+        raise ValueError(f"{more} words more than the header announces")
+    return [number for k in element.wanted() for number in found[k]]
 
 
 def _integers(words: list[str]) -> list[int]:
@@ -239,62 +244,69 @@ def _binary(header: PlyHeader, data: bytes, path: Path) -> Content:
     content, at = Content(), header.end
     for element in header.elements:
         if element.rows:
-            table = _table(element, data, header.order, at)
-            rows, at = _unpacked(element, data, header.order, at, path) if table is None else table
-            content = content.with_rows(element, rows)
+            body = _Body(data, header.order, element)
+            rows, at = body.table(at) or body.row_by_row(at, path)
+            content = content.with_rows(element, rows) if element.name in _READ else content
     check_end(path, data[at:])
     return content
 
 
-def _table(element: Element, data: bytes, order: str, at: int) -> tuple[Rows, int] | None:
-    """Return rows as one array, and their end; None if sizes differ."""
-    dtype = _row_type(element, data, order, at)
-    if dtype is None or at + element.rows * dtype.itemsize > len(data):
-        return None
-    table = np.frombuffer(data, dtype, element.rows, at)
-    sizes = [table["#" + p.name] for p in element.properties if p.length]
-    if any((size != size[0]).any() for size in sizes):
-        return None
-    columns = [table[name] for name in element.wanted()]
-    rows: Rows = np.stack(columns, axis=-1) if element.name == "vertex" else columns[0] if columns else []
-    return rows, at + table.nbytes
+class _Body(NamedTuple):
+    """The bytes of a file, and an element in them."""
 
+    data: bytes
+    order: str
+    element: Element
 
-def _row_type(element: Element, data: bytes, order: str, at: int) -> np.dtype[np.void] | None:
-    """Return the dtype of the first row, lengths as ``#name``, or None."""
-    fields: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
-    for name, kind, length in element.properties:
-        start, size = at + struct.calcsize(length), 1
-        if length and start <= len(data):
-            (size,) = struct.unpack_from(order + length, data, at)
-            fields.append(("#" + name, order + length))
-        at = start + size * struct.calcsize(kind)
-        if size < 0 or at > len(data):
-            return None
-        fields.append((name, order + kind, (size,)) if length else (name, order + kind))
-    return np.dtype(fields)
+    def row(self, at: int) -> tuple[list[tuple[int, int]], int]:
+        """Return first byte and length of each property of a row, and the row's end.
 
+        Raise `struct.error` if it lies behind the end of the file.
+        """
+        found = []
+        for _, kind, length in self.element.properties:
+            (size,) = struct.unpack_from(self.order + length, self.data, at) if length else (1,)
+            at += struct.calcsize(length)
+            found.append((at, size))
+            at += size * struct.calcsize(kind)
+            if size < 0 or at > len(self.data):
+                raise struct.error
+        return found, at
 
-def _unpacked(element: Element, data: bytes, order: str, at: int, path: Path) -> tuple[Rows, int]:
-    """Return rows whose lists differ in length, and their end."""
-    rows, wanted = list[Row](), element.wanted()
-    for row in range(element.rows):
-        found: dict[str, tuple[int, ...] | tuple[float, ...]] = {}
+    def table(self, at: int) -> tuple[Rows, int] | None:
+        """Return rows as one array, and their end; None if sizes differ, or rows are missing."""
+        fields: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
         try:
-            for name, kind, length in element.properties:
-                size = 1
-                if length:
-                    (size,) = struct.unpack_from(order + length, data, at)
-                    at += struct.calcsize(length)
-                if name in wanted:
-                    found[name] = struct.unpack_from(f"{order}{size}{kind}", data, at)
-                at += size * struct.calcsize(kind)
-                if size < 0 or at > len(data):
-                    raise struct.error
-        except struct.error as error:
-            raise cut_off(path, f"row {row} of {element.name}") from error
-        rows.append([number for name in wanted for number in found[name]])
-    return rows, at
+            sizes = [size for _, size in self.row(at)[0]]
+        except struct.error:
+            return None
+        for (name, kind, length), size in zip(self.element.properties, sizes, strict=True):
+            fields += [("#" + name, self.order + length)] * bool(length)
+            fields.append((name, self.order + kind, (size,)))
+        dtype, count = np.dtype(fields), self.element.rows
+        if at + count * dtype.itemsize > len(self.data):
+            return None
+        table = np.frombuffer(self.data, dtype, count, at)
+        if any((table[name] != table[name][0]).any() for name in dtype.names or () if name[0] == "#"):
+            return None
+        columns = [table[self.element.properties[k].name] for k in self.element.wanted()]
+        return np.concatenate([np.empty((count, 0), np.uint8), *columns], axis=1), at + table.nbytes
+
+    def row_by_row(self, at: int, path: Path) -> tuple[Rows, int]:
+        """Return rows whose lists differ in length, and their end."""
+        rows, wanted = list[list[float]](), self.element.wanted()
+        kinds = [self.order + "{}" + p.type for p in self.element.properties]
+        for row in range(self.element.rows):
+            try:
+                places, at = self.row(at)
+            except struct.error as error:
+                raise cut_off(path, f"row {row} of {self.element.name}") from error
+            found: list[float] = []
+            for k in wanted:
+                start, size = places[k]
+                found += struct.unpack_from(kinds[k].format(size), self.data, start)
+            rows.append(found)
+        return rows, at
 
 
 def announced(path: Path) -> Announced:

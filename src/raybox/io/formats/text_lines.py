@@ -3,9 +3,9 @@
 import codecs
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, NoReturn, TextIO
+from typing import BinaryIO, NamedTuple, NoReturn, TextIO, TypeVar
 
 from raybox.io.formats.common import file_error, quoted
 
@@ -17,6 +17,7 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
+T = TypeVar("T")
 _EXACT = 2.0**53  # below it, every integer is a float64
 _INTEGER = re.compile(r"[+-]?\d+")
 
@@ -59,6 +60,26 @@ def header_lines(data: bytes) -> Iterator[HeaderLine]:
         number += 1
         yield HeaderLine(number, data[at:end].decode("ascii", errors="replace").strip(), end + 1)
         at = end + 1
+
+
+def body_lines(data: bytes) -> list[str]:
+    """Return the lines of the text after a header that are not blank."""
+    return [line.decode("latin-1") for line in data.splitlines() if line.strip()]
+
+
+def text_rows(
+    lines: list[str], parse: Callable[[list[str]], T], path: Path, place: str, problem: str = ""
+) -> Iterator[T]:
+    """Yield what `parse` returns for the words of each line; its `ValueError` is one of the row.
+
+    place: with {} for the number of the row, from 0 on.
+    """
+    for row, line in enumerate(lines):
+        try:
+            yield parse(line.split())
+        except ValueError as error:
+            text = f"{quoted(line)}{problem}: {error}"
+            raise file_error(path, text, "correct the row", place.format(row)) from error
 
 
 def floats(words: Sequence[str]) -> list[float]:
