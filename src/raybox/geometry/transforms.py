@@ -115,7 +115,12 @@ def _of_quaternions(q: Floats) -> Floats:
         way_out = "Pass [1, 0, 0, 0] for no rotation"
         validation.refuse_rows(zero, "quaternions must not be zero", {"quaternions": q}, "instance", way_out)
     q = q / np.abs(q).max(axis=1, keepdims=True)
-    w, x, y, z = (q / np.sqrt((q * q).sum(axis=1, keepdims=True))).T
+    return of_unit_quaternions(q / np.sqrt((q * q).sum(axis=1, keepdims=True)))
+
+
+def of_unit_quaternions(q: Floats) -> Floats:
+    """Return rotation matrices (M, 3, 3) of quaternions (w, x, y, z) of length 1."""
+    w, x, y, z = q.T
     rows = (
         (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
         (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),

@@ -20,7 +20,7 @@ import numpy as np
 
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error, quoted, reason
 from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene
-from raybox.io.formats.polygons import Polygons, Triangles, triangulate
+from raybox.io.formats.polygons import Polygons, triangulate
 
 _DEPTHS = {"MultiSurface": 0, "CompositeSurface": 0, "Solid": 1, "MultiSolid": 2, "CompositeSolid": 2}
 _WITHOUT_SURFACES = ("MultiPoint", "MultiLineString")
@@ -51,6 +51,11 @@ class _Geometry(NamedTuple):
     matrix: Floats | None = None
     anchor: int = 0
 
+    @property
+    def level(self) -> Level:
+        """The level of detail, to compare."""
+        return level_of(self.lod)
+
 
 class _Surfaces:
     """The polygons of geometries so far, and their vertices: those of the file, then of placed templates."""
@@ -61,61 +66,55 @@ class _Surfaces:
         self.sizes: list[int] = []
         self.rings: list[int] = []
 
-    def place(self, vertices: Floats) -> int:
-        """Append vertices; return the number of the first."""
-        self.vertices.append(vertices)
-        self.vertex_count += len(vertices)
-        return self.vertex_count - len(vertices)
-
-    def triangles(self) -> tuple[Floats, Triangles]:
-        """Return all vertices, and the triangles of all polygons."""
-        sizes, rings = np.array(self.sizes, dtype=np.int64), np.array(self.rings, dtype=np.int64)
-        vertices = np.concatenate(self.vertices)
-        return vertices, triangulate(vertices, Polygons(np.concatenate(self.corners), sizes, rings))
-
-
-class _Counts(NamedTuple):
-    """Counts by reason: of what is lost, and of what defaults leave out."""
-
-    skipped: Counter[str]
-    left_out: Counter[str]
+    def add(self, geometry: _Geometry, city: _City) -> None:
+        """Append the polygons of a geometry."""
+        polygons = geometry.boundaries
+        for _ in range(_DEPTHS[geometry.type]):
+            polygons = list(chain.from_iterable(polygons))
+        rings, matrix = list(chain.from_iterable(polygons)), geometry.matrix
+        if matrix is not None and np.linalg.det(matrix[:3, :3]) < 0:  # outward normals stay outward
+            rings = [ring[::-1] for ring in rings]
+        corners = list(chain.from_iterable(rings))
+        if matrix is None:
+            self.corners.append(_checked(corners, city.vertices))
+        else:
+            used, found = np.unique(_checked(corners, city.template_vertices), return_inverse=True)
+            turned = city.template_vertices[used] @ matrix[:3, :3].T
+            self.vertices.append(turned + matrix[:3, 3] + city.vertices[geometry.anchor])
+            self.corners.append(found + self.vertex_count)
+            self.vertex_count += len(used)
+        self.sizes.extend(map(len, rings))
+        self.rings.extend(map(len, polygons))
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles or boxes of a CityJSON file, in the order of its objects."""
-    city, counts = _city(path), _Counts(Counter(), Counter())
-    surfaces = _Surfaces(city.vertices)
-    polygon_counts = _collect(surfaces, city, options.lod, counts)
-    if not polygon_counts:
+    city, skipped, left_out = _city(path), Counter[str](), Counter[str]()
+    surfaces, polygon_counts = _Surfaces(city.vertices), dict[str, int]()
+    for name, item in city.objects.items():
+        before = len(surfaces.rings)
+        with _errors_of(path, name):
+            for geometry in _chosen(_geometries(city, item), options.lod, skipped, left_out):
+                surfaces.add(geometry, city)
+        polygon_counts[name] = len(surfaces.rings) - before
+        left_out[f"city objects without surfaces{_of_level(options.lod)}"] += not polygon_counts[name]
+    if not surfaces.rings:
         raise _without_surfaces(city, options.lod)
-    vertices, found = surfaces.triangles()
-    names = list(polygon_counts)
+    vertices, corners = np.concatenate(surfaces.vertices), np.concatenate(surfaces.corners)
+    sizes, rings = (np.array(counts, dtype=np.int64) for counts in (surfaces.sizes, surfaces.rings))
+    found = triangulate(vertices, Polygons(corners, sizes, rings))
+    names = list(city.objects)
     owners = np.repeat(np.arange(len(names)), list(polygon_counts.values()))
     for owner, count in zip(*np.unique(owners[found.failed], return_counts=True), strict=True):
         loss = f"polygons whose edges cross, or of two corners, in city object {names[owner]!r}"
-        counts.skipped[loss] = int(count)
-    ends = np.cumsum(np.bincount(owners[found.polygon], minlength=len(names)))[:-1]
+        skipped[loss] = int(count)
+    faces = np.split(found.faces, np.searchsorted(owners[found.polygon], np.arange(1, len(names))))
     parts = [
-        MeshPart(name, vertices, faces, _labels(path, name, city.objects[name]))
-        for name, faces in zip(names, np.split(found.faces, ends), strict=True)
+        MeshPart(name, vertices, some, _labels(path, name, city.objects[name]))
+        for name, some in zip(names, faces, strict=True)
+        if polygon_counts[name]
     ]
-    return to_scene(parts, path, options, *counts)
-
-
-def _collect(surfaces: _Surfaces, city: _City, lod: str | None, counts: _Counts) -> dict[str, int]:
-    """Append the surfaces of one level of all objects; return the number of polygons of each object."""
-    wanted = None if lod is None else level_of(lod)
-    found = {}
-    for name, item in city.objects.items():
-        before = len(surfaces.rings)
-        with _errors_of(city.path, name):
-            for geometry in _chosen(_geometries(city, item, counts), wanted):
-                _add(surfaces, geometry, city)
-        if len(surfaces.rings) > before:
-            found[name] = len(surfaces.rings) - before
-        else:
-            counts.left_out[f"city objects without surfaces{_of_level(lod)}"] += 1
-    return found
+    return to_scene(parts, path, options, +skipped, +left_out)
 
 
 def levels(path: Path) -> dict[str, int]:
@@ -123,22 +122,19 @@ def levels(path: Path) -> dict[str, int]:
 
     The key of surfaces without a level is "".
     """
-    city = _city(path)
-    counts: Counter[Level] = Counter()
-    names: dict[Level, str] = {}
+    city, counts = _city(path), Counter[Level]()
     for name, item in city.objects.items():
         with _errors_of(path, name):
-            found = {
-                level_of(one.lod): one.lod for one in _geometries(city, item, _Counts(Counter(), Counter()))
-            }
-        counts.update(list(found))
-        names = {key: "" if lod is None else str(lod) for key, lod in found.items()} | names
-    return {names[key]: counts[key] for key in sorted(counts)}
+            counts.update({one.level for one in _geometries(city, item) if one.type in _DEPTHS})
+    return {".".join(map(str, level)): counts[level] for level in sorted(counts)}
 
 
 def _city(path: Path) -> _City:
-    document = _document(path)
+    """Return the objects and vertices of a document."""
+    text = path.read_bytes()
     try:
+        document = json.loads(text, object_pairs_hook=_object)
+        _check_kind(document, path)
         vertices = _table(document["vertices"])
         if transform := document.get("transform"):
             vertices = vertices * _numbers(transform["scale"], "scales", 3)
@@ -149,44 +145,31 @@ def _city(path: Path) -> _City:
         for name in objects:
             objects[name].get("geometry")
         return _City(path, objects, vertices, templates.get("templates", []), of_templates)
-    except _MALFORMED as error:
-        raise file_error(path, f"is not laid out as CityJSON{reason(error)}", _CHECK) from error
-
-
-def _document(path: Path) -> Json:
-    try:
-        text = path.read_bytes()
-        document = json.loads(text, object_pairs_hook=_object)
     except UnicodeDecodeError as error:
         problem = f"is no text in UTF-8: byte {error.start} cannot be decoded"
         raise file_error(path, problem, "save it as UTF-8") from error
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and b'"CityJSONFeature"' in text:
-            raise _sequence(path) from error
-        place = f"line {error.lineno}, column {error.colno}"
-        raise file_error(
-            path, f"is not whole JSON: {error.msg}", "copy or download it again", place
-        ) from error
+            _check_kind({"type": "CityJSONFeature"}, path)
+        problem, place = f"is not whole JSON: {error.msg}", f"line {error.lineno}, column {error.colno}"
+        raise file_error(path, problem, "copy or download it again", place) from error
     except _MALFORMED as error:
         raise file_error(path, f"is not laid out as CityJSON{reason(error)}", _CHECK) from error
-    return _checked_kind(document, path)
 
 
-def _checked_kind(document: Any, path: Path) -> Json:
-    """Return a document; raise `FileFormatError` unless it is a CityJSON city of a known version."""
+def _check_kind(document: Any, path: Path) -> None:
+    """Raise `FileFormatError` unless a document is a CityJSON city of a known version."""
     kind = document.get("type") if isinstance(document, dict) else None
     if kind == "CityJSONFeature":
-        raise _sequence(path)
+        problem = "is a CityJSON text sequence (CityJSONSeq), which raybox does not read"
+        raise file_error(path, problem, "convert it to one CityJSON file, for instance with cjio")
     if kind != "CityJSON":
-        raise file_error(
-            path, 'is JSON, but not a CityJSON city ("type": "CityJSON")', "give a CityJSON file"
-        )
+        problem = 'is JSON, but not a CityJSON city ("type": "CityJSON")'
+        raise file_error(path, problem, "give a CityJSON file")
     version = str(document.get("version", _VERSIONS[-1]))
     if not version.startswith(_VERSIONS):
         problem = f"is CityJSON {quoted(version)}; supported are versions {', '.join(_VERSIONS)}"
         raise file_error(path, problem, "convert it, for instance with cjio")
-    city: Json = document
-    return city
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Json:
@@ -196,11 +179,6 @@ def _object(pairs: list[tuple[str, Any]]) -> Json:
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the name {quoted(twice)} stands twice in one JSON object")
     return found
-
-
-def _sequence(path: Path) -> Exception:
-    problem = "is a CityJSON text sequence (CityJSONSeq), which raybox does not read"
-    return file_error(path, problem, "convert it to one CityJSON file, for instance with cjio")
 
 
 def _table(rows: list[list[float]]) -> Floats:
@@ -232,20 +210,11 @@ def _errors_of(path: Path, name: str) -> Iterator[None]:
         raise file_error(path, problem, _CHECK, f"city object {name!r}") from error
 
 
-def _geometries(city: _City, item: Json, counts: _Counts) -> list[_Geometry]:
-    """Return the geometries of an object that have surfaces; count others."""
-    found = []
-    for geometry in item.get("geometry") or []:
-        one = _Geometry(geometry["type"], geometry.get("lod"), geometry["boundaries"])
-        if one.type == "GeometryInstance":
-            one = _instance(geometry, city)
-        if one.type in _DEPTHS:
-            found.append(one)
-        elif one.type in _WITHOUT_SURFACES:
-            counts.left_out["geometries of points or lines"] += 1
-        else:
-            counts.skipped[f"geometries of the unknown type {quoted(one.type)}"] += 1
-    return found
+def _geometries(city: _City, item: Json) -> Iterator[_Geometry]:
+    """Yield the geometries of an object; one of a template has its surfaces."""
+    for given in item.get("geometry") or []:
+        one = _Geometry(given["type"], given.get("lod"), given["boundaries"])
+        yield _instance(given, city) if one.type == "GeometryInstance" else one
 
 
 def _instance(geometry: Json, city: _City) -> _Geometry:
@@ -278,32 +247,21 @@ def level_of(lod: Any) -> Level:
     return tuple(numbers)
 
 
-def _chosen(geometries: list[_Geometry], wanted: Level | None) -> list[_Geometry]:
-    """Return the geometries of the wanted level, by default of the highest."""
-    by_level = [(level_of(geometry.lod), geometry) for geometry in geometries]
-    level = max((level for level, _ in by_level), default=None) if wanted is None else wanted
-    return [geometry for own, geometry in by_level if own == level]
-
-
-def _add(surfaces: _Surfaces, geometry: _Geometry, city: _City) -> None:
-    """Append the polygons of a geometry."""
-    polygons = geometry.boundaries
-    for _ in range(_DEPTHS[geometry.type]):
-        polygons = list(chain.from_iterable(polygons))
-    rings = list(chain.from_iterable(polygons))
-    if geometry.matrix is None:
-        corners = _checked(list(chain.from_iterable(rings)), city.vertices)
-    else:
-        if np.linalg.det(geometry.matrix[:3, :3]) < 0:  # mirrored: outward normals stay outward
-            rings = [ring[::-1] for ring in rings]
-        used, corners = np.unique(
-            _checked(list(chain.from_iterable(rings)), city.template_vertices), return_inverse=True
-        )
-        turned = city.template_vertices[used] @ geometry.matrix[:3, :3].T
-        corners += surfaces.place(turned + geometry.matrix[:3, 3] + city.vertices[geometry.anchor])
-    surfaces.corners.append(corners)
-    surfaces.sizes.extend(map(len, rings))
-    surfaces.rings.extend(map(len, polygons))
+def _chosen(
+    geometries: Iterator[_Geometry], lod: str | None, skipped: Counter[str], left_out: Counter[str]
+) -> list[_Geometry]:
+    """Return the surfaces of the wanted level, by default of the highest; count what has none."""
+    surfaces = []
+    for one in geometries:
+        if one.type in _DEPTHS:
+            surfaces.append(one)
+        elif one.type in _WITHOUT_SURFACES:
+            left_out["geometries of points or lines"] += 1
+        else:
+            skipped[f"geometries of the unknown type {quoted(one.type)}"] += 1
+    found = [one.level for one in surfaces]
+    wanted = max(found, default=()) if lod is None else level_of(lod)
+    return [one for one, level in zip(surfaces, found, strict=True) if level == wanted]
 
 
 def _checked(corners: list[Any], vertices: Floats) -> Ints:

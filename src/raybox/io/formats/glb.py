@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.compiler.huge_pages import machine_bytes
+from raybox.geometry.transforms import of_unit_quaternions
 from raybox.io.formats.common import Floats, Loaded, ReadOptions
 from raybox.io.formats.gltf_document import UNSIGNED, Document, Item
 from raybox.io.formats.mesh_parts import Ints, MeshPart, strip_triangles, to_scene
@@ -120,16 +121,9 @@ def _matrices(given: list[Floats], user: Item) -> Floats:
     norms = np.linalg.norm(quaternions, axis=1, keepdims=True)
     if not (np.isfinite(norms) & (norms > 0)).all():
         user.refuse("has a rotation that is no quaternion of length 1")
-    x, y, z, w = (quaternions / norms).T
-    rotations = np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    rotations = of_unit_quaternions((quaternions / norms)[:, [3, 0, 1, 2]])
     found = np.tile(np.eye(4), (len(scales), 1, 1))
-    found[:, :3, :3] = np.moveaxis(rotations, -1, 0) * scales[:, np.newaxis]
+    found[:, :3, :3] = rotations * scales[:, np.newaxis]
     found[:, :3, 3] = translations
     return found
 

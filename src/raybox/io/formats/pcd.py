@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox import validation
-from raybox.errors import FileFormatError, InvalidInput
+from raybox.errors import InvalidInput
 from raybox.io.formats import lzf
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import check_end, cut_off
-from raybox.io.formats.point_clouds import points_of
 from raybox.io.formats.tables import Announced
 from raybox.io.formats.text_lines import body_lines, floats, header_lines, plain, refuse_line, text_rows
 
@@ -48,31 +47,34 @@ class PcdHeader(NamedTuple):
     fields: list[Field]
     rows: int
     encoding: str
+    end: int
 
     def axes(self) -> list[int]:
         """Return the numbers of the first fields x, y and z."""
-        names = [field.name for field in self.fields]
+        names = [field.name if field.numbers else "" for field in self.fields]
         return [names.index(axis) for axis in AXES]
 
 
 def read(path: Path, options: ReadOptions) -> FileArrays:
     """Return the fields x, y, z of a PCD file."""
     whole = plain(path.read_bytes(), path)
-    words, start = _header_words(whole, path)
-    header, data = _header(words, path), whole[start:]
+    header = _header(whole, path)
+    parse = {"ascii": _text, "binary": _binary}.get(header.encoding, _compressed)
+    points = parse(whole, header, path) if header.rows else np.zeros((0, 3))
     if not header.rows:
-        check_end(path, data, _PADDING)
-        return points_of(np.zeros((0, 3)))
-    if header.encoding == "ascii":
-        return points_of(_text(data, header, path))
-    if header.encoding == "binary":
-        return points_of(_binary(data, header, start, path))
-    return points_of(_compressed(data, header, start, path))
+        check_end(path, whole[header.end :], _PADDING)
+    where = lambda _, index: f"point {index[0]} (the first is 0), column {'xyz'[index[1]]}"  # noqa: E731
+    return FileArrays({"points": points}, where)
 
 
-def _header_words(data: bytes, path: Path) -> tuple[dict[str, list[str]], int]:
-    """Return the words of header lines by key, and the header's end."""
-    lines: dict[str, list[str]] = {}
+def announced(path: Path) -> Announced:
+    """Return the number of points in the header."""
+    return Announced(_header(plain(path.read_bytes(), path), path).rows)
+
+
+def _header(data: bytes, path: Path) -> PcdHeader:
+    """Return the checked header."""
+    lines, start = dict[str, list[str]](), 0
     for number, text, end in header_lines(data):
         key, *words = [""] if text.startswith("#") else text.split() or [""]
         key = key.upper()
@@ -81,71 +83,65 @@ def _header_words(data: bytes, path: Path) -> tuple[dict[str, list[str]], int]:
         if key:
             lines[key] = words
         if key == "DATA":
-            return lines, end
-    raise _header_error("has no DATA line in its header", path)
+            start = end
+            break
+    try:
+        encoding = " ".join(_words(lines, "DATA")).lower()
+        if encoding not in ENCODINGS:
+            way_out = "convert it: pcl_convert_pcd_ascii_binary IN OUT 1"
+            problem = f"its DATA is {quoted(encoding)}, raybox reads {', '.join(ENCODINGS)}"
+            raise file_error(path, problem, way_out, "header")
+        return PcdHeader(_fields(lines), _rows(lines), encoding, start)
+    except ValueError as error:
+        raise file_error(path, str(error), "check that it is a whole PCD file", "header") from error
 
 
-def _header_error(problem: str, path: Path) -> FileFormatError:
-    return file_error(path, problem, "check that it is a whole PCD file", "header")
-
-
-def _header(lines: dict[str, list[str]], path: Path) -> PcdHeader:
-    """Return the checked header."""
-    encoding = " ".join(lines["DATA"]).lower()
-    if encoding not in ENCODINGS:
-        way_out = "convert it: pcl_convert_pcd_ascii_binary IN OUT 1"
-        problem = f"its DATA is {quoted(encoding)}, raybox reads {', '.join(ENCODINGS)}"
-        raise file_error(path, problem, way_out, "header")
-    return PcdHeader(_fields(lines, path), _rows(lines, path), encoding)
-
-
-def _fields(lines: dict[str, list[str]], path: Path) -> list[Field]:
+def _fields(lines: dict[str, list[str]]) -> list[Field]:
     """Return the fields; X is the axis x if no other is."""
-    names, counts = _words(lines, "FIELDS", path), lines.get("COUNT")
-    columns = [_words(lines, "TYPE", path), _words(lines, "SIZE", path), counts or ["1"] * len(names)]
+    names, fields = _words(lines, "FIELDS"), list[Field]()
+    columns = [_words(lines, "TYPE"), _words(lines, "SIZE"), lines.get("COUNT") or ["1"] * len(names)]
     for key, words in zip(("TYPE", "SIZE", "COUNT"), columns, strict=True):
         if len(words) != len(names):
-            raise _header_error(f"has {len(names)} FIELDS, but {len(words)} words after {key}", path)
-    fields = []
+            raise ValueError(f"has {len(names)} FIELDS, but {len(words)} words after {key}")
     for name, kind, size, count in zip(names, *columns, strict=True):
         if kind.upper() + size not in TYPES:
-            raise _header_error(f"field {quoted(name)} has type {quoted(f'{kind} {size}')}", path)
+            raise ValueError(f"field {quoted(name)} has type {quoted(f'{kind} {size}')}")
         is_axis = name.lower() in AXES and name.lower() not in names
-        numbers = _whole(count, "COUNT", path)
+        numbers = _whole(count, "COUNT")
         fields.append(Field(name.lower() if is_axis else name, f"<{kind.lower()}{size}", numbers))
     for axis in AXES:
         if not any(field.name == axis and field.numbers for field in fields):
-            raise _header_error(f"lacks the field {axis}; it has {quoted(' '.join(names))}", path)
+            raise ValueError(f"lacks the field {axis}; it has {quoted(' '.join(names))}")
     return fields
 
 
-def _rows(lines: dict[str, list[str]], path: Path) -> int:
+def _rows(lines: dict[str, list[str]]) -> int:
     """Return the number of points; POINTS must be WIDTH x HEIGHT."""
-    counts = {key: _whole(_words(lines, key, path)[0], key, path) for key in lines if key in _COUNTS}
+    counts = {key: _whole(_words(lines, key)[0], key) for key in lines if key in _COUNTS}
     area = counts.get("WIDTH", 0) * counts.get("HEIGHT", 1)
     if "POINTS" not in counts and "WIDTH" not in counts:
-        raise _header_error("lacks POINTS, and WIDTH, too", path)
+        raise ValueError("lacks POINTS, and WIDTH, too")
     if "WIDTH" in counts and counts.get("POINTS", area) != area:
-        raise _header_error(f"announces {counts['POINTS']} POINTS, but WIDTH x HEIGHT = {area}", path)
+        raise ValueError(f"announces {counts['POINTS']} POINTS, but WIDTH x HEIGHT = {area}")
     return counts.get("POINTS", area)
 
 
-def _words(lines: dict[str, list[str]], key: str, path: Path) -> list[str]:
+def _words(lines: dict[str, list[str]], key: str) -> list[str]:
     if not lines.get(key):
-        raise _header_error(f"lacks {key}", path)
+        raise ValueError(f"lacks {key}")
     return lines[key]
 
 
-def _whole(word: str, key: str, path: Path) -> int:
+def _whole(word: str, key: str) -> int:
     if not (word.isascii() and word.isdigit() and len(word) <= 18):
-        raise _header_error(f"{key} is {quoted(word)}, not a whole number from 0 on", path)
+        raise ValueError(f"{key} is {quoted(word)}, not a whole number from 0 on")
     return int(word)
 
 
-def _text(data: bytes, header: PcdHeader, path: Path) -> Floats:
+def _text(whole: bytes, header: PcdHeader, path: Path) -> Floats:
     """Return the points of a text body: one point a line."""
     starts = [0, *accumulate(field.numbers for field in header.fields)]
-    columns, lines = [starts[k] for k in header.axes()], body_lines(data)
+    columns, lines = [starts[k] for k in header.axes()], body_lines(whole[header.end :])
     if len(lines) < header.rows:
         raise cut_off(path, f"point {len(lines)} of {header.rows}")
     if len(lines) > header.rows:
@@ -160,19 +156,21 @@ def _text(data: bytes, header: PcdHeader, path: Path) -> Floats:
     return np.array(list(text_rows(lines, point, path, "point {}", " is not a point")))
 
 
-def _binary(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
+def _binary(whole: bytes, header: PcdHeader, path: Path) -> Floats:
     """Return the points of a binary body, stored point by point."""
-    offsets = [0, *accumulate(field.size for field in header.fields)]
-    if header.rows * offsets[-1] > len(data):
-        raise cut_off(path, f"byte {start + len(data)}")
-    check_end(path, data[header.rows * offsets[-1] :], _PADDING)
-    return np.stack([_column(data, header, k, (offsets[k], offsets[-1]), path) for k in header.axes()], -1)
+    starts = [*accumulate((field.size for field in header.fields), initial=header.end)]
+    step = starts[-1] - header.end
+    if header.rows * step > len(whole) - header.end:
+        raise cut_off(path, f"byte {len(whole)}")
+    check_end(path, whole[header.end + header.rows * step :], _PADDING)
+    return np.stack([_column(whole, header, k, (starts[k], step), path) for k in header.axes()], -1)
 
 
-def _compressed(data: bytes, header: PcdHeader, start: int, path: Path) -> Floats:
+def _compressed(whole: bytes, header: PcdHeader, path: Path) -> Floats:
     """Return the points of a compressed body, stored field by field."""
-    starts = [0, *accumulate(field.size * header.rows for field in header.fields)]
-    fields, sizes = _decompressed(data, starts[-1], start, path), [field.size for field in header.fields]
+    sizes = [field.size for field in header.fields]
+    starts = [*accumulate((size * header.rows for size in sizes), initial=0)]
+    fields = _decompressed(whole, starts[-1], header.end, path)
     return np.stack([_column(fields, header, k, (starts[k], sizes[k]), path) for k in header.axes()], -1)
 
 
@@ -187,24 +185,19 @@ def _column(data: bytes, header: PcdHeader, k: int, place: tuple[int, int], path
         raise file_error(path, problem, "subtract an offset, or store it as F 8") from error
 
 
-def _decompressed(data: bytes, wanted: int, start: int, path: Path) -> bytes:
+def _decompressed(whole: bytes, wanted: int, start: int, path: Path) -> bytes:
     """Return the bytes of a compressed body, whose sizes are checked first."""
-    place = f"byte {start}"
+    data, place = whole[start:], f"byte {start}"
     packed, size = _SIZES.unpack_from(data) if len(data) >= _SIZES.size else (len(data), 0)
-    if packed > len(data) - _SIZES.size:
-        raise cut_off(path, f"byte {start + len(data)}")
+    end = _SIZES.size + packed
+    if end > len(data):
+        raise cut_off(path, f"byte {len(whole)}")
     if size != wanted or size > packed * lzf.MOST_EXPANSION:
         problem = f"{packed} compressed bytes announce {size} bytes, while the header announces {wanted}"
         raise file_error(path, problem, "copy or download it again", place)
-    check_end(path, data[_SIZES.size + packed :], _PADDING)
+    check_end(path, data[end:], _PADDING)
     try:
-        return lzf.decompress(data[_SIZES.size : _SIZES.size + packed], size)
+        return lzf.decompress(data[_SIZES.size : end], size)
     except ValueError as error:
         problem = f"its compressed data are damaged ({error})"
         raise file_error(path, problem, "copy or download it again", place) from error
-
-
-def announced(path: Path) -> Announced:
-    """Return the number of points in the header."""
-    words, _ = _header_words(plain(path.read_bytes(), path), path)
-    return Announced(_header(words, path).rows)

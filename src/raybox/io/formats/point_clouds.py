@@ -8,7 +8,7 @@ from typing import BinaryIO
 import numpy as np
 
 from raybox.io.formats import subprocess_reader
-from raybox.io.formats.common import FileArrays, Floats, file_error, require
+from raybox.io.formats.common import file_error, require
 from raybox.io.formats.mesh_parts import cut_off
 from raybox.io.formats.tables import BLOCK_ROWS, RowBlock, Table, Wanted
 
@@ -106,13 +106,3 @@ def _compressor(file: BinaryIO, records: int) -> int | None:
             return int.from_bytes(file.read(2), "little")
         file.seek(size, 1)
     return None
-
-
-def points_of(points: Floats) -> FileArrays:
-    """Return points, with the place of each coordinate in the file."""
-    return FileArrays({"points": points}, point_of)
-
-
-def point_of(_: str, index: tuple[int, ...]) -> str:
-    """Return the place of a coordinate in the file."""
-    return f"point {index[0]} (the first is 0), column {'xyz'[index[1]]}"

@@ -36,33 +36,32 @@ _VOXEL_BYTES = 200  # of a cell, a box, and copies of both
 MOST_VISITS = 1 << 21  # of nodes of the scene: groups that are shared can double them at each level
 _HIDDEN = b"_hidden"
 UPRIGHT = b"4"  # the packed rotation that leaves every axis as it is
-
-
-class VoxChunk(NamedTuple):
-    """A chunk: name, content, and the byte where the content begins."""
-
-    name: bytes
-    content: bytes
-    start: int
+_SAVE = "save it again in MagicaVoxel"
 
 
 class VoxModel(NamedTuple):
-    """The size of a model, its filled cells, colors, lower corner."""
+    """The size of a model, its voxels (x, y, z, color), its lower corner."""
 
     size: Cells
-    cells: Cells
-    colors: Cells
+    voxels: Cells
     corner: Cells = np.zeros(3, dtype=np.int64)
 
 
 class SceneNode(NamedTuple):
     """A node of the scene: matrix, children, models, what hides it."""
 
-    matrix: Cells
     children: list[int]
     models: list[int]
+    matrix: Cells = STILL
     hidden: bool = False
     layer: int = -1
+
+
+class Below(NamedTuple):
+    """Visits of a node and below it, 0 without models; voxels that are not hidden."""
+
+    visits: int
+    voxels: int
 
 
 class VoxContent(NamedTuple):
@@ -73,110 +72,96 @@ class VoxContent(NamedTuple):
     hidden: set[int]
     packed: int | None
 
+    def hides(self, node: SceneNode) -> bool:
+        """Return whether a node, or its layer, is hidden."""
+        return node.hidden or node.layer in self.hidden
+
 
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the voxels of a `.vox` file as boxes of edge 1."""
-    skipped = Counter[str]()
-    placed = _placed_models(_content(path.read_bytes(), path), path, skipped)
-    cells = np.concatenate([np.zeros((0, 3), np.int64), *(model.cells for model in placed)])
-    lower = cells.astype(np.float64)
-    colors = np.concatenate([np.zeros(0, np.int64), *(model.colors for model in placed)])
-    return Loaded(Boxes(lower, lower + 1.0, labels={"color": colors}), +skipped)
+    placed, skipped = _placed_models(path)
+    voxels = np.concatenate([np.zeros((0, 4), np.int64), *(model.voxels for model in placed)])
+    lower = voxels[:, :3].astype(np.float64)
+    return Loaded(Boxes(lower, lower + 1.0, labels={"color": voxels[:, 3]}), skipped)
 
 
 def read_grid(path: Path) -> GridCells:
     """Return the filled cells of a `.vox` file in a grid around all its models."""
-    skipped = Counter[str]()
-    placed = _placed_models(_content(path.read_bytes(), path), path, skipped)
-    _check_extents(placed, path)
-    first = np.min([model.corner for model in placed], axis=0)
-    last = np.max([model.corner + model.size for model in placed], axis=0)
-    occupied = _no_cells(tuple((last - first).tolist()), path)
-    for model in placed:
-        occupied[tuple((model.cells - first).T)] = True
-    return GridCells(occupied, tuple(first.tolist()), skipped=+skipped)
-
-
-def _no_cells(shape: tuple[int, ...], path: Path) -> NDArray[np.bool_]:
-    """Return a mask of this shape without a filled cell."""
-    if prod(shape) > machine_bytes():  # models may be far from each other
-        size = " x ".join(map(str, shape))
-        problem = f"its models lie in a grid of {size} cells, more than fit into memory"
-        raise file_error(path, problem, "move the models together, or load boxes: raybox.load")
-    return np.zeros(shape, np.bool_)
-
-
-def _check_extents(placed: list[VoxModel], path: Path) -> None:
-    """Raise `FileFormatError` unless there are models, of sizes that voxels can fill."""
+    placed, skipped = _placed_models(path)
     if not placed:
-        raise file_error(path, "its scene places no model", "save it again in MagicaVoxel")
+        raise file_error(path, "its scene places no model", _SAVE)
     for model in placed:
         if (model.size < 1).any() or (model.size > MAX_MODEL_SIZE).any():
-            size = " x ".join(map(str, model.size.tolist()))
-            problem = f"a model of {size} cells, not 1 to {MAX_MODEL_SIZE} along each axis"
-            raise file_error(path, problem, "save it again in MagicaVoxel")
+            problem = f"a model of {_by(model.size)} cells, not 1 to {MAX_MODEL_SIZE} along each axis"
+            raise file_error(path, problem, _SAVE)
+    first = np.min([model.corner for model in placed], axis=0)
+    shape = np.max([model.corner + model.size for model in placed], axis=0) - first
+    if prod(shape.tolist()) > machine_bytes():  # models may be far from each other
+        problem = f"its models lie in a grid of {_by(shape)} cells, more than fit into memory"
+        raise file_error(path, problem, "move the models together, or load boxes: raybox.load")
+    occupied = np.zeros(shape, np.bool_)
+    for model in placed:
+        occupied[tuple((model.voxels[:, :3] - first).T)] = True
+    return GridCells(occupied, tuple(first.tolist()), skipped=skipped)
 
 
-def _content(data: bytes, path: Path) -> VoxContent:
+def _by(shape: Cells) -> str:
+    return " x ".join(map(str, shape.tolist()))
+
+
+def announced(path: Path) -> Announced:
+    """Return the number of voxels of the scene: those of a model as often as it is placed."""
+    content = _content(path)
+    if content.nodes:
+        return Announced(_below(content, path)[0].voxels)
+    return Announced(sum(len(model.voxels) for model in content.models[:1]))
+
+
+def _content(path: Path) -> VoxContent:
     """Return the content of all chunks; each XYZI chunk has a SIZE chunk before it."""
     content, size = VoxContent([], {}, set(), None), None
-    for chunk in _chunks(data, path):
+    for name, inside, start in _chunks(path.read_bytes(), path):
+        cursor = _Cursor(inside)
         try:
-            if chunk.name == b"PACK":
-                content = content._replace(packed=_Cursor(chunk.content).number())
-            elif chunk.name == b"SIZE" and size is None:
-                size = np.array(struct.unpack_from("<3i", chunk.content), dtype=np.int64)
-            elif chunk.name == b"XYZI" and size is not None:
-                content.models.append(_model(chunk.content, size))
+            if name == b"PACK":
+                content = content._replace(packed=cursor.number())
+            elif name == b"SIZE" and size is None:
+                size = np.array(struct.unpack_from("<3i", inside), dtype=np.int64)
+            elif name == b"XYZI" and size is not None:
+                content.models.append(_model(inside, size))
                 size = None
-            elif chunk.name in (b"SIZE", b"XYZI"):
+            elif name in (b"SIZE", b"XYZI"):
                 raise ValueError("models are pairs of a SIZE and an XYZI chunk")
-            elif chunk.name in (b"nTRN", b"nGRP", b"nSHP"):
-                content.nodes.update([_node(chunk)])
-            elif chunk.name == b"LAYR":
-                cursor = _Cursor(chunk.content)
-                layer, attributes = cursor.number(), cursor.mapping()
-                content.hidden.update([layer] if attributes.get(_HIDDEN) == b"1" else [])
+            elif name in (b"nTRN", b"nGRP", b"nSHP"):
+                node = cursor.number()
+                content.nodes[node] = _node(name, cursor, cursor.mapping())
+            elif name == b"LAYR":
+                layer = cursor.number()
+                content.hidden.update([layer] if cursor.mapping().get(_HIDDEN) == b"1" else [])
         except (ValueError, struct.error) as error:
             reason = "it ends too early" if isinstance(error, struct.error) else error
-            problem = f"its {chunk.name.decode()} chunk is broken ({reason})"
-            raise file_error(path, problem, "save it again in MagicaVoxel", f"byte {chunk.start}") from error
+            problem = f"its {name.decode()} chunk is broken ({reason})"
+            raise file_error(path, problem, _SAVE, f"byte {start}") from error
     if size is not None:
-        raise cut_off(path, f"byte {len(data)}, in model {len(content.models)}")
+        raise cut_off(path, f"byte {path.stat().st_size}, in model {len(content.models)}")
     return content
 
 
-def _placed_models(content: VoxContent, path: Path, skipped: Counter[str]) -> list[VoxModel]:
-    """Return the models of the scene; without one, the first model."""
-    models = content.models
-    if not models:
-        raise file_error(path, "holds no model", "check that it is a MagicaVoxel file")
-    if content.packed is not None and content.packed != len(models):
-        problem = f"its PACK chunk announces {content.packed} models, the file holds {len(models)}"
-        raise file_error(path, problem, "copy or download it again")
-    if content.nodes:
-        return _scene_models(content, path, skipped)
-    if len(models) > 1 and content.packed is None:
-        problem = f"holds {len(models)} models, but no scene with their places, and no PACK chunk of frames"
-        raise file_error(path, problem, "save it again in MagicaVoxel")
-    return [models[0]]
-
-
-def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
-    """Yield MAIN and the chunks inside it, with checked sizes."""
-    at, end = 8, len(data)
-    main_end = at + 12 + sum(struct.unpack_from("<ii", data, at + 4)) if end >= at + 12 else end
-    if at < main_end < end:
-        check_end(path, data[main_end:])
-        end = main_end
-    while at < end:
-        if at + 12 > end:
-            raise cut_off(path, f"byte {end}")
-        name, size, inner = data[at : at + 4], *struct.unpack_from("<ii", data, at + 4)
+def _chunks(data: bytes, path: Path) -> Iterator[tuple[bytes, bytes, int]]:
+    """Yield MAIN and the chunks inside it: name, content, first byte of the content."""
+    at = 8
+    while at < len(data):
+        head = data[at : at + 12].ljust(12, b"\xff")  # of one that is cut off, a size is negative
+        name, size, inner = struct.unpack("<4sii", head)
         at += 12
-        if size < 0 or inner < 0 or at + size + inner > end:
-            raise cut_off(path, f"byte {end}, in the {name.decode('ascii', errors='replace')} chunk")
-        yield VoxChunk(name, data[at : at + size], at)
+        end = at + size + inner
+        if size < 0 or inner < 0 or end > len(data):
+            chunk = name.decode("ascii", errors="replace")
+            raise cut_off(path, f"byte {len(data)}, in the {chunk} chunk")
+        if at == 20:  # MAIN, which holds all others
+            check_end(path, data[end:])
+            data = data[:end]
+        yield name, data[at : at + size], at
         at += size
 
 
@@ -186,8 +171,8 @@ def _model(content: bytes, size: Cells) -> VoxModel:
         raise ValueError(f"{count} voxels announced, room for {len(content) // 4 - 1}")
     voxels = np.frombuffer(content[4:], np.uint8).reshape(-1, 4).astype(np.int64)
     if (voxels[:, :3] >= size).any():
-        raise ValueError(f"a voxel lies outside the model's {' x '.join(map(str, size.tolist()))} cells")
-    return VoxModel(size, voxels[:, :3], voxels[:, 3])
+        raise ValueError(f"a voxel lies outside the model's {_by(size)} cells")
+    return VoxModel(size, voxels)
 
 
 class _Cursor:
@@ -201,35 +186,28 @@ class _Cursor:
         self.at += 4
         return int(value)
 
-    def text(self) -> bytes:
+    def size(self) -> int:
         size = self.number()
-        if size < 0 or self.at + size > len(self.content):
-            raise ValueError("a text ends beyond the chunk")
+        if not 0 <= size <= len(self.content) - self.at:
+            raise ValueError(f"a text or a list of {size} ends beyond the chunk")
+        return size
+
+    def text(self) -> bytes:
+        size = self.size()
         self.at += size
         return self.content[self.at - size : self.at]
 
     def mapping(self) -> dict[bytes, bytes]:
-        return {self.text(): self.text() for _ in range(self.count())}
-
-    def numbers(self) -> list[int]:
-        return [self.number() for _ in range(self.count())]
-
-    def count(self) -> int:
-        count = self.number()
-        if not 0 <= count <= len(self.content):
-            raise ValueError(f"a list of {count} items")
-        return count
+        return {self.text(): self.text() for _ in range(self.size())}
 
 
-def _node(chunk: VoxChunk) -> tuple[int, SceneNode]:
-    """Return the number and the node of a chunk of the scene."""
-    cursor = _Cursor(chunk.content)
-    name, attributes = cursor.number(), cursor.mapping()
-    if chunk.name == b"nGRP":
-        return name, SceneNode(STILL, cursor.numbers(), [])
-    if chunk.name == b"nSHP":
-        frames = [(cursor.number(), cursor.mapping()) for _ in range(cursor.count())]
-        return name, SceneNode(STILL, [], _first_frame(frames))
+def _node(name: bytes, cursor: _Cursor, attributes: dict[bytes, bytes]) -> SceneNode:
+    """Return the node of a chunk of the scene."""
+    if name == b"nGRP":
+        return SceneNode([cursor.number() for _ in range(cursor.size())], [])
+    if name == b"nSHP":
+        models = [(cursor.number(), cursor.mapping()) for _ in range(cursor.size())]
+        return SceneNode([], _first_frame(models))
     child, _, layer, _ = (cursor.number() for _ in range(4))
     frame = cursor.mapping()
     shift = [_whole(word) for word in frame.get(b"_t", b"0 0 0").split()]
@@ -237,7 +215,7 @@ def _node(chunk: VoxChunk) -> tuple[int, SceneNode]:
         raise ValueError(f"a translation of {len(shift)} numbers")
     matrix = _rotation(_whole(frame.get(b"_r", UPRIGHT)))
     matrix[:3, 3] = shift
-    return name, SceneNode(matrix, [child], [], attributes.get(_HIDDEN) == b"1", layer)
+    return SceneNode([child], [], matrix, attributes.get(_HIDDEN) == b"1", layer)
 
 
 def _rotation(packed: int) -> Cells:
@@ -257,9 +235,9 @@ def _rotation(packed: int) -> Cells:
 def _first_frame(models: list[tuple[int, dict[bytes, bytes]]]) -> list[int]:
     """Return the models of a shape; of an animation only that of the lowest frame."""
     frames = [_whole(attributes.get(b"_f", b"0")) for _, attributes in models]
-    if not any(b"_f" in attributes for _, attributes in models):
-        return [model for model, _ in models]
-    return [models[frames.index(min(frames))][0]]
+    is_animated = any(b"_f" in attributes for _, attributes in models)
+    shown = [models[frames.index(min(frames))]] if is_animated else models
+    return [model for model, _ in shown]
 
 
 def _whole(word: bytes) -> int:
@@ -268,63 +246,72 @@ def _whole(word: bytes) -> int:
     return int(word)
 
 
-def _scene_models(content: VoxContent, path: Path, skipped: Counter[str]) -> list[VoxModel]:
+def _placed_models(path: Path) -> tuple[list[VoxModel], Counter[str]]:
+    """Return the models of the scene, or without one the first; count others."""
+    content = _content(path)
+    models, packed = content.models, content.packed
+    if not models:
+        raise file_error(path, "holds no model", "check that it is a MagicaVoxel file")
+    if packed is not None and packed != len(models):
+        problem = f"its PACK chunk announces {packed} models, the file holds {len(models)}"
+        raise file_error(path, problem, "copy or download it again")
+    if content.nodes:
+        return _scene_models(content, path)
+    if len(models) > 1 and packed is None:
+        problem = f"holds {len(models)} models, but no scene with their places, and no PACK chunk of frames"
+        raise file_error(path, problem, _SAVE)
+    return models[:1], Counter()
+
+
+def _scene_models(content: VoxContent, path: Path) -> tuple[list[VoxModel], Counter[str]]:
     """Return all models of a scene, placed, but those that are hidden."""
-    models, visits = content.models, _visits(content, path)
-    found, waiting, shown, voxels = list[VoxModel](), [(0, STILL, False)], set[int](), 0
+    models, below, skipped = content.models, _below(content, path), Counter[str]()
+    if below[0].voxels * _VOXEL_BYTES > machine_bytes():  # a small file can show a model many times
+        raise MemoryError
+    found, waiting, named = list[VoxModel](), [(0, STILL, False)], set[int]()
     while waiting:
         name, outer, is_hidden = waiting.pop()
         node = content.nodes[name]
-        inner, is_hidden = outer @ node.matrix, is_hidden or node.hidden or node.layer in content.hidden
-        waiting += [(child, inner, is_hidden) for child in reversed(node.children) if visits[child]]
-        shown.update(node.models)
+        inner, is_hidden = outer @ node.matrix, is_hidden or content.hides(node)
+        waiting += [(child, inner, is_hidden) for child in reversed(node.children) if below[child].visits]
+        named.update(node.models)
         if is_hidden:
             skipped["models that are hidden"] += len(node.models)
-            continue
-        voxels += sum(len(models[k].cells) for k in node.models)
-        if voxels * _VOXEL_BYTES > machine_bytes():  # a small file can show a model many times
-            raise MemoryError
-        found += [_placed(models[k], inner) for k in node.models]
-    skipped["models that the scene does not place"] += len(models) - len(shown)
-    return found
+        else:
+            found += [_placed(models[k], inner) for k in node.models]
+    skipped["models that the scene does not place"] += len(models) - len(named)
+    return found, +skipped
 
 
 def _placed(model: VoxModel, matrix: Cells) -> VoxModel:
     """Return a placed model; a cell turned round ends where it began."""
     rotation, shift = matrix[:3, :3], matrix[:3, 3] - (matrix[:3, :3].sum(axis=1) < 0)
     ends = np.array([model.corner, model.size - 1])
-    cells, ends = ((cells - model.size // 2) @ rotation.T + shift for cells in (model.cells, ends))
-    return VoxModel(np.abs(rotation) @ model.size, cells, model.colors, ends.min(axis=0))
+    cells, ends = ((cells - model.size // 2) @ rotation.T + shift for cells in (model.voxels[:, :3], ends))
+    voxels = np.column_stack([cells, model.voxels[:, 3]])
+    return VoxModel(np.abs(rotation) @ model.size, voxels, ends.min(axis=0))
 
 
-def _visits(content: VoxContent, path: Path) -> dict[int, int]:
-    """Return the visits below each node: none without models."""
-    nodes, count, visits = content.nodes, len(content.models), dict[int, int]()
+def _below(content: VoxContent, path: Path) -> dict[int, Below]:
+    """Return what is below each node; raise for a scene that is broken, or too large."""
+    nodes, sizes, below = content.nodes, [len(model.voxels) for model in content.models], dict[int, Below]()
     broken = [] if 0 in nodes else [0]
     for name, node in nodes.items():
-        if not nodes.keys() >= {*node.children} or any(not 0 <= model < count for model in node.models):
+        if not nodes.keys() >= {*node.children} or any(not 0 <= k < len(sizes) for k in node.models):
             broken.append(name)
     order = TopologicalSorter({} if broken else {name: node.children for name, node in nodes.items()})
     try:
-        for name in order.static_order():
-            below = sum(visits[child] for child in nodes[name].children)
-            visits[name] = below + 1 if below or nodes[name].models else 0
+        for name in order.static_order():  # children before their parents
+            node = nodes[name]
+            visits = sum(below[child].visits for child in node.children)
+            voxels = sum(sizes[k] for k in node.models) + sum(below[child].voxels for child in node.children)
+            shown = not content.hides(node)
+            below[name] = Below(visits + 1 if visits or node.models else 0, shown * voxels)
     except CycleError as error:
         broken = error.args[1]
     if broken:
         problem = f"its scene is broken at node {broken[0]}: it lacks a node or a model, or contains itself"
-        raise file_error(path, problem, "save it again in MagicaVoxel")
-    if visits[0] > MOST_VISITS:
-        raise file_error(path, f"its scene has {visits[0]:,} places", "save it with fewer shared groups")
-    return visits
-
-
-def announced(path: Path) -> Announced:
-    """Return the number of voxels of the scene: those of a model as often as it is placed."""
-    content = _content(path.read_bytes(), path)
-    sizes, totals = [len(model.cells) for model in content.models], dict[int, int]()
-    for name in _visits(content, path) if content.nodes else ():  # children come before their parents
-        node = content.nodes[name]
-        shown = not (node.hidden or node.layer in content.hidden)
-        totals[name] = shown * (sum(sizes[k] for k in node.models) + sum(totals[k] for k in node.children))
-    return Announced(totals.get(0, sum(sizes[:1])))
+        raise file_error(path, problem, _SAVE)
+    if (visits := below[0].visits) > MOST_VISITS:
+        raise file_error(path, f"its scene has {visits:,} places", "save it with fewer shared groups")
+    return below
