@@ -50,7 +50,7 @@ class Builder:
         width = rows.shape[1]
         if view is None:
             view = self.view(struct.pack(f"<{rows.size}{code}", *rows.ravel().tolist()))
-        kind = {1: "SCALAR", 3: "VEC3", 4: "VEC4"}[width]
+        kind = {1: "SCALAR", 3: "VEC3", 4: "VEC4", 16: "MAT4"}[width]
         found = {"bufferView": view, "componentType": CODES[code], "count": len(rows), "type": kind} | more
         self.document["accessors"].append(found)
         return len(self.document["accessors"]) - 1
@@ -362,7 +362,7 @@ def test_only_the_default_scene_is_read_and_the_rest_is_counted(tmp_path):
 
 
 def test_what_has_no_triangles_is_counted(tmp_path):
-    made = triangle(skin=0, weights=[0.0, 0.5])
+    made = triangle()
     position = {"attributes": {"POSITION": 0}}
     made.document["meshes"][0]["primitives"] += [position | {"mode": mode} for mode in (0, 1, 2, 3)]
     with pytest.warns(SkippedWarning, match=r"primitives of lines \(3\), primitives of points \(1\)"):
@@ -370,8 +370,6 @@ def test_what_has_no_triangles_is_counted(tmp_path):
     assert mesh.skipped == {
         "primitives of points": 1,
         "primitives of lines": 3,
-        "skins that are not applied": 1,
-        "morph targets that are not applied": 1,
         "animations": 2,
     }
     assert len(mesh) == 1
@@ -535,6 +533,133 @@ def test_scenes_are_what_the_specification_says(tmp_path_factory, seed):
     for number, wanted in enumerate(triangles):
         found = corners[mesh.objects == number]
         assert [cyclic([tuple(map(Fraction, p)) for p in t]) for t in found.tolist()] == wanted
+
+
+# Skins and morph targets
+
+
+def affine(rng):
+    """Return a random affine map as glTF writes it, column by column, its numbers halves."""
+    matrix = np.eye(4)
+    matrix[:3] = rng.integers(-3, 4, (3, 4)) / 2
+    return matrix.T.ravel().tolist()
+
+
+def posed_scene(rng):
+    """Return a builder of a skinned mesh with morph targets, and the truth of its triangles."""
+    made, count, triangles = Builder(), int(rng.integers(3, 9)), int(rng.integers(1, 6))
+    rows, faces = rng.integers(-8, 9, (count, 3)) / 4, rng.integers(0, count, (triangles, 3))
+    moves, weights = rng.integers(-4, 5, (2, count, 3)) / 2, rng.choice([0.0, 0.5, -1.0], 2).tolist()
+    primitive = {
+        "attributes": {"POSITION": made.accessor(rows)},
+        "indices": made.accessor(faces.reshape(-1, 1), "H"),
+        "targets": [{"POSITION": made.accessor(one)} for one in moves] + [{"NORMAL": 0}],
+    }
+    nodes = [{"matrix": affine(rng), "children": [3]}, {"matrix": affine(rng)}, {"matrix": affine(rng)}]
+    nodes += [{"matrix": affine(rng), "mesh": 0, "skin": 0}, {"matrix": affine(rng), "children": [1]}]
+    sets = int(rng.integers(1, 3))
+    joints, shares = rng.integers(0, 3, (count, 4 * sets)), rng.integers(-1, 3, (count, 4 * sets)) / 4
+    for k in range(sets):
+        part = slice(4 * k, 4 * k + 4)
+        primitive["attributes"][f"JOINTS_{k}"] = made.accessor(joints[:, part], "BH"[k])
+        primitive["attributes"][f"WEIGHTS_{k}"] = made.accessor(shares[:, part])
+    made.mesh(primitive)
+    owner = made.document["meshes"][0] if rng.integers(2) else nodes[3]
+    owner["weights"] = [*weights, 7.0]
+    for node in nodes:
+        made.node(**node)
+    inverse = [affine(rng) for _ in range(3)]
+    made.document["skins"] = [{"joints": [2, 1, 4]}]
+    if rng.integers(3):
+        made.document["skins"][0]["inverseBindMatrices"] = made.accessor(inverse)
+    else:
+        inverse = [np.eye(4).ravel().tolist()] * 3
+    world = [local_of(nodes[2]), times(local_of(nodes[4]), local_of(nodes[1])), local_of(nodes[4])]
+    maps = [times(a, local_of({"matrix": b})) for a, b in zip(world, inverse, strict=True)]
+    points, turned = [], []
+    for k, row in enumerate(rows.tolist()):
+        point = [Fraction(x) for x in row]
+        for weight, move in zip(weights, moves[:, k].tolist(), strict=True):
+            point = [x + Fraction(weight) * Fraction(y) for x, y in zip(point, move, strict=True)]
+        pairs = list(zip(joints[k].tolist(), map(Fraction, shares[k].tolist()), strict=True))
+        blend = [[sum(w * maps[j][r][c] for j, w in pairs) for c in range(4)] for r in range(3)]
+        points.append(tuple(sum(m * x for m, x in zip(row, [*point, 1], strict=True)) for row in blend))
+        turned.append(determinant(blend) < 0)
+    return made, [cyclic([points[k] for k in (f[::-1] if turned[f[0]] else f)]) for f in faces.tolist()]
+
+
+@given(st.integers(0, 2**32))
+def test_skins_and_morph_targets_are_what_the_specification_says(tmp_path_factory, seed):
+    made, wanted = posed_scene(np.random.default_rng(seed))
+    path = tmp_path_factory.mktemp("pose") / "a.glb"
+    path.write_bytes(made.content())
+    found = rb.load(path).corners().tolist()
+    assert [cyclic([tuple(map(Fraction, p)) for p in triangle]) for triangle in found] == wanted
+
+
+def test_random_poses_turn_triangles_and_move_the_mesh(tmp_path):
+    moved = turned = 0
+    for seed in range(40):
+        made, _ = posed_scene(np.random.default_rng(seed))
+        plain = load(tmp_path, made.content())
+        for node in made.document["nodes"]:
+            node.pop("skin", None)
+        moved += not np.array_equal(plain.corners(), load(tmp_path, made.content()).corners())
+        turned += not np.array_equal(plain.faces, load(tmp_path, made.content()).faces)
+    assert moved == 40
+    assert 5 < turned < 40
+
+
+def test_normalized_weights_of_joints(tmp_path):
+    made = triangle(skin=0)
+    attributes = made.document["meshes"][0]["primitives"][0]["attributes"]
+    attributes["JOINTS_0"] = made.accessor(np.zeros((3, 4), int), "B")
+    attributes["WEIGHTS_0"] = made.accessor(np.array([[51, 204, 0, 0]] * 3), "B", normalized=True)
+    made.document["skins"] = [{"joints": [1]}]
+    made.node(translation=[5, 0, 0])
+    moved = load(tmp_path, made.content()).vertices
+    np.testing.assert_allclose(moved, CORNERS + np.array([5, 0, 0]), rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda d, a: d.update(skins=[]), "node 0: refers to skin 0, the file has 0"),
+        (lambda d, a: d["skins"][0].update(joints=[]), "skin 0: has the joints [], which are no nodes of"),
+        (lambda d, a: d["skins"][0].update(joints=[7]), "skin 0: has the joints [7], which are no nodes of"),
+        (lambda d, a: d["skins"][0].update(inverseBindMatrices=0), "accessor 0: is 'VEC3' of components"),
+        (lambda d, a: d.update(scenes=[{"nodes": [0]}]), "skin 0: has the joints [1], which are no nodes of"),
+        (lambda d, a: a.pop("JOINTS_0"), "attributes: lacks JOINTS_0"),
+        (lambda d, a: a.pop("WEIGHTS_0"), "attributes: lacks WEIGHTS_0"),
+        (lambda d, a: a.update(JOINTS_0=2), "is 'VEC4' of components 5126; a VEC4 of [5121, 5123, 5125]"),
+        (lambda d, a: d["accessors"][1].update(count=2), "has 2 rows in its JOINTS_0, not 3"),
+        (lambda d, a: d["accessors"][2].update(count=2), "has 2 rows in its WEIGHTS_0, not 3"),
+    ],
+)
+def test_wrong_skins_are_refused_by_their_place(tmp_path, change, expected):
+    made = triangle(skin=0)
+    attributes = made.document["meshes"][0]["primitives"][0]["attributes"]
+    attributes["JOINTS_0"] = made.accessor(np.zeros((3, 4), int), "B")
+    attributes["WEIGHTS_0"] = made.accessor(np.ones((3, 4)) / 4)
+    made.document["skins"] = [{"joints": [1]}]
+    made.node()
+    change(made.document, attributes)
+    assert expected in refused(tmp_path, made.content())
+
+
+def test_wrong_joints_and_targets_are_refused(tmp_path):
+    made = triangle(skin=0)
+    primitive = made.document["meshes"][0]["primitives"][0]
+    primitive["attributes"]["JOINTS_0"] = made.accessor([[0, 1, 0, 0]] * 3, "B")
+    primitive["attributes"]["WEIGHTS_0"] = made.accessor(np.ones((3, 4)) / 4)
+    made.document["skins"] = [{"joints": [0]}]
+    assert "uses joint 1, there are 1, from 0 on" in refused(tmp_path, made.content())
+    made = triangle(weights=[1.0])
+    primitive = made.document["meshes"][0]["primitives"][0]
+    primitive["targets"] = [{"POSITION": made.accessor(CORNERS[:2])}]
+    assert "target 0: has 2 rows in its POSITION, not 3" in refused(tmp_path, made.content())
+    made.document["nodes"][0]["weights"] = [0.0]
+    assert len(load(tmp_path, made.content())) == 1
 
 
 def test_random_scenes_have_what_is_tested():

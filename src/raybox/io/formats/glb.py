@@ -1,10 +1,11 @@
 """Binary glTF (`.glb`): one object for each node that shows a mesh.
 
-The nodes are those of the default scene (``scene``, else the first; without scenes, all). A mesh is read as
-it rests, without animations, skins and morph targets.
+The nodes are those of the default scene (``scene``, else the first; without scenes, all). A mesh has the pose
+of its joints and the weights of its morph targets that the file gives, without animations.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,8 +13,8 @@ import numpy as np
 
 from raybox.compiler.huge_pages import machine_bytes
 from raybox.geometry.transforms import of_unit_quaternions
-from raybox.io.formats.common import Floats, Loaded, ReadOptions
-from raybox.io.formats.gltf_document import UNSIGNED, Document, Item
+from raybox.io.formats.common import Floats, Loaded, ReadOptions, quoted
+from raybox.io.formats.gltf_document import TYPES, UNSIGNED, Document, Item
 from raybox.io.formats.mesh_parts import Ints, MeshPart, strip_triangles, to_scene
 from raybox.io.formats.tables import Announced
 from raybox.validation import Bools
@@ -33,6 +34,7 @@ class MeshPrimitive(NamedTuple):
 
     vertices: Floats
     faces: Ints
+    attributes: Item
 
 
 @np.errstate(all="ignore")  # numbers that are not finite are refused where triangles use them
@@ -40,24 +42,27 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles of a GLB file."""
     document, skipped = Document(path), Counter[str]()
     _check_extensions(document.root)
-    world, meshes, parts, size = _world(document), dict[int, list[MeshPrimitive]](), list[MeshPart](), 0
+    world, parts, size = _world(document), list[MeshPart](), 0
+    meshes = dict[tuple[float, ...], list[MeshPrimitive]]()
     for number, node in enumerate(document.items["node"]):
         if "mesh" not in node.values:
             continue
         if number not in world:
             skipped["nodes outside of the default scene"] += 1
             continue
-        mesh, shown = node.whole("mesh"), document.item("mesh", node.whole("mesh"), node)
-        if mesh not in meshes:
-            meshes[mesh] = _mesh(document, shown, skipped)
-        matrices = world[number] @ _instances(document, node)
-        size += len(matrices) * sum(vertices.nbytes + faces.nbytes for vertices, faces in meshes[mesh])
+        mesh = document.item("mesh", node.whole("mesh"), node)
+        weights = (node if "weights" in node.values else mesh).listed("weights", float, int)
+        key = (node.whole("mesh"), *weights)
+        if key not in meshes:
+            meshes[key] = _mesh(document, mesh, weights, skipped)
+        primitives, matrices = meshes[key], world[number] @ _instances(document, node)
+        size += len(matrices) * sum(one.vertices.nbytes + one.faces.nbytes for one in primitives)
         if size > machine_bytes():  # a small file can show a mesh many times
             raise MemoryError
-        parts.append(_placed(node.get("name", str, "") or f"node {number}", meshes[mesh], matrices))
-        skipped["skins that are not applied"] += "skin" in node.values
-        weights = (node if "weights" in node.values else shown).listed("weights", float, int)
-        skipped["morph targets that are not applied"] += sum(map(bool, weights))
+        if "skin" in node.values:  # its joints place the mesh, not the node
+            joints, matrices = _joints(document, node, world), np.eye(4)[np.newaxis]
+            primitives = [_posed(document, one, joints) for one in primitives]
+        parts.append(_placed(node.get("name", str, "") or f"node {number}", primitives, matrices))
     left_out = {"animations": len(document.root.listed("animations", dict))}
     return to_scene(parts, path, options, +skipped, +Counter(left_out))
 
@@ -128,8 +133,49 @@ def _matrices(given: list[Floats], user: Item) -> Floats:
     return found
 
 
-def _mesh(document: Document, mesh: Item, skipped: Counter[str]) -> list[MeshPrimitive]:
-    """Return the triangles of each primitive of a mesh."""
+def _joints(document: Document, node: Item, world: dict[int, Floats]) -> Floats:
+    """Return what the joints of a node's skin do to its vertices: matrices (J, 4, 4)."""
+    skin = document.item("skin", node.whole("skin"), node)
+    numbers = skin.listed("joints", int)
+    if not numbers or not world.keys() >= {*numbers}:
+        skin.refuse(f"has the joints {quoted(numbers)}, which are no nodes of the scene")
+    found = np.stack([world[number] for number in numbers])
+    if "inverseBindMatrices" in skin.values:
+        columns = _counted(document, skin, "inverseBindMatrices", "MAT4", len(numbers))
+        found = found @ columns.reshape(-1, 4, 4).transpose(0, 2, 1)
+    return found
+
+
+def _posed(document: Document, one: MeshPrimitive, joints: Floats) -> MeshPrimitive:
+    """Return a primitive moved by joints; normals of what they mirror stay outward."""
+    attributes, faces, count = one.attributes, one.faces, len(one.vertices)
+    blend, k = np.zeros((count, 4, 4)), 0
+    while not k or f"JOINTS_{k}" in attributes.values:
+        numbers = _counted(document, attributes, f"JOINTS_{k}", "VEC4", count, UNSIGNED).astype(np.int64)
+        weights = _counted(document, attributes, f"WEIGHTS_{k}", "VEC4", count)
+        if numbers.max(initial=0) >= len(joints):
+            attributes.refuse(f"uses joint {numbers.max()}, there are {len(joints)}, from 0 on")
+        for number, weight in zip(numbers.T, weights.T, strict=True):
+            blend += weight[:, np.newaxis, np.newaxis] * joints[number]
+        k += 1
+    x, y, z = one.vertices.T[:, :, np.newaxis]
+    moved = blend[:, :3, 0] * x + blend[:, :3, 1] * y + blend[:, :3, 2] * z + blend[:, :3, 3]
+    mirrored = _mirrored(blend[:, :3, :3])[faces[:, :1]]
+    return one._replace(vertices=moved, faces=np.where(mirrored, faces[:, ::-1], faces))
+
+
+def _counted(
+    document: Document, user: Item, key: str, kind: str, count: int, codes: Collection[int] = tuple(TYPES)
+) -> Floats:
+    """Return the numbers of an accessor, which must have `count` rows."""
+    found = document.accessor(user.whole(key), kind, user, codes)
+    if len(found) != count:
+        user.refuse(f"has {len(found)} rows in its {key}, not {count}")
+    return found
+
+
+def _mesh(document: Document, mesh: Item, weights: list[float], skipped: Counter[str]) -> list[MeshPrimitive]:
+    """Return the triangles of each primitive of a mesh, with weights of its morph targets."""
     found = list[MeshPrimitive]()
     for primitive in mesh.children("primitives", "primitive"):
         mode = primitive.whole("mode", _TRIANGLES)
@@ -148,7 +194,11 @@ def _mesh(document: Document, mesh: Item, skipped: Counter[str]) -> list[MeshPri
             corners = given.ravel().astype(np.int64)
         if corners.size and corners.max() >= len(vertices):
             primitive.refuse(f"uses vertex {corners.max()}, there are {len(vertices)}, from 0 on")
-        found.append(MeshPrimitive(vertices, _faces(primitive, mode, corners)))
+        for weight, target in zip(weights, primitive.children("targets", "target"), strict=False):
+            if weight and "POSITION" in target.values:
+                moves = _counted(document, target, "POSITION", "VEC3", len(vertices))
+                vertices = vertices + float(str(weight)) * moves
+        found.append(MeshPrimitive(vertices, _faces(primitive, mode, corners), attributes))
     return found
 
 
@@ -171,7 +221,7 @@ def _placed(name: str, mesh: list[MeshPrimitive], matrices: Floats) -> MeshPart:
     mirrored = _mirrored(matrices[:, :3, :3])[:, np.newaxis, np.newaxis]
     points, triangles, first = [np.zeros((0, 3))], [np.zeros((0, 3), np.int64)], 0
     columns = matrices[:, :3, :, np.newaxis]
-    for (x, y, z), faces in ((vertices.T, faces) for vertices, faces in mesh):
+    for (x, y, z), faces in ((one.vertices.T, one.faces) for one in mesh):
         moved = columns[:, :, 0] * x + columns[:, :, 1] * y + columns[:, :, 2] * z + columns[:, :, 3]
         points.append(moved.transpose(0, 2, 1).reshape(-1, 3))
         starts = first + len(x) * np.arange(len(matrices))[:, np.newaxis, np.newaxis]

@@ -18,7 +18,7 @@ T = TypeVar("T")
 Numbers = NDArray[np.number]
 TYPES = {5120: "i1", 5121: "u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 UNSIGNED = (5121, 5123, 5125)
-WIDTHS = {"SCALAR": 1, "VEC3": 3, "VEC4": 4}
+WIDTHS = {"SCALAR": 1, "VEC3": 3, "VEC4": 4, "MAT4": 16}
 _KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false"}
 _KINDS |= {str: "a text", list: "a list", dict: "an object"}
 _JSON, _BINARY = 0x4E4F534A, 0x004E4942
@@ -91,7 +91,7 @@ class Document:
             problem = "its JSON chunk is missing, damaged, or too deep"
             raise file_error(path, problem, "copy or export it again", "byte 12") from error
         self.root, self._binary = Item(path, "", value), chunks.get(_BINARY)
-        kinds = ("node", "mesh", "scene", "accessor", "bufferView", "buffer")
+        kinds = ("node", "mesh", "skin", "scene", "accessor", "bufferView", "buffer")
         self.items = {
             kind: self.root.children("meshes" if kind == "mesh" else kind + "s", kind) for kind in kinds
         }
