@@ -30,7 +30,7 @@ CHUNK = 125  # mutants of one task
 def families() -> dict[str, list[str]]:
     """Return the samples of each format, by name."""
     names = list(samples())
-    kinds = ["csv", "npy", "npz", "parquet", "vox", "ply", "obj", "stl", "glb", "las", "laz", "json"]
+    kinds = ["csv", "npy", "npz", "parquet", "vox", "ply", "obj", "stl", "glb", "las", "laz", "json", "ifc"]
     found = {kind.upper(): [name for name in names if name.endswith(f".{kind}")] for kind in kinds}
     return found | {f"PCD {name.removesuffix('.pcd')}": [name] for name in names if name.endswith(".pcd")}
 

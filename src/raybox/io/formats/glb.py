@@ -13,9 +13,10 @@ import numpy as np
 
 from raybox.compiler.huge_pages import machine_bytes
 from raybox.geometry.transforms import of_unit_quaternions
+from raybox.geometry.triangle_strips import strip_triangles
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, quoted
 from raybox.io.formats.gltf_document import TYPES, UNSIGNED, Document, Item
-from raybox.io.formats.mesh_parts import Ints, MeshPart, strip_triangles, to_scene
+from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene
 from raybox.io.formats.tables import Announced
 from raybox.validation import Bools
 

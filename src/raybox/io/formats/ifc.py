@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,8 @@ class _Product(NamedTuple):
 
     labels: dict[str, Any]
     result: dict[str, Any]
-    arrays: tuple[bytes, bytes] = b"", b""
+    vertices: bytes = b""
+    faces: bytes = b""
 
     @property
     def name(self) -> str:
@@ -41,11 +42,10 @@ class _Product(NamedTuple):
     @property
     def part(self) -> MeshPart:
         """The triangles with their labels."""
-        vertices, faces = np.frombuffer(self.arrays[0], np.float64), np.frombuffer(self.arrays[1], np.int32)
+        vertices = np.frombuffer(self.vertices, np.float64).reshape(-1, 3)
+        faces = np.frombuffer(self.faces, np.int32).reshape(-1, 3).astype(np.int64)
         labels = {name: self.labels[name] for name in LABELS}
-        return MeshPart(
-            str(self.labels["id"]), vertices.reshape(-1, 3), faces.reshape(-1, 3).astype(np.int64), labels
-        )
+        return MeshPart(str(self.labels["id"]), vertices, faces, labels)
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
@@ -55,8 +55,12 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         if TAIL not in file.read():
             raise cut_off(path, f"byte {path.stat().st_size}")
     require("ifcopenshell", "ifc", ".ifc")
+    from tqdm import tqdm
+
     parts, skipped, left_out = [], Counter[str](), Counter[str]()
-    for product in _shown(_products(path, options), options.progress):
+    bar = tqdm(_products(path, options), unit=" products", delay=0.5, disable=not options.progress)
+    for product in bar:
+        bar.total = product.labels["of"]
         if "left_out" in product.result:
             left_out[product.result["left_out"]] += 1
         elif "failed" in product.result:
@@ -67,20 +71,6 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     if not parts:
         raise file_error(path, "holds no product with a surface", "check the model")
     return to_scene(parts, path, options, skipped, left_out)
-
-
-def _shown(products: Iterator[_Product], progress: bool) -> Iterator[_Product]:
-    """Yield the products with a bar, once they have taken half a second."""
-    if not progress:
-        yield from products
-        return
-    from tqdm import tqdm
-
-    with tqdm(unit=" products", delay=0.5) as bar:
-        for product in products:
-            bar.total = product.labels["of"]
-            bar.update()
-            yield product
 
 
 def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
@@ -102,7 +92,8 @@ def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
                     elif "done" in header:
                         done = True
                     else:
-                        yield _Product(current, header, _arrays(stream, header))
+                        arrays = (stream.read(header.get(name, 0)) for name in ("vertices", "faces"))
+                        yield _Product(current, header, *arrays)
                         current = {}
                 if not done:
                     raise file_error(path, "its reader ends too early", "check that the file is whole")
@@ -113,7 +104,3 @@ def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
             verb = f"takes over {SECONDS:.0f} s" if late else "crashes"
             yield _Product(current, {"failed": f"its tessellation {verb}"})
             after = current["number"]
-
-
-def _arrays(stream: BinaryIO, header: dict[str, Any]) -> tuple[bytes, bytes]:
-    return stream.read(header.get("vertices", 0)), stream.read(header.get("faces", 0))

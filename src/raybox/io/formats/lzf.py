@@ -32,7 +32,8 @@ def decompress(data: bytes, size: int) -> bytes:
             at += 1
             if start < 0:
                 raise ValueError(f"a reference to {-start} bytes before the first one")
-            _repeat(out, start, length + 2)
+            piece = out[start : start + length + 2]  # it ends early if it overlaps what it appends
+            out += (piece * ((length + 2) // len(piece) + 1))[: length + 2]
     except IndexError as error:
         raise ValueError("a reference that is cut off") from error
     if at > end:
@@ -41,11 +42,3 @@ def decompress(data: bytes, size: int) -> bytes:
         more = "more than" if len(out) > size else f"{len(out)} of"
         raise ValueError(f"{more} {size} bytes")
     return bytes(out)
-
-
-def _repeat(out: bytearray, start: int, length: int) -> None:
-    """Append ``length`` bytes from ``start`` on, which may overlap what they append."""
-    piece = out[start : start + length]
-    if len(piece) < length:
-        piece = (piece * (length // len(piece) + 1))[:length]
-    out += piece

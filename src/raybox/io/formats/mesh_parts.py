@@ -45,26 +45,6 @@ def faces_of(vertices: Floats, corners: Ints, sizes: Ints, skipped: Counter[str]
     return found
 
 
-def strip_triangles(strips: Ints) -> Ints:
-    """Return the triangles of triangle strips, one array of vertices with -1 between strips.
-
-    Every three vertices in a row are a triangle; every second one is turned round, so that all of a strip
-    face the same side. Triangles that name a vertex twice only join strips: they are left out.
-    """
-    if not strips.size:
-        return np.zeros((0, 3), dtype=np.int64)
-    windows = np.lib.stride_tricks.sliding_window_view(np.append(strips, [-1, -1]), 3)
-    at = np.arange(len(windows))
-    begins = np.maximum.accumulate(np.where(strips == -1, at + 1, 0))
-    triangles = windows.copy()
-    turned = (at - begins) % 2 == 1
-    triangles[turned, :2] = triangles[turned, 1::-1]
-    first, second, third = triangles.T
-    within = (triangles != -1).all(axis=-1)
-    found: Ints = triangles[within & (first != second) & (second != third) & (first != third)]
-    return found
-
-
 def to_scene(
     parts: Sequence[MeshPart],
     path: Path,
@@ -94,12 +74,10 @@ def joined(parts: Sequence[MeshPart], path: Path) -> tuple[Floats, Ints]:
     """Return the vertices and faces of all parts; vertices that are not finite may be there, unused."""
     for part in parts:
         _check(part, path)
-    if all(part.vertices is parts[0].vertices for part in parts):
-        vertices, faces = parts[0].vertices, np.concatenate([part.faces for part in parts])
-    else:
-        starts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
-        vertices = np.concatenate([part.vertices for part in parts])
-        faces = np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)])
+    is_shared = all(part.vertices is parts[0].vertices for part in parts)
+    starts = np.cumsum([0, *(0 if is_shared else len(part.vertices) for part in parts[:-1])])
+    vertices = np.concatenate([part.vertices for part in (parts[:1] if is_shared else parts)])
+    faces = np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)])
     finite = np.isfinite(vertices).all(axis=1)
     if finite.all():
         return vertices, faces

@@ -29,40 +29,21 @@ PASSED = frozenset(_PASSED.split())
 _NUMBERS = (3, 4, 6, 7)  # of a vertex: with a weight, or a color
 
 
-class _Objects:
-    """The names of objects, their first polygons, and all polygons."""
-
-    def __init__(self, name: str) -> None:
-        self.names, self.first = [name], [0]
-        self.numbers, self.sizes, self.corners = array("d"), array("q"), array("q")
-
-    def add_name(self, words: list[str]) -> None:
-        self.names.append(name_of(words) or self.names[0])
-        self.first.append(len(self.sizes))
-
-    def add_face(self, corners: list[int]) -> None:
-        self.sizes.append(len(corners))
-        self.corners.extend(corners)
-
-    def parts(self, skipped: Counter[str]) -> list[MeshPart]:
-        vertices = np.array(self.numbers).reshape(-1, 3)
-        corners, sizes = (np.array(given, dtype=np.int64) for given in (self.corners, self.sizes))
-        found = faces_of(vertices, corners, sizes, skipped)
-        faces = np.split(found.faces, np.searchsorted(found.polygon, self.first[1:]))
-        return [MeshPart(name, vertices, some) for name, some in zip(self.names, faces, strict=True)]
-
-
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles of an OBJ file."""
-    found, skipped = _Objects(path.stem), Counter[str]()
+    numbers, sizes, corners = array("d"), array("q"), array("q")
+    names, first, skipped = [path.stem], [0], Counter[str]()  # of objects; their first polygons
     for number, line, (key, *fields) in _statements(path):
         try:
             if key == "v":
-                found.numbers.extend(_vertex(fields))
+                numbers.extend(_vertex(fields))
             elif key in FACES:
-                found.add_face(_corners(fields if "_" not in line else [], len(found.numbers) // 3))
+                face = _corners(fields if "_" not in line else [], len(numbers) // 3)
+                sizes.append(len(face))
+                corners.extend(face)
             elif key in NAMES:
-                found.add_name(fields)
+                names.append(name_of(fields) or path.stem)
+                first.append(len(sizes))
             elif key in COUNTED:
                 skipped[COUNTED[key]] += 1
             elif key not in PASSED:
@@ -71,7 +52,11 @@ def read(path: Path, options: ReadOptions) -> Loaded:
             refuse_line(path, line, "has a number that is too large", f"line {number}")
         except ValueError as error:
             refuse_line(path, line, str(error), f"line {number}")
-    return to_scene(found.parts(skipped), path, options, +skipped)
+    vertices = np.array(numbers).reshape(-1, 3)
+    found = faces_of(vertices, np.array(corners, np.int64), np.array(sizes, np.int64), skipped)
+    faces = np.split(found.faces, np.searchsorted(found.polygon, first[1:]))
+    parts = [MeshPart(name, vertices, some) for name, some in zip(names, faces, strict=True)]
+    return to_scene(parts, path, options, +skipped)
 
 
 def _statements(path: Path) -> Iterator[tuple[int, str, list[str]]]:

@@ -33,11 +33,7 @@ def boxes_of(geometry: Any, path: Path) -> Boxes:
 
 def boxes_of_objects(mesh: Mesh) -> Boxes:
     """Return a box around the triangles of each object, with its id and labels."""
-    order = np.argsort(mesh.objects, kind="stable")
-    objects, starts = np.unique(mesh.objects[order], return_index=True)
-    corners = mesh.corners()[order].reshape(-1, 3)
-    empty = np.empty((0, 3))
-    lower = np.minimum.reduceat(corners, 3 * starts) if len(objects) else empty
-    upper = np.maximum.reduceat(corners, 3 * starts) if len(objects) else empty
+    objects, groups = np.unique(mesh.objects, return_inverse=True)
+    boxes = Boxes.around(mesh.corners().reshape(-1, 3), np.repeat(groups, 3))
     own: HasAttributes = mesh
-    return Boxes(lower, upper)._with(own._attributes.of_rows(objects))
+    return boxes._with(own._attributes.of_rows(objects))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.geometry import Mesh
+from raybox.geometry.triangle_strips import strip_triangles
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import (
     Ints,
@@ -26,7 +27,6 @@ from raybox.io.formats.mesh_parts import (
     cut_off,
     faces_of,
     joined,
-    strip_triangles,
     to_scene,
 )
 from raybox.io.formats.object_boxes import boxes_of_objects
@@ -53,6 +53,11 @@ class Property(NamedTuple):
     type: str
     length: str = ""
 
+    def is_read(self) -> bool:
+        """Return whether the type is one of coordinates, corners or objects, by the name."""
+        is_whole = self.type not in "fd"
+        return bool(self.length) == (self.name in CORNERS) and (is_whole or self.name != OBJECT)
+
 
 class Element(NamedTuple):
     """An element: its number of rows, the properties of each."""
@@ -63,18 +68,12 @@ class Element(NamedTuple):
 
     def wanted(self) -> list[int]:
         """Return the numbers of the properties that are read, in the order of `_READ`."""
-        names = _READ.get(self.name, ())
-        found = [k for k, p in enumerate(self.properties) if p.name in names and _is_read(p)]
-        return sorted(found, key=lambda k: names.index(self.properties[k].name))
+        found = {p.name: k for k, p in enumerate(self.properties) if p.is_read()}
+        return [found[name] for name in _READ.get(self.name, ()) if name in found]
 
     def has_objects(self) -> bool:
         """Return whether the last number of a row is an object."""
         return any(self.properties[k].name == OBJECT for k in self.wanted())
-
-
-def _is_read(one: Property) -> bool:
-    is_whole = one.type not in "fd"
-    return bool(one.length) == (one.name in CORNERS) and (is_whole or one.name != OBJECT)
 
 
 class PlyHeader(NamedTuple):

@@ -47,6 +47,14 @@ class VoxModel(NamedTuple):
     corner: Cells = np.zeros(3, dtype=np.int64)
 
 
+class VoxChunk(NamedTuple):
+    """A chunk: name, content, and the byte where the content begins."""
+
+    name: bytes
+    content: bytes
+    start: int
+
+
 class SceneNode(NamedTuple):
     """A node of the scene: matrix, children, models, what hides it."""
 
@@ -147,8 +155,8 @@ def _content(path: Path) -> VoxContent:
     return content
 
 
-def _chunks(data: bytes, path: Path) -> Iterator[tuple[bytes, bytes, int]]:
-    """Yield MAIN and the chunks inside it: name, content, first byte of the content."""
+def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
+    """Yield MAIN and the chunks inside it, with checked sizes."""
     at = 8
     while at < len(data):
         head = data[at : at + 12].ljust(12, b"\xff")  # of one that is cut off, a size is negative
@@ -161,7 +169,7 @@ def _chunks(data: bytes, path: Path) -> Iterator[tuple[bytes, bytes, int]]:
         if at == 20:  # MAIN, which holds all others
             check_end(path, data[end:])
             data = data[:end]
-        yield name, data[at : at + size], at
+        yield VoxChunk(name, data[at : at + size], at)
         at += size
 
 
