@@ -135,7 +135,7 @@ def _matrices(given: list[Floats], user: Item) -> Floats:
 
 
 def _joints(document: Document, node: Item, world: dict[int, Floats]) -> Floats:
-    """Return what the joints of a node's skin do to its vertices: matrices (J, 4, 4)."""
+    """Return what the joints of a node's skin do to its vertices: affine maps (J, 3, 4)."""
     skin = document.item("skin", node.whole("skin"), node)
     numbers = skin.listed("joints", int)
     if not numbers or not world.keys() >= {*numbers}:
@@ -144,13 +144,13 @@ def _joints(document: Document, node: Item, world: dict[int, Floats]) -> Floats:
     if "inverseBindMatrices" in skin.values:
         columns = _counted(document, skin, "inverseBindMatrices", "MAT4", len(numbers))
         found = found @ columns.reshape(-1, 4, 4).transpose(0, 2, 1)
-    return found
+    return found[:, :3]
 
 
 def _posed(document: Document, one: MeshPrimitive, joints: Floats) -> MeshPrimitive:
     """Return a primitive moved by joints; normals of what they mirror stay outward."""
     attributes, faces, count = one.attributes, one.faces, len(one.vertices)
-    blend, k = np.zeros((count, 4, 4)), 0
+    blend, k = np.zeros((count, 3, 4)), 0
     while not k or f"JOINTS_{k}" in attributes.values:
         numbers = _counted(document, attributes, f"JOINTS_{k}", "VEC4", count, UNSIGNED).astype(np.int64)
         weights = _counted(document, attributes, f"WEIGHTS_{k}", "VEC4", count)
@@ -160,8 +160,8 @@ def _posed(document: Document, one: MeshPrimitive, joints: Floats) -> MeshPrimit
             blend += weight[:, np.newaxis, np.newaxis] * joints[number]
         k += 1
     x, y, z = one.vertices.T[:, :, np.newaxis]
-    moved = blend[:, :3, 0] * x + blend[:, :3, 1] * y + blend[:, :3, 2] * z + blend[:, :3, 3]
-    mirrored = _mirrored(blend[:, :3, :3])[faces[:, :1]]
+    moved = blend[:, :, 0] * x + blend[:, :, 1] * y + blend[:, :, 2] * z + blend[:, :, 3]
+    mirrored = _mirrored(blend[:, :, :3])[faces[:, :1]]
     return one._replace(vertices=moved, faces=np.where(mirrored, faces[:, ::-1], faces))
 
 

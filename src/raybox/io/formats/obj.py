@@ -62,19 +62,17 @@ def read(path: Path, options: ReadOptions) -> Loaded:
 def _statements(path: Path) -> Iterator[tuple[int, str, list[str]]]:
     """Yield each statement: number of its last line, text, words."""
     pieces: list[str] = []
-    with text_lines(path.open("rb"), path) as lines:
-        for number, raw in enumerate(lines, 1):
-            line = raw
-            if "#" in line and not (pieces or [line])[0].lstrip().startswith(NAMES):
-                line = line.partition("#")[0]
-            if line.endswith("\\\n"):
-                pieces.append(line[:-2])
-                continue
-            if pieces:
-                line, pieces = " ".join([*pieces, line]), []
-            words = line.split()
-            if words:
-                yield number, line, words
+    for number, raw in enumerate(text_lines(path.read_bytes(), path), 1):
+        line = raw
+        if "#" in line and not (pieces or [line])[0].lstrip().startswith(NAMES):
+            line = line.partition("#")[0]
+        if line.endswith("\\\n"):
+            pieces.append(line[:-2])
+            continue
+        if pieces:
+            line, pieces = " ".join([*pieces, line]), []
+        if words := line.split():
+            yield number, line, words
     if pieces:
         refuse_line(path, pieces[-1], "is continued, but no line follows", f"line {number}")
 

@@ -71,10 +71,6 @@ class Element(NamedTuple):
         found = {p.name: k for k, p in enumerate(self.properties) if p.is_read()}
         return [found[name] for name in _READ.get(self.name, ()) if name in found]
 
-    def has_objects(self) -> bool:
-        """Return whether the last number of a row is an object."""
-        return any(self.properties[k].name == OBJECT for k in self.wanted())
-
 
 class PlyHeader(NamedTuple):
     """Elements, byte order ("" for text), where the body begins, whether raybox wrote it."""
@@ -103,7 +99,7 @@ class Content(NamedTuple):
         if element.name == "vertex":
             return self._replace(vertices=numbers.astype(np.float64).reshape(-1, 3))
         corners, objects = numbers.astype(np.int64), self.objects
-        if element.has_objects():
+        if len(element.wanted()) > 1:  # the last number of a row is its object
             last = np.cumsum(sizes) - 1
             corners, objects, sizes = np.delete(corners, last), corners[last], sizes - 1
         if element.name == "tristrips":  # a restart at the end of each row
@@ -119,8 +115,8 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     header = _header(data, path)
     _check_elements(header, len(data), path)
     content = (_binary if header.order else _text)(header, data, path)
-    others = {e.name: e.rows for e in header.elements if e.rows and e.name not in _READ}
-    skipped = Counter({f"rows of {name}": rows for name, rows in others.items()})
+    others = (element for element in header.elements if element.rows and element.name not in _READ)
+    skipped = Counter({f"rows of {element.name}": element.rows for element in others})
     unfaced = options.origin is not None or not (content.sizes.size or header.is_own)
     if options.kind == "rays" or (options.kind is None and unfaced):
         where = lambda _, index: f"vertex {index[0]}, column {'xyz'[index[1]]}"  # noqa: E731

@@ -1,6 +1,5 @@
 """STL, binary and text: triangles; each solid of a text is an object."""
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +49,7 @@ def _solids(text: bytes, path: Path) -> list[MeshPart]:
     """Return the solids of a text file."""
     parts: list[MeshPart] = []
     name, corners, line, state = "", list[list[float]](), 0, 0
-    for line, row in enumerate(text_lines(io.BytesIO(text), path), 1):
+    for line, row in enumerate(text_lines(text, path), 1):
         key, words = _statement(row)
         if not key:
             continue

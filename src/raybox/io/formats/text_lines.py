@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, NoReturn, TextIO, TypeVar
+from typing import NamedTuple, NoReturn, TextIO, TypeVar
 
 from raybox.io.formats.common import file_error, quoted
 
@@ -42,14 +42,9 @@ def plain(data: bytes, path: Path) -> bytes:
         raise file_error(path, problem, "save it again, as UTF-8") from error
 
 
-def text_lines(file: BinaryIO, path: Path) -> TextIO:
+def text_lines(data: bytes, path: Path) -> TextIO:
     """Return the lines of a text; bytes beyond ASCII are for `name_of`."""
-    head = file.read(4)
-    file.seek(0)
-    if head.startswith(tuple(_MARKS)):
-        with file:
-            file = io.BytesIO(plain(file.read(), path))
-    return io.TextIOWrapper(file, "ascii", "surrogateescape", newline=None)
+    return io.TextIOWrapper(io.BytesIO(plain(data, path)), "ascii", "surrogateescape")
 
 
 def header_lines(data: bytes) -> Iterator[HeaderLine]:
