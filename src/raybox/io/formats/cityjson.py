@@ -97,7 +97,8 @@ def read(path: Path, options: ReadOptions) -> Loaded:
             for geometry in _chosen(_geometries(city, item), options.lod, skipped, left_out):
                 surfaces.add(geometry, city)
         polygon_counts[name] = len(surfaces.rings) - before
-        left_out[f"city objects without surfaces{_of_level(options.lod)}"] += not polygon_counts[name]
+        if not polygon_counts[name]:
+            left_out[f"city objects without surfaces{_of_level(options.lod)}"] += 1
     if not surfaces.rings:
         raise _without_surfaces(city, options.lod)
     vertices, corners = np.concatenate(surfaces.vertices), np.concatenate(surfaces.corners)
@@ -114,7 +115,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         for name, some in zip(names, faces, strict=True)
         if polygon_counts[name]
     ]
-    return to_scene(parts, path, options, +skipped, +left_out)
+    return to_scene(parts, path, options, skipped, left_out)
 
 
 def levels(path: Path) -> dict[str, int]:
