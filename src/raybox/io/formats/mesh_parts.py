@@ -118,7 +118,6 @@ def check_end(path: Path, rest: bytes, padding: bytes = b"") -> None:
         raise file_error(path, problem, "copy or download it again, or correct the header")
 
 
-def cut_off(path: Path, place: str, error: Exception | None = None) -> FileFormatError:
+def cut_off(path: Path, place: str) -> FileFormatError:
     """Return the error for a file that ends too early."""
-    problem = "the file ends too early" + (f" ({error})" if error else "")
-    return file_error(path, problem, "copy or download it again", place)
+    return file_error(path, "the file ends too early", "copy or download it again", place)

@@ -196,7 +196,9 @@ def _text(header: PlyHeader, data: bytes, path: Path) -> Content:
         if len(rows) < element.rows:
             raise cut_off(path, f"row {len(rows)} of {element.name}")
         if element.name in _READ:
-            parsed = text_rows(rows, partial(_row, element), path, f"row {{}} of {element.name}")
+            parse = _row_of_lists if any(p.length for p in element.properties) else _row_of_numbers
+            parse = partial(parse, element.properties, element.wanted())
+            parsed = text_rows(rows, parse, path, f"row {{}} of {element.name}")
             content = content.with_rows(element, list(parsed))
     if more := next(lines, ""):
         problem = f"{quoted(more)} follows the end that the header announces"
@@ -204,15 +206,18 @@ def _text(header: PlyHeader, data: bytes, path: Path) -> Content:
     return content
 
 
-def _row(element: Element, words: list[str]) -> Sequence[float]:
-    """Return the wanted numbers in the words of a row."""
-    if not any(p.length for p in element.properties):
-        if len(words) != len(element.properties):
-            raise ValueError(f"{len(words)} words, the header announces {len(element.properties)}")
-        numbers = floats(words)
-        return [numbers[k] for k in element.wanted()]
+def _row_of_numbers(properties: list[Property], wanted: list[int], words: list[str]) -> Sequence[float]:
+    """Return the wanted numbers of a row without lists."""
+    if len(words) != len(properties):
+        raise ValueError(f"{len(words)} words, the header announces {len(properties)}")
+    numbers = floats(words)
+    return [numbers[k] for k in wanted]
+
+
+def _row_of_lists(properties: list[Property], wanted: list[int], words: list[str]) -> Sequence[float]:
+    """Return the wanted numbers of a row with lists."""
     rest, found = iter(words), list[Sequence[float]]()
-    for name, kind, length in element.properties:
+    for name, kind, length in properties:
         size = _integers([next(rest, "-1")])[0] if length else 1
         items = list(islice(rest, max(size, 0)))
         if len(items) != size:
@@ -221,7 +226,7 @@ def _row(element: Element, words: list[str]) -> Sequence[float]:
         found.append(_integers(items) if is_whole else floats(items))
     if more := len(list(rest)):
         raise ValueError(f"{more} words more than the header announces")
-    return [number for k in element.wanted() for number in found[k]]
+    return [number for k in wanted for number in found[k]]
 
 
 def _integers(words: list[str]) -> list[int]:
