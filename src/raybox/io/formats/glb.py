@@ -5,7 +5,6 @@ of its joints and the weights of its morph targets that the file gives, without 
 """
 
 from collections import Counter
-from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from raybox.compiler.huge_pages import machine_bytes
 from raybox.geometry.transforms import of_unit_quaternions
 from raybox.geometry.triangle_strips import strip_triangles
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, quoted
-from raybox.io.formats.gltf_document import TYPES, UNSIGNED, Document, Item
+from raybox.io.formats.gltf_document import UNSIGNED, Document, Item
 from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene
 from raybox.io.formats.tables import Announced
 from raybox.validation import Bools
@@ -109,7 +108,7 @@ def _instances(document: Document, node: Item) -> Floats:
         return np.eye(4)[np.newaxis]
     attributes = node.child("extensions").child(INSTANCES).child("attributes")
     found = {
-        key: document.accessor(attributes.whole(key.upper()), f"VEC{len(default)}", attributes)
+        key: document.accessor(attributes, key.upper(), f"VEC{len(default)}")
         for key, default in _DEFAULTS.items()
         if key.upper() in attributes.values
     }
@@ -142,7 +141,9 @@ def _joints(document: Document, node: Item, world: dict[int, Floats]) -> Floats:
         skin.refuse(f"has the joints {quoted(numbers)}, which are no nodes of the scene")
     found = np.stack([world[number] for number in numbers])
     if "inverseBindMatrices" in skin.values:
-        columns = _counted(document, skin, "inverseBindMatrices", "MAT4", len(numbers))
+        columns = document.accessor(skin, "inverseBindMatrices", "MAT4")[: len(numbers)]
+        if len(columns) < len(numbers):
+            skin.refuse(f"has {len(columns)} inverseBindMatrices for {len(numbers)} joints")
         found = found @ columns.reshape(-1, 4, 4).transpose(0, 2, 1)
     return found[:, :3]
 
@@ -152,8 +153,8 @@ def _posed(document: Document, one: MeshPrimitive, joints: Floats) -> MeshPrimit
     attributes, faces, count = one.attributes, one.faces, len(one.vertices)
     blend, k = np.zeros((count, 3, 4)), 0
     while not k or f"JOINTS_{k}" in attributes.values:
-        numbers = _counted(document, attributes, f"JOINTS_{k}", "VEC4", count, UNSIGNED).astype(np.int64)
-        weights = _counted(document, attributes, f"WEIGHTS_{k}", "VEC4", count)
+        numbers = document.accessor(attributes, f"JOINTS_{k}", "VEC4", count, UNSIGNED).astype(np.int64)
+        weights = document.accessor(attributes, f"WEIGHTS_{k}", "VEC4", count)
         if numbers.max(initial=0) >= len(joints):
             attributes.refuse(f"uses joint {numbers.max()}, there are {len(joints)}, from 0 on")
         for number, weight in zip(numbers.T, weights.T, strict=True):
@@ -163,16 +164,6 @@ def _posed(document: Document, one: MeshPrimitive, joints: Floats) -> MeshPrimit
     moved = blend[:, :, 0] * x + blend[:, :, 1] * y + blend[:, :, 2] * z + blend[:, :, 3]
     mirrored = _mirrored(blend[:, :, :3])[faces[:, :1]]
     return one._replace(vertices=moved, faces=np.where(mirrored, faces[:, ::-1], faces))
-
-
-def _counted(
-    document: Document, user: Item, key: str, kind: str, count: int, codes: Collection[int] = tuple(TYPES)
-) -> Floats:
-    """Return the numbers of an accessor, which must have `count` rows."""
-    found = document.accessor(user.whole(key), kind, user, codes)
-    if len(found) != count:
-        user.refuse(f"has {len(found)} rows in its {key}, not {count}")
-    return found
 
 
 def _mesh(document: Document, mesh: Item, weights: list[float], skipped: Counter[str]) -> list[MeshPrimitive]:
@@ -188,16 +179,16 @@ def _mesh(document: Document, mesh: Item, weights: list[float], skipped: Counter
         is_draco = DRACO in primitive.child("extensions").values
         if is_draco and "bufferView" not in document.item("accessor", number, attributes).values:
             primitive.refuse(f"is compressed by {DRACO}, which raybox does not read", "export it without")
-        vertices = document.accessor(number, "VEC3", attributes)
+        vertices = document.accessor(attributes, "POSITION", "VEC3")
         corners = np.arange(len(vertices))
         if "indices" in primitive.values:
-            given = document.accessor(primitive.whole("indices"), "SCALAR", primitive, UNSIGNED)
+            given = document.accessor(primitive, "indices", "SCALAR", codes=UNSIGNED)
             corners = given.ravel().astype(np.int64)
         if corners.size and corners.max() >= len(vertices):
             primitive.refuse(f"uses vertex {corners.max()}, there are {len(vertices)}, from 0 on")
         for weight, target in zip(weights, primitive.children("targets", "target"), strict=False):
             if weight and "POSITION" in target.values:
-                moves = _counted(document, target, "POSITION", "VEC3", len(vertices))
+                moves = document.accessor(target, "POSITION", "VEC3", len(vertices))
                 vertices = vertices + float(str(weight)) * moves
         found.append(MeshPrimitive(vertices, _faces(primitive, mode, corners), attributes))
     return found

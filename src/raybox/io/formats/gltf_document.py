@@ -103,12 +103,19 @@ class Document:
             user.refuse(f"refers to {kind} {number}, the file has {len(self.items[kind])}")
         return self.items[kind][number]
 
-    def accessor(self, number: int, kind: str, user: Item, codes: Collection[int] = tuple(TYPES)) -> Floats:
-        """Return the numbers of an accessor of this type: shape (count, width)."""
-        item = self.item("accessor", number, user)
+    def accessor(
+        self, user: Item, key: str, kind: str, rows: int | None = None, codes: Collection[int] = tuple(TYPES)
+    ) -> Floats:
+        """Return the numbers of an accessor of this type: shape (rows, width).
+
+        rows: None, or how many there must be.
+        """
+        item = self.item("accessor", user.whole(key), user)
         name, code, count = item.get("type", str), item.whole("componentType"), item.whole("count")
         if name != kind or code not in codes:
             item.refuse(f"is {quoted(name)} of components {code}; a {kind} of {sorted(codes)} is needed here")
+        if rows not in (None, count):
+            user.refuse(f"has {count} rows in its {key}, not {rows}")
         dtype, width = np.dtype(TYPES[code]), WIDTHS[name]
         if "bufferView" in item.values:
             found = self._elements(item, count, dtype, width, strided=True).astype(np.float64)
