@@ -277,6 +277,31 @@ def glb(document: dict[str, object] | None = None, binary: bytes | None = None) 
     return b"glTF" + struct.pack("<II", 2, 12 + len(chunks)) + chunks
 
 
+def posed_glb() -> bytes:
+    """Write the tetrahedron, moved by two joints and a morph target."""
+    joints, weights = np.tile([0, 1, 0, 0], (4, 1)), np.tile([0.25, 0.75, 0.0, 0.0], (4, 1))
+    arrays = [(CORNERS, "<f4", 5126, "VEC3"), (FACES.reshape(-1, 1), "<u2", 5123, "SCALAR")]
+    arrays += [(joints, "u1", 5121, "VEC4"), (weights, "<f4", 5126, "VEC4")]
+    arrays += [(np.tile(np.eye(4).ravel(), (2, 1)), "<f4", 5126, "MAT4"), (CORNERS / 8, "<f4", 5126, "VEC3")]
+    binary, views, accessors = b"", [], []
+    for number, (array, dtype, code, kind) in enumerate(arrays):
+        content = array.astype(dtype).tobytes()
+        views.append({"buffer": 0, "byteOffset": len(binary), "byteLength": len(content)})
+        accessors.append({"bufferView": number, "componentType": code, "count": len(array), "type": kind})
+        binary += content
+    primitive = {"attributes": {"POSITION": 0, "JOINTS_0": 2, "WEIGHTS_0": 3}, "indices": 1}
+    document = {
+        "asset": {"version": "2.0"},
+        "nodes": [{"mesh": 0, "skin": 0}, {"translation": [0, 0, 8]}, {"scale": [2, 2, 2]}],
+        "meshes": [{"primitives": [primitive | {"targets": [{"POSITION": 5}]}], "weights": [1.0]}],
+        "skins": [{"joints": [1, 2], "inverseBindMatrices": 4}],
+        "accessors": accessors,
+        "bufferViews": views,
+        "buffers": [{"byteLength": len(binary)}],
+    }
+    return glb(document, binary)
+
+
 OBJ = b"# two parts\no left\n" + b"".join(b"v %g %g %g\n" % tuple(c) for c in CORNERS.tolist())
 OBJ += b"vn 0 0 1\nf 1//1 3//1 2//1\nf 1/1 2 4\no right\nf -3 -2 -1\nf 1 4 \\\n3\n"
 
@@ -298,6 +323,7 @@ def samples() -> dict[str, tuple[bytes, dict[str, object]]]:
     found |= {"text.stl": (stl(True), scene), "binary.stl": (stl(False), scene), "parts.obj": (OBJ, scene)}
     found |= {
         "two.glb": (glb(), scene),
+        "posed.glb": (posed_glb(), scene),
         "one.ifc": (IFC.encode(), scene),
         "town.city.json": (json.dumps(CITY).encode(), scene),
     }
