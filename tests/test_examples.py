@@ -28,7 +28,6 @@ REAL = {
     "daylight": "voxel_store/scene_store8.vox",
     "lidar_sweep": "pandaset_frame",
     "line_of_sight": "delft_cityjson/delft.city.json",
-    "pick_in_a_building": "duplex_ifc/duplex_a_20110907.ifc",
     "shared_faces": "voxel_store/scene_store8.vox",
 }
 

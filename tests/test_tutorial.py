@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import shlex
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -72,9 +73,9 @@ def test_the_page_makes_its_pictures_and_its_commands_run(maker, tmp_path, monke
         assert len(np.unique(now.reshape(-1, now.shape[-1]), axis=0)) > 50
     (block,) = re.findall(r"^```console\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     for command in block.splitlines():
-        run = CliRunner().invoke(main, command.split()[1:], catch_exceptions=False)
+        run = CliRunner().invoke(main, shlex.split(command)[1:], catch_exceptions=False)
         assert run.exit_code == 0, run.output
-    assert names["building"].ids[names["hit"].index] in run.stdout
+    assert names["hit"].ids.item() in run.stdout
     assert Path("again.csv").read_text() == Path("sweep.csv").read_text()
     assert Path("again.csv").read_text().count("\n") == 1 + names["lidar"].shape[0] * names["lidar"].shape[1]
-    assert "<html" in Path("building.html").read_text()[:2000].lower()
+    assert "<html" in Path("house.html").read_text()[:2000].lower()

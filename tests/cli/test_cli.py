@@ -286,7 +286,7 @@ def test_cast_into_real_scenes_agrees_with_brute_force(folder, name):
 
 def test_demo(folder):
     output = raybox("demo", "--out", "new/folder").stdout
-    assert "286 boxes" in output
+    assert "26,348 triangles of 215 objects" in output
     assert 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0' in output
     assert re.search(r"camera, .* 256,000 rays, [\d,]+ hit", output)
     assert re.search(r"lidar, .* 65,536 rays, [\d,]+ hit", output)
@@ -354,9 +354,9 @@ def test_info(folder):
 
 
 def test_info_of_labels(folder):
-    output = raybox("info", Path(rb.__file__).parent / "data" / "duplex_aabb.csv").stdout
+    output = raybox("info", Path(rb.__file__).parent / "data" / "duplex.npz").stdout
     assert "IfcWallStandardCase 56" in output
-    assert "distinct ids   286" in output
+    assert "distinct ids   215" in output
 
 
 # Ends

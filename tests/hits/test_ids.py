@@ -166,8 +166,8 @@ def test_files_keep_ids(suffix, tmp_path):
 
 
 def test_ids_of_models(tmp_path):
-    duplex = rb.load(files("raybox") / "data" / "duplex_aabb.csv")
-    assert duplex.ids[0] == "2OrWItJ6zAwBNp0OUxK$8W"
+    duplex = rb.load(files("raybox") / "data" / "duplex.npz")
+    assert duplex.ids[0] == "2O2Fr$t4X7Zf8NOew3FNtn"
     (tmp_path / "two.obj").write_text(
         "o left\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\no right\nf 3 2 1\nf 1 2 3\n"
     )

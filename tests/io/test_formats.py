@@ -113,8 +113,8 @@ def test_csv_by_hand(put):
 
 
 def test_the_duplex_in_the_package():
-    loaded = read(Path(rb.__file__).parent / "data" / "duplex_aabb.csv")
-    assert len(loaded.geometry) == len(set(loaded.ids)) == 286
+    loaded = read(Path(rb.__file__).parent / "data" / "duplex.npz")
+    assert (len(loaded.geometry), len(set(loaded.ids))) == (26_348, 215)
     assert loaded.labels["ifc_class"].count("IfcWallStandardCase") == 56
 
 

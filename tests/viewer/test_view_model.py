@@ -25,8 +25,8 @@ def page_state(boxes=ROW, ids=IDS, **options) -> PageState:
 
 
 def duplex() -> Stage:
-    with resources.as_file(resources.files("raybox") / "data" / "duplex_aabb.csv") as path:
-        return open_file.stage_of(path)
+    with resources.as_file(resources.files("raybox") / "data" / "duplex.npz") as path:
+        return open_file.stage_of(path, boxes=True)
 
 
 # Clicks
@@ -182,7 +182,7 @@ def test_the_legend_lists_all_colours_and_none_is_the_highlight():
         assert (by_kind[kinds == name] == color).all()
         assert name in markup.summary(house)
     rare = ~np.isin(kinds, [name for name, _ in legend])
-    assert rare.sum() == 18
+    assert rare.sum() == 7
     assert (by_kind[rare] == legend[-1][1]).all()
     assert len(np.unique([color for _, color in legend], axis=0)) == len(legend) == 10
     orange = np.array([255, 140, 0])

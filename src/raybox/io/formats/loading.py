@@ -146,9 +146,9 @@ def load(  # noqa: PLR0913
     --------
     >>> import raybox as rb
     >>> from importlib.resources import files
-    >>> duplex = rb.load(files("raybox") / "data" / "duplex_aabb.csv")
-    >>> len(duplex), duplex.bounds[1].round(2).tolist()
-    (286, [9.04, 4.38, 9.0])
+    >>> duplex = rb.load(files("raybox") / "data" / "duplex.npz")
+    >>> duplex
+    Mesh(26348, vertices=15034, objects=215)
     """
     options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress, tessellation)
     found = opened(path, options, format)
@@ -181,9 +181,9 @@ def read(  # noqa: PLR0913
     Examples
     --------
     >>> from importlib.resources import files
-    >>> duplex = read(files("raybox") / "data" / "duplex_aabb.csv")
+    >>> duplex = read(files("raybox") / "data" / "duplex.npz")
     >>> duplex.ids[0], duplex.labels["ifc_class"][0]
-    ('2OrWItJ6zAwBNp0OUxK$8W', 'IfcBeam')
+    ('2O2Fr$t4X7Zf8NOew3FNtn', 'IfcWallStandardCase')
     """
     options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress, tessellation)
     found = opened(path, options, format)

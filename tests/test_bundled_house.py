@@ -1,0 +1,32 @@
+"""The building that the package contains: the triangles, ids and labels of its IFC file, and its credit."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybox as rb
+
+PACKAGE = Path(rb.__file__).parent
+BUNDLED = PACKAGE / "data" / "duplex.npz"
+IFC = Path(__file__).parents[2] / "shared" / "data" / "duplex_ifc" / "duplex_a_20110907.ifc"
+
+
+@pytest.mark.skipif(not IFC.exists(), reason=f"the real data are not here: no {IFC}")
+def test_the_bundled_house_is_that_of_its_ifc_file():
+    pytest.importorskip("ifcopenshell")
+    bundled, house = rb.load(BUNDLED), rb.load(IFC)
+    np.testing.assert_array_equal(bundled.faces, house.faces)
+    np.testing.assert_array_equal(bundled.objects, house.objects)
+    np.testing.assert_array_equal(bundled.vertices, house.vertices.round(4))
+    np.testing.assert_array_equal(bundled.ids, house.ids)
+    assert list(bundled.labels) == list(house.labels)
+    for name, values in house.labels.items():
+        np.testing.assert_array_equal(bundled.labels[name], values)
+
+
+def test_bundled_data_are_small_and_credited():
+    files = {path.name for path in BUNDLED.parent.iterdir()}
+    assert files == {"duplex.npz", "duplex.credit.txt"}
+    assert BUNDLED.stat().st_size < 150_000
+    assert "CC BY 4.0" in BUNDLED.with_name("duplex.credit.txt").read_text(encoding="utf-8")
