@@ -28,7 +28,7 @@ def test_the_drawing_of_the_layers_is_the_contract():
 
 def test_tests_are_laid_out_as_the_sources_are():
     """In folders of the same names; files that hold no tests are in one folder of their own."""
-    files = {path.relative_to(TESTS) for path in TESTS.rglob("*.py")} - {Path("conftest.py")}
+    files = {path.relative_to(TESTS) for path in TESTS.rglob("*.py")}
     assert {file.parts[0] for file in files if len(file.parts) > 1} <= {
         "helpers",
         *(path.name for path in PACKAGE.iterdir()),

@@ -1,4 +1,4 @@
-"""Set up the tests: a code cache of their own, Hypothesis, Ctrl-C, and the folders of tests/ on the path."""
+"""Set up tests and pages: a code cache of their own, Hypothesis, Ctrl-C, and the folders of tests/."""
 
 import hashlib
 import os
@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-TESTS = Path(__file__).parent
-collect_ignore = ["conftest.py"]  # --doctest-modules would import it under the name of docs/conftest.py
+TESTS = Path(__file__).parent / "tests"
+DATA = TESTS.parents[1] / "shared" / "data"
+FILES_OF_PAGES = {
+    "house.ifc": DATA / "duplex_ifc" / "duplex_a_20110907.ifc",
+    "city.city.json": DATA / "delft_cityjson" / "delft.city.json",
+}
 
 # Tests share helpers, modules of helpers/, and cases of one another.
 sys.path[:0] = [str(folder) for folder in TESTS.iterdir() if folder.is_dir()]
@@ -125,6 +129,22 @@ def log(cluster, tmp_path):
     cluster.register_plugin(Log(path))
     yield lambda: [line.split() for line in path.read_text().splitlines()]
     cluster.unregister_worker_plugin("log")
+
+
+@pytest.fixture(autouse=True)
+def files_of_pages(request, tmp_path, monkeypatch):
+    """Change to a folder with the files that a page names, or skip the page without them."""
+    if request.path.suffix != ".md":
+        return
+    text = request.path.read_text(encoding="utf-8")
+    named = [name for name in FILES_OF_PAGES if f'rb.load("{name}"' in text]
+    if not named:
+        return
+    for name in named:
+        if not FILES_OF_PAGES[name].exists():
+            pytest.skip(f"{name} is not here: {FILES_OF_PAGES[name]}")
+        (tmp_path / name).symlink_to(FILES_OF_PAGES[name])
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

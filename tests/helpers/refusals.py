@@ -1,0 +1,29 @@
+"""Errors of readers: one line in raybox's words, with a way out."""
+
+import warnings
+
+import pytest
+
+import raybox as rb
+from mutants import FOREIGN
+from raybox.io.formats import read
+
+
+def refused(path, **options):
+    """Return the error's text after the path: one line, that of raybox."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(rb.FileFormatError) as caught:
+            read(path, **options)
+    text = str(caught.value).removeprefix(str(path))
+    assert "\n" not in text
+    assert "; " in text, "no way out is given"
+    assert not FOREIGN.search(text), "Python's own words"
+    return text
+
+
+def check_replaced(path, text, old, new, expected, **options):
+    """Check the error of a text in which `new` replaces the first `old`."""
+    assert old in text
+    path.write_bytes(text.replace(old, new, 1).encode("utf-8", "surrogateescape"))
+    assert expected in refused(path, **options)
