@@ -129,7 +129,7 @@ def _about(contact: Contact) -> list[tuple[str, str]]:
 def _list(result: Picked | LineOfSight) -> str:
     """Return a table of the first `ROWS` contacts, in order along the ray."""
     named = any(contact.id is not None for contact in result.contacts)
-    columns = [("", _NUMBER), ("box", _NUMBER), *([("id", _CELL)] if named else []), ("t", _NUMBER)]
+    columns = [("", _NUMBER), ("row", _NUMBER), *([("id", _CELL)] if named else []), ("t", _NUMBER)]
     columns.append(("inside", _NUMBER))
     rows = "<tr>" + "".join(f"<th {style}>{name}</th>" for name, style in columns) + "</tr>"
     for k, contact in enumerate(result.contacts[:ROWS], 1):
