@@ -52,7 +52,7 @@ def _peers(rows: Sequence[Row]) -> list[str]:
         ratios = [row.ratio for row in chosen if (row.name, row.threads) == (name, threads)]
         if ratios:
             made.append(f"{report.short(min(ratios))} to {report.short(max(ratios))} times {name}'s")
-    return [f"- **Beside others**: at 100,000 boxes, the rate is {', '.join(made)}."] if made else []
+    return [f"- **Compared with others**: at 100,000 boxes, the rate is {', '.join(made)}."] if made else []
 
 
 def _threads(results: Results) -> list[str]:

@@ -91,7 +91,7 @@ def _method(results: Results, rows: list[Row], facts: str) -> str:
 
 def _peers(rows: list[Row]) -> str:
     """Return a table of ratios for each number of threads."""
-    made = ["## Beside other libraries", DATA]
+    made = ["## Compared with other libraries", DATA]
     if any(row.threads == 1 for row in rows):  # which the plot is of
         made.append("![times slower, by query and rays](images/peers.svg)")
     for threads in sorted({row.threads for row in rows}):
