@@ -46,7 +46,8 @@ def sparse_matrix(hits: _SparseRows, values: ArrayLike, sizes: tuple[int, ...]) 
     columns = hits.index + starts[hits.geometry] if len(sizes) > 1 else hits.index
     shape = (len(hits.offsets) - 1, sum(sizes))
     sparse = import_module("scipy.sparse")
-    dtype = sparse.get_index_dtype(maxval=max(*shape, len(numbers)))  # int32 where it suffices
+    small = max(*shape, len(numbers)) <= np.iinfo(np.int32).max
+    dtype = np.int32 if small else np.int64
     matrix = sparse.csr_array((numbers, columns.astype(dtype), hits.offsets.astype(dtype)), shape)
     matrix.sum_duplicates()
     return matrix
