@@ -12,13 +12,19 @@ BUNDLED = PACKAGE / "data" / "duplex.npz"
 IFC = Path(__file__).parents[2] / "shared" / "data" / "duplex_ifc" / "duplex_a_20110907.ifc"
 
 
+def triangles(mesh):
+    """Return each triangle's object and corners from the lowest on, sorted: ifcopenshell's order varies."""
+    corners = mesh.corners().round(4).tolist()
+    firsts = [triangle.index(min(triangle)) for triangle in corners]
+    turned = [triangle[k:] + triangle[:k] for triangle, k in zip(corners, firsts, strict=True)]
+    return sorted(zip(mesh.objects.tolist(), turned, strict=True))
+
+
 @pytest.mark.skipif(not IFC.exists(), reason=f"the real data are not here: no {IFC}")
 def test_the_bundled_house_is_that_of_its_ifc_file():
     pytest.importorskip("ifcopenshell")
     bundled, house = rb.load(BUNDLED), rb.load(IFC)
-    np.testing.assert_array_equal(bundled.faces, house.faces)
-    np.testing.assert_array_equal(bundled.objects, house.objects)
-    np.testing.assert_array_equal(bundled.vertices, house.vertices.round(4))
+    assert triangles(bundled) == triangles(house)
     np.testing.assert_array_equal(bundled.ids, house.ids)
     assert list(bundled.labels) == list(house.labels)
     for name, values in house.labels.items():

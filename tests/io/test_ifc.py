@@ -43,8 +43,9 @@ def products_of(path: Path) -> list[Product]:
     found = []
     for product in sorted(model.by_type("IfcProduct"), key=lambda product: product.id()):
         if product.Representation and product.is_a() not in ("IfcSpace", "IfcOpeningElement"):
-            shape = ifcopenshell.geom.create_shape(settings, product).geometry
-            vertices, faces = np.array(shape.verts).reshape(-1, 3), np.array(shape.faces).reshape(-1, 3)
+            shape = ifcopenshell.geom.create_shape(settings, product)  # owns the memory of its geometry
+            vertices = np.array(shape.geometry.verts).reshape(-1, 3)
+            faces = np.array(shape.geometry.faces).reshape(-1, 3)
             found.append(Product(product.GlobalId, product.is_a(), storey_of(product), vertices[faces]))
     return found
 

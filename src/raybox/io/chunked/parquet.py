@@ -88,6 +88,8 @@ class ParquetWriter:
         """
         integer_columns = [field.name for field in table.schema if self._arrow.types.is_int64(field.type)]
         out = _RowGroup(write)
+        # pyarrow has this option from 23 on
+        pages = {"max_rows_per_page": _PAGE} if int(self._arrow.__version__.split(".")[0]) >= 23 else {}
         writer = self._parquet.ParquetWriter(
             out,
             table.schema,
@@ -96,7 +98,7 @@ class ParquetWriter:
             write_statistics=[table.column_names[0]],  # ray, or index
             column_encoding=dict.fromkeys(integer_columns, "DELTA_BINARY_PACKED"),
             write_batch_size=_PAGE,
-            max_rows_per_page=_PAGE,
+            **pages,
         )
         with writer:
             if len(table):
