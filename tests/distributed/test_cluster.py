@@ -16,7 +16,8 @@ from clustering import Log, both, distributed
 from raybox.cli import main
 from raybox.distributed.dask import job_plugin, worker, worker_timers
 from raybox.distributed.dask.part_folder import running_mark
-from streaming import BOXES, ENDINGS, IDS, RAY_QUERIES, RAYS, SCENE, check, ids_for, put, results_of
+from streaming import BOXES, ENDINGS, IDS, RAY_QUERIES, RAYS, SCENE, check, get, ids_for, put, results_of
+from test_cast_geometries import CASES
 from waiting import wait_until
 
 # The same bytes
@@ -59,6 +60,16 @@ def test_a_mesh_and_no_rays_and_no_hits(cluster, tmp_path):
             assert (done.rays, done.rows) == (len(np.load(rays)["origins"]), 0)
             for path in (found, tmp_path / f"wanted.{ending}"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.mark.parametrize("case", ["mesh with objects", "several"])
+def test_objects_of_every_geometry(cluster, tmp_path, case):
+    geometries = CASES[case]
+    scene = rb.Scene([*geometries] if len(geometries) > 1 else geometries[0])
+    rays = put(tmp_path / "rays.npy", RAYS)
+    for query, ending in (("nearest", "csv"), ("all", "parquet"), ("all", "zarr")):
+        found, _ = both(cluster, rays, ending, scene=scene, whole=scene, query=query, ids=None)
+        assert {"object", "id"} < set(get(found))
 
 
 def test_many_threads_in_one_process(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 import raybox as rb
 from raybox.io.chunked.result_columns import rows_of
 from streaming import BOXES, IDS, RAY_QUERIES, RAYS, SCENE, ids_for, results_of
+from test_cast_geometries import CASES
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -48,6 +49,18 @@ def test_arrays(tmp_path, query):
     assert lazy.dtype == want.dtype
     same(lazy.compute(scheduler="threads"), want)
     assert len(want) > 50
+
+
+@pytest.mark.parametrize("ids", [None, [f"object {k}" for k in range(5)]])
+def test_ids_are_those_of_objects(ids):
+    (mesh,) = CASES["mesh with objects"]
+    lazy = rb.cluster.ask(rb.Scene(mesh), da.from_array(TABLE, chunks=(CHUNKS, 3)), query="all", ids=ids)
+    found, hits = lazy.compute(scheduler="threads"), rb.Scene(mesh).all(RAYS)
+    objects = [int(mesh.objects[row]) for row in hits.index]
+    assert found.dtype.names[:4] == ("ray", "index", "object", "id")
+    assert found["object"].tolist() == objects
+    assert found["id"].tolist() == [(mesh.ids if ids is None else ids)[k] for k in objects]
+    assert len(objects) > 10
 
 
 @pytest.mark.parametrize("query", RAY_QUERIES)

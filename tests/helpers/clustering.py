@@ -51,11 +51,11 @@ def started_parts(lines):
 
 def both(cluster, rays, ending, **how):
     """Cast by workers and by this process; compare the bytes of both."""
-    scene, folder = how.pop("scene", SCENE), rays.parent
+    scene, whole, folder = how.pop("scene", SCENE), how.pop("whole", SCENE), rays.parent
     found, wanted = folder / f"found.{ending}", folder / f"wanted.{ending}"
     how = {"ids": IDS, "chunk": 20, **how}
     done = rb.cluster.cast(scene, rays, found, cluster=cluster, **how)
-    alone = rb.stream.cast(SCENE, rays, wanted, **how)
+    alone = rb.stream.cast(whole, rays, wanted, **how)
     assert (done.rays, done.hit_count, done.rows) == (alone.rays, alone.hit_count, alone.rows)
     assert list(content(found).values()) == list(content(wanted).values())
     assert not list(folder.glob("*raybox-part*"))

@@ -11,13 +11,13 @@ from raybox.cli.common import as_json
 from raybox.cli.inputs import STDIN, TableChoice, check_format, format_option, input_files, shown
 from raybox.cli.notices import QUIET, notice, print_versions, verbosity
 from raybox.cli.outputs import check_new, check_no_input, force_option, stdout
-from raybox.cli.scenes import SceneOptions, invalid_option, load_scene, origin_option, scene_options
+from raybox.cli.scenes import SceneOptions, invalid_option, load_scene, origin_option, scene_options, size_of
 from raybox.errors import printable
 from raybox.queries.names import Per
 
 if TYPE_CHECKING:
+    from raybox.cli.scenes import SceneContent
     from raybox.io.chunked import Summary
-    from raybox.io.formats.common import SceneGeometry
     from raybox.queries.query import FileQuery
     from raybox.validation import Array
 
@@ -61,7 +61,7 @@ def _query_names() -> Sequence[str]:
 @click.option(
     "--labels",
     metavar="NAMES",
-    help="Labels of the object hit to write, too, such as name,ifc_class; .csv and .parquet only.",
+    help="Labels of the object hit to write, too, such as name,ifc_class.",
 )
 @click.option(
     "--carry",
@@ -92,7 +92,8 @@ def cast(
     r"""Cast every ray of RAYS into SCENE, and write the results to a file.
 
     \b
-    SCENE  .npz .npy .csv .parquet .zarr of boxes; .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
+    SCENE  .npz .npy .csv .parquet .zarr of boxes, also with centre, size and yaw; .npz of any saved scene;
+           .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
            with --boxes: a box of each object of a mesh, .ifc or .city.json
            with --grid: .vox, or an array of cells in .npy or .npz
     RAYS   .npz .npy .csv .parquet .zarr of rays; .las .laz .ply .pcd of points, with --origin
@@ -105,14 +106,17 @@ def cast(
     same command continues from there.
 
     \b
-    query     columns of the results (object: if a mesh has objects; id: if the objects have names)
-    nearest   ray, index (-1 for a miss), object, id, t, x, y, z; a row for each ray
+    query     columns of the results
+    nearest   ray, index (-1 for a miss), t, x, y, z; a row for each ray
     occluded  ray, occluded (1 or 0); a row for each ray
     count     ray, count (of a mesh: of triangles); a row for each ray
-    all       ray, index, object, id, t, t_enter, t_exit, length; a row for each box or triangle
+    all       ray, index, t, t_enter, t_exit, length; a row for each box or triangle
     segments  the same of the partition of a ray by a grid; a row for each stretch
     integrate ray, integral: the sum of value * length inside of boxes; a row for each ray
     deposit   index, id, deposit: the sum of weight * length inside; a row for each box or cell
+
+    After index follow object, if triangles belong to objects; geometry, of a saved scene of several;
+    primitive, the row in what is copied, of oriented boxes and saved copies; id, if objects have names.
 
     \b
     raybox cast skull.obj rays.npz -o hits.parquet
@@ -135,7 +139,7 @@ def cast(
     done = _cast(geometry, files, out, query, where=reading.where, **options)
     summary: dict[str, Any] = {
         "scene": shown(scenes),
-        "size": len(geometry),
+        "size": size_of(geometry),
         "rays": shown(files),
         "cast": done.rays,
     }
@@ -177,7 +181,7 @@ def _is_started(out: Path, cluster: str | None) -> bool:
 
 
 def _cast(
-    geometry: "SceneGeometry", rays: Sequence[str], out: str, query: "FileQuery", **how: Any
+    geometry: "SceneContent", rays: Sequence[str], out: str, query: "FileQuery", **how: Any
 ) -> "Summary":
     """Cast, and return the summary; when interrupted, print which part file remains."""
     from raybox.io import chunked

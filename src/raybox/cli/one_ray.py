@@ -125,10 +125,11 @@ def pick(
     check_format(format_, *scene)
     files = input_files(scene, format_)
     geometry = load_scene(files, reading)
-    if ray.ndim_space != geometry.ndim_space:
+    dims = (geometry[0] if isinstance(geometry, list) else geometry).ndim_space
+    if ray.ndim_space != dims:
         raise click.UsageError(
-            f"{' '.join(scene)} is in {geometry.ndim_space}D, the ray in {ray.ndim_space}D. "
-            f"Pass {'X,Y,Z' if geometry.ndim_space == 3 else 'X,Y'} for the ray."
+            f"{' '.join(scene)} is in {dims}D, the ray in {ray.ndim_space}D. "
+            f"Pass {'X,Y,Z' if dims == 3 else 'X,Y'} for the ray."
         )
     found = picked(ray, geometry, reading.where)
     if json_:

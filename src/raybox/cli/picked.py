@@ -6,9 +6,9 @@ from raybox.cli.common import Cell
 from raybox.cli.notices import print_versions
 
 if TYPE_CHECKING:
+    from raybox.cli.scenes import SceneContent
     from raybox.geometry import Rays
-    from raybox.hits import AllHits
-    from raybox.io.formats.common import SceneGeometry
+    from raybox.hits import AllHits, ObjectHits
 
 Value: TypeAlias = Cell | list[int] | list[float]
 Row: TypeAlias = dict[str, Value]
@@ -30,23 +30,21 @@ class PickRows(NamedTuple):
     """a row for each box, triangle or cell"""
     objects: list[ObjectRow]
     table: list[Row]
-    """the hits, or the objects of triangles, with some labels"""
+    """the hits, or the objects where triangles belong to some, with labels"""
 
 
-def picked(ray: "Rays", scene: "SceneGeometry", where: str | None) -> PickRows:
+def picked(ray: "Rays", scene: "SceneContent", where: str | None) -> PickRows:
     """Return what one ray hits of the objects that an expression is true of."""
-    from raybox.geometry import Mesh, stored_objects
-
     found = _all_hits(ray, scene, where)
     hits, objects = _hits(ray, scene, found), _objects(found)
-    names = shown_labels([labels for _, labels in objects])
-    if isinstance(scene, Mesh) and stored_objects(scene) is not None:
-        rows = [_with_labels(row, labels, names) for row, labels in objects]
+    shown = objects
+    if not hits or "object" not in hits[0]:
+        shown = [ObjectRow(row, labels) for row, labels in zip(hits, _label_rows(found), strict=True)]
+    names = shown_labels([labels for _, labels in shown])
+    rows = [_with_labels(row, labels, names) for row, labels in shown]
+    if shown is objects:
         points = [ray.at(t).tolist() for t in found.by_object().t_first.tolist()]
-        return PickRows(hits, objects, [row | {"point": at} for row, at in zip(rows, points, strict=True)])
-    labels_of = {row["object"]: labels for row, labels in objects}
-    numbers = found.object.tolist()
-    rows = [_with_labels(row, labels_of[k], names) for row, k in zip(hits, numbers, strict=True)]
+        rows = [row | {"point": at} for row, at in zip(rows, points, strict=True)]
     return PickRows(hits, objects, rows)
 
 
@@ -63,12 +61,13 @@ def _with_labels(row: Row, labels: Row, names: list[str]) -> Row:
     """Return a row with some labels after its number and id."""
     from raybox.hits.tables import label_column
 
-    head = {name: value for name, value in row.items() if name in ("index", "object", "primitive", "id")}
+    numbers = "index", "object", "geometry", "primitive", "id"
+    head = {name: value for name, value in row.items() if name in numbers}
     rest = {name: value for name, value in row.items() if name not in head}
     return head | {label_column(name, {*row, "point"}): labels[name] for name in names} | rest
 
 
-def _all_hits(ray: "Rays", scene: "SceneGeometry", where: str | None) -> "AllHits":
+def _all_hits(ray: "Rays", scene: "SceneContent", where: str | None) -> "AllHits":
     """Return all hits of one ray; those of boxes and triangles by NumPy, of others by compiled code."""
     from raybox.geometry import Bounded
     from raybox.scene.scan import scan
@@ -82,7 +81,7 @@ def _all_hits(ray: "Rays", scene: "SceneGeometry", where: str | None) -> "AllHit
     return hits
 
 
-def _hits(ray: "Rays", scene: "SceneGeometry", found: "AllHits") -> list[Row]:
+def _hits(ray: "Rays", scene: "SceneContent", found: "AllHits") -> list[Row]:
     """Return a row for each hit, in order along the ray."""
     from raybox.geometry import Grid
     from raybox.hits.tables import number_columns
@@ -103,11 +102,14 @@ def _objects(found: "AllHits") -> list[ObjectRow]:
     """Return the objects that are hit, in order along the ray."""
     objects = found.by_object()
     columns = {name: values.tolist() for name, values in objects.to_dict().items() if name != "ray"}
-    labels = {name: values.tolist() for name, values in objects.labels().items()}
-    return [
-        ObjectRow(*({name: values[k] for name, values in table.items()} for table in (columns, labels)))
-        for k in range(len(objects))
-    ]
+    rows = [{name: values[k] for name, values in columns.items()} for k in range(len(objects))]
+    return [ObjectRow(row, labels) for row, labels in zip(rows, _label_rows(objects), strict=True)]
+
+
+def _label_rows(found: "AllHits | ObjectHits") -> list[Row]:
+    """Return the labels of each row of hits."""
+    columns = {name: values.tolist() for name, values in found.labels().items()}
+    return [{name: values[k] for name, values in columns.items()} for k in range(len(found.object))]
 
 
 def _cell(grid: Any, index: int) -> list[int]:
@@ -117,7 +119,7 @@ def _cell(grid: Any, index: int) -> list[int]:
     return [int(k) for k in np.unravel_index(index, grid.shape)]
 
 
-def _face(ray: "Rays", scene: "SceneGeometry", index: int) -> Row:
+def _face(ray: "Rays", scene: "SceneContent", index: int) -> Row:
     """Return the name of the face hit: ``-x`` is at the box's lower x."""
     from raybox.exact import definition
     from raybox.geometry import Boxes, Grid

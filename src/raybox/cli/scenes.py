@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import click
 
-from raybox.cli.common import InputError, Vector, finite_vector
+from raybox.cli.common import Vector, finite_vector
 from raybox.cli.inputs import shown
 from raybox.cli.notices import QUIET, VERBOSE, notice, verbosity
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from raybox.geometry import Boxes, Invalid, Rays
     from raybox.io.formats import Loaded
     from raybox.io.formats.common import ReadOptions, SceneGeometry, Tessellation
+
+    SceneContent: TypeAlias = SceneGeometry | list[SceneGeometry]
 
 Command: TypeAlias = Callable[..., None]
 
@@ -99,8 +101,8 @@ def scene_options(command: Command) -> Command:
     return run
 
 
-def load_scene(paths: Sequence[str], reading: SceneOptions) -> "SceneGeometry":
-    """Return a scene's geometry read from files; print what is left out.
+def load_scene(paths: Sequence[str], reading: SceneOptions) -> "SceneContent":
+    """Return a scene's geometry read from files, or the list of a saved scene; print what is left out.
 
     Several files are one geometry: the rows of the first, then those of the second, and so on.
     """
@@ -113,13 +115,15 @@ def load_scene(paths: Sequence[str], reading: SceneOptions) -> "SceneGeometry":
         return load_grid(paths[0])
     found = [opened(path, reading.of_reader()) for path in paths]
     for path, one in zip(paths, found, strict=True):
-        if isinstance(one.geometry, list):
-            problem = f"{path}: holds {len(one.geometry)} geometries, and a command reads one"
-            raise InputError(f"{problem}; save each to a file of its own, or pass --boxes")
         _print_left_out(path, one)
-    scene = joined([cast("SceneGeometry", one.geometry) for one in found], paths)
-    notice(f"scene of {len(scene):,} from {len(paths)} file{'s' * (len(paths) > 1)}", VERBOSE)
+    scene = joined([cast("SceneContent", one.geometry) for one in found], paths)
+    notice(f"scene of {size_of(scene):,} from {len(paths)} file{'s' * (len(paths) > 1)}", VERBOSE)
     return scene
+
+
+def size_of(scene: "SceneContent") -> int:
+    """Return the number of rows of a geometry, or of several."""
+    return sum(map(len, scene)) if isinstance(scene, list) else len(scene)
 
 
 def masked(scene: "SceneGeometry", where: str | None) -> "SceneGeometry":
@@ -135,7 +139,7 @@ def masked(scene: "SceneGeometry", where: str | None) -> "SceneGeometry":
     return scene[row_mask(where, object_rows(scene), len(scene))]
 
 
-def joined(parts: "Sequence[SceneGeometry]", paths: Sequence[str]) -> "SceneGeometry":
+def joined(parts: "Sequence[SceneContent]", paths: Sequence[str]) -> "SceneContent":
     """Return the geometries of files as one, with ids and labels; ids only if all have some."""
     from raybox.geometry import Boxes, Mesh, without_ids
     from raybox.hits.concatenation import concatenate
@@ -151,14 +155,15 @@ def joined(parts: "Sequence[SceneGeometry]", paths: Sequence[str]) -> "SceneGeom
         raise click.UsageError(
             "A scene of several files has boxes or triangles, not both. Pass --boxes for boxes of objects."
         )
-    for one, path in zip(parts, paths, strict=True):
-        if one.ndim_space != parts[0].ndim_space:
+    same = cast("Sequence[Boxes]", parts)
+    for one, path in zip(same, paths, strict=True):
+        if one.ndim_space != same[0].ndim_space:
             raise click.UsageError(
-                f"{path} is in {one.ndim_space}D, {paths[0]} in {parts[0].ndim_space}D. Cast at one of them."
+                f"{path} is in {one.ndim_space}D, {paths[0]} in {same[0].ndim_space}D. Cast at one of them."
             )
-    if any(part.ids is None for part in parts):
-        parts = [without_ids(part) for part in parts]
-    return concatenate(cast("Sequence[Boxes]", parts))
+    if any(part.ids is None for part in same):
+        same = [without_ids(part) for part in same]
+    return concatenate(same)
 
 
 def _print_left_out(path: str, found: "Loaded") -> None:

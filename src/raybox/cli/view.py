@@ -88,7 +88,9 @@ def _stage(files: list[str], reading: SceneOptions) -> "Stage":
         if not (reading.boxes or reading.grid):
             check_announced(Path(file))
     name = Path(files[0]).name if len(files) == 1 else "scene"
-    return stage_of_content(masked(load_scene(files, reading), reading.where), Path(files[0]), name)
+    scene = load_scene(files, reading)
+    shown = scene if isinstance(scene, list) else masked(scene, reading.where)
+    return stage_of_content(shown, Path(files[0]), name)
 
 
 def _rays(rays: str, origin: Vector | None, options: dict[str, Any]) -> "Rays":

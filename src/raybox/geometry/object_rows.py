@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox import validation
+from raybox.errors import InvalidInput
 from raybox.geometry import label_expression
 from raybox.geometry.instances import Instances
 from raybox.geometry.labels import NO_ATTRIBUTES, Attributes, HasAttributes
@@ -51,16 +52,19 @@ class ObjectRows(NamedTuple):
             return self.inner.ids(primitive, primitive)
         return None if self.attributes.ids is None else taken(self.attributes.ids, self.of_rows(index))
 
+    def count(self, rows: int) -> int:
+        """Return the number of objects of a geometry of this many rows."""
+        if self.numbers is None:
+            return rows
+        columns = [] if self.attributes.ids is None else [self.attributes.ids]
+        lengths = [len(values) for values in (*columns, *self.attributes.labels.values())]
+        return lengths[0] if lengths else int(self.numbers.max(initial=-1)) + 1
+
     def mask(self, expression: str, rows: int) -> Bools:
         """Return of which rows an expression of labels and ids is true."""
         attributes = self.attributes
         ids = {} if attributes.ids is None else {"id": attributes.ids}
-        columns = {**attributes.labels, **ids}
-        count = rows
-        if self.numbers is not None:
-            lengths = [len(values) for values in columns.values()]
-            count = lengths[0] if lengths else int(self.numbers.max(initial=-1)) + 1
-        found = label_expression.mask_of(expression, columns, count)
+        found = label_expression.mask_of(expression, {**attributes.labels, **ids}, self.count(rows))
         mask = np.array(found) if self.numbers is None else found[self.numbers]
         freeze(mask)
         return mask
@@ -95,6 +99,20 @@ def object_rows(geometry: object) -> ObjectRows:
 def row_mask(where: MaskInput, objects: ObjectRows, rows: int, shape: tuple[int, ...] | None = None) -> Bools:
     """Return a frozen mask of rows, from a mask or an expression."""
     return objects.mask(where, rows) if isinstance(where, str) else validation.mask(where, rows, shape)
+
+
+def label_type(objects: Sequence[ObjectRows], name: str) -> type:
+    """Return the type of a label's values in all geometries; raise `InvalidInput` for several types."""
+    columns = [own.column(name) for own in objects]
+    kinds = {kind_of(column) for column in columns if column is not None} - {None}
+    if kinds == {int, float}:
+        return float
+    if len(kinds) > 1:
+        raise InvalidInput(
+            f"label {name!r} has values of several types in the geometries of this scene. "
+            "Use to_dict, or convert them to text."
+        )
+    return next(iter(kinds), None) or str
 
 
 def kind_of(column: NDArray[Any]) -> type | None:

@@ -26,7 +26,7 @@ from raybox.geometry import (
     with_scratch,
 )
 from raybox.geometry.labels import shown_names
-from raybox.geometry.object_rows import combined, kind_of
+from raybox.geometry.object_rows import combined, label_type
 from raybox.geometry.rows import in_space
 from raybox.hits.path_lengths import distances, write_exactly
 from raybox.primitives import exact_table
@@ -152,16 +152,7 @@ class Source(NamedTuple):
 
     def label_type(self, name: str) -> type:
         """Return the type of a label's values in all geometries."""
-        columns = [objects.column(name) for objects in self.objects]
-        kinds = {kind_of(column) for column in columns if column is not None} - {None}
-        if kinds == {int, float}:
-            return float
-        if len(kinds) > 1:
-            raise InvalidInput(
-                f"label {name!r} has values of several types in the geometries of this scene. "
-                "Use to_dict, or convert them to text."
-            )
-        return next(iter(kinds), None) or str
+        return label_type(self.objects, name)
 
     def freeze(self) -> None:
         """Set the arrays read-only, of a source that was pickled or copied."""

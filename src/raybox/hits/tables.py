@@ -242,12 +242,19 @@ def number_columns(source: Source, hits: _NumberedHits, ray: Ints) -> Columns:
     columns: Columns = {"ray": frozen(ray), "index": hits.index.reshape(-1)}
     if any(objects.numbers is not None for objects in source.objects):
         columns["object"] = hits.object.reshape(-1)
+    columns |= part_columns(source, hits)
+    if source.has_ids:
+        columns["id"] = hits.ids.reshape(-1)
+    return columns
+
+
+def part_columns(source: Source, hits: _NumberedHits) -> Columns:
+    """Return the geometry of hits in a scene of several, and the primitive with `Instances`."""
+    columns: Columns = {}
     if len(source.parts) > 1:
         columns["geometry"] = hits.geometry.reshape(-1)
     if any(isinstance(rows, InstanceRows) for rows in source.parts):
         columns["primitive"] = hits.primitive.reshape(-1)
-    if source.has_ids:
-        columns["id"] = hits.ids.reshape(-1)
     return columns
 
 

@@ -229,8 +229,10 @@ class _CountParts:
         return CountResults(self._count), None
 
 
-def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
-    yield number_results("count", first, scene.count(rays, workers=workers))
+def _chunks(
+    scene: Any, rays: Rays, first: int, workers: int, where: MaskInput = None
+) -> Iterator[ChunkResults]:
+    yield number_results("count", first, scene.count(rays, workers=workers, where=where))
 
 
 def _present(results: CountResults, shape: tuple[int, ...], _source: Source, _options: None) -> Ints:

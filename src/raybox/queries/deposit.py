@@ -201,11 +201,18 @@ def _dtypes(_dimension: int, ids: Any, weights: Any = None, per: Per = "length")
 
 
 def _chunks(
-    scene: Any, rays: Rays, _first: int, workers: int, weights: Any = None, per: Per = "length"
+    scene: Any,
+    rays: Rays,
+    _first: int,
+    workers: int,
+    *,
+    weights: Any = None,
+    per: Per = "length",
+    where: MaskInput = None,
 ) -> Iterator[ChunkResults]:
     # reproducible: a cast that was interrupted continues to the same bytes
     fixed = per == "hit" or bool(np.isfinite(scene.bounds).all())
-    sums = scene.deposit(rays, weights, per=per, workers=workers, reproducible=fixed)
+    sums = scene.deposit(rays, weights, per=per, workers=workers, where=where, reproducible=fixed)
     columns: Columns = {"index": range(len(sums)), **sum_columns("deposit", sums)}
     yield ChunkResults(0, lambda _: columns)
 

@@ -190,8 +190,10 @@ class _OccludedParts:
         return OccludedResults(self._hit), None
 
 
-def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
-    yield number_results("occluded", first, scene.occluded(rays, workers=workers))
+def _chunks(
+    scene: Any, rays: Rays, first: int, workers: int, where: MaskInput = None
+) -> Iterator[ChunkResults]:
+    yield number_results("occluded", first, scene.occluded(rays, workers=workers, where=where))
 
 
 def _present(results: OccludedResults, shape: tuple[int, ...], _source: Source, _options: None) -> Bools:

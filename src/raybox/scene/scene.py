@@ -20,7 +20,7 @@ from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
 from raybox.scene.geometry_parts import Part
 from raybox.traversal.job import Job
-from raybox.validation import Floats, MaskInput
+from raybox.validation import Bools, Floats, MaskInput
 
 
 @final
@@ -184,20 +184,31 @@ class Scene(QueryMethods):
             subject = f"{query.name} of {prod(rays.shape):,} rays"
             raise out_of_memory(error, subject, "query fewer rays at a time") from error.__cause__
 
+    def _masks(self, where: MaskInput, made: tuple[Part, ...]) -> list[Bools]:
+        """Return a mask for each geometry."""
+        return geometry_parts.masks(where if self._is_list or where is None else [where], made)
+
     def _request(self, rays: Rays, where: MaskInput, cull: Cull) -> tuple[Request, Source]:
         """Return the checked arguments of a query for the kernels, all of one state of the scene."""
         made = self._parts
         check_rays(rays, made[0].geometry.ndim_space)
-        given: MaskInput | Sequence[MaskInput] = where
-        if not self._is_list and where is not None:
-            given = [where]
-        masks = geometry_parts.masks(given, made)
-        chosen = zip(made, masks, geometry_parts.sided(made, cull), strict=True)
+        chosen = zip(made, self._masks(where, made), geometry_parts.sided(made, cull), strict=True)
         jobs = tuple([geometry_parts.job(part, rays, mask, side) for part, mask, side in chosen])
         starts = tuple(accumulate([part.size for part in made[:-1]], initial=0))
         rows, sizes = zip(*((part.rows, len(part.geometry)) for part in made), strict=True)
         objects = tuple([part.objects for part in made])
         return Request(jobs, starts), Source(rays, rows, starts, sizes=sizes, objects=objects)
+
+
+def geometries_of(scene: Scene) -> tuple[Geometry, ...]:
+    """Return the geometries of a scene: one, or those of a list."""
+    return tuple(part.geometry for part in scene._parts)
+
+
+def masks_of(scene: Scene, where: MaskInput) -> Bools | list[Bools | None]:
+    """Return which primitives may be hit: of a list, a mask for each geometry, or None for all of it."""
+    masks = scene._masks(where, scene._parts)
+    return [mask if mask.size else None for mask in masks] if scene._is_list else masks[0]
 
 
 def check_rays(rays: object, dimension: int) -> None:

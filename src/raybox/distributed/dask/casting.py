@@ -31,9 +31,9 @@ from raybox.io.chunked.cast_checks import (
 )
 from raybox.io.chunked.casting import Summary
 from raybox.io.chunked.chunks import CHUNK, RayFile
-from raybox.io.chunked.object_columns import row_ids
+from raybox.io.chunked.object_columns import ObjectColumns, object_columns, spec_of
 from raybox.io.chunked.readers import open_ray_file
-from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_one_ray
+from raybox.io.chunked.result_columns import run_one_ray
 from raybox.io.formats.common import ReadOptions, path_of
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
@@ -69,13 +69,14 @@ def cast(  # noqa: PLR0913
     Parameters
     ----------
     scene : Scene or SplitScene
-        A scene of Boxes, of a Mesh or of a Grid. A `SplitScene` must be in a folder that all workers see.
+        Of any geometry. A `SplitScene` must be in a folder that all workers see.
     rays, out : str or path
         As for `raybox.stream.cast`, in folders that all workers see under the same names.
     cluster : str, or Client or cluster of Dask's
         The scheduler's address, like ``"tcp://10.0.0.1:8786"``.
     query, ids, origin, invalid, chunk
-        As for `raybox.stream.cast`, but for ``deposit``.
+        As for `raybox.stream.cast`, but for ``deposit``. Labels are not written: join the output to them by
+        ``object``, or by ``index``.
     workers : int
         Threads of the query in each worker process; -1 for as many as it has.
     progress : bool
@@ -127,12 +128,12 @@ def cast(  # noqa: PLR0913
     check_dimension(scene, source)
     run_one_ray(scene, query, source.dimension)
     started = time.perf_counter()
-    names = row_ids(scene, ids)
-    call = _Call(scene, source, options, target, query, names, int(chunk), workers, progress)
+    objects = object_columns(scene, ids)
+    call = _Call(scene, source, options, target, query, ids, objects, int(chunk), workers, progress)
     with dask_cluster.connect(cluster) as client:
         dask_cluster.check_workers(client)
         try:
-            facts = job_facts(scene, query, names, options, call.size)
+            facts = job_facts(scene, query, objects.ids, options, call.size) | objects.facts()
             with open_part_folder(target, facts, checksums.fingerprint(source.path)) as folder:
                 done = _cast(call, client, folder)
         except RayboxError:
@@ -150,7 +151,9 @@ class _Call(NamedTuple):
     options: ReadOptions
     target: Path
     query: str
-    ids: list[str] | None
+    ids: Sequence[str] | None
+    """None: those of the scene."""
+    objects: ObjectColumns
     size: int
     """Rays in a chunk."""
     workers: int
@@ -186,8 +189,8 @@ def _cast_and_join(call: _Call, job: ClusterJob) -> CastTotals:
     if not folder.same_input:
         joined = tasks.still_valid(job, joined, positions(call.source, call.size))
     own_files.make_folder(folder.output)
-    dtypes = column_dtypes(call.query, call.source.dimension, call.ids)
-    spec = OutputSpec(folder.output, dtypes, call.ids, call.query)
+    spec = spec_of(call.query, call.source.dimension, call.objects, job.worker_job.suffix)
+    spec = spec._replace(folder=folder.output, ids=None)  # those of parts are texts
     with closing(Joiner(folder.log, spec, job.worker_job.suffix, joined)) as joiner:
         with output_folder.background_sync(joiner.sync):
             done = tasks.run(job, joiner)

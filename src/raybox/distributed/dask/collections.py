@@ -21,8 +21,9 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Invalid, Rays
 from raybox.io import checked_json, scene_files
 from raybox.io.chunked.cast_checks import check_arguments
+from raybox.io.chunked.object_columns import ObjectColumns, object_columns, spec_of
 from raybox.io.chunked.partitioned import dimension_of
-from raybox.io.chunked.result_columns import Dtypes, as_array, column_dtypes, rows_of, run_query
+from raybox.io.chunked.result_columns import Dtypes, OutputSpec, as_array, id_array, rows_of, run_query
 from raybox.io.formats.columns import RANGES, column_names
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
@@ -81,14 +82,14 @@ def ask(
     Parameters
     ----------
     scene : Scene or SplitScene
-        A scene of Boxes, of a Mesh or of a Grid.
+        Of any geometry.
     rays : dask.dataframe.DataFrame or dask.array.Array
         A data frame of the columns ``origin_x ... direction_z [t_min t_max]``, among others if need be; or an
         array of shape (N, 6), (N, 8) with ranges, or (N, 4) in 2D, columns in this order.
     query : {"nearest", "occluded", "count", "all", "segments", "integrate"}
         The query; ``integrate`` gives lengths.
     ids : sequence of str, optional
-        One for each box of the scene: the column ``id``.
+        One for each object of the scene: the column ``id``. By default, those of the geometry.
     invalid : {"raise", "miss"}
         How to handle rays with NaN, as in `raybox.Rays`.
     workers : int
@@ -100,10 +101,10 @@ def ask(
     Returns
     -------
     dask.dataframe.DataFrame or dask.array.Array
-        Of a data frame: columns ``index [id] t x y z`` (``occluded``; ``count``; ``integral``; for "all" and
-        "segments" ``index [id] t t_enter t_exit length``), under the index of the rays; of these two, a ray
-        has a row for each hit. Of an array: a flat one with these columns as named fields, after ``ray``, the
-        number of the ray.
+        Of a data frame: columns ``index [object geometry primitive id] t x y z`` (``occluded``; ``count``;
+        ``integral``; for "all" and "segments" ``t_enter t_exit length`` in place of the point), under the
+        index of the rays; of these two, a ray has a row for each hit. Of an array: a flat one with these
+        columns as named fields, after ``ray``, the number of the ray.
 
     Raises
     ------
@@ -138,9 +139,8 @@ def ask(
             f"rays must have the scene's D = {own}; got D = {dimension}. Add or drop a coordinate."
         )
     spec = _PartitionQuery(*_write_scene(scene, ids, folder), query, invalid, check_workers(workers))
-    id_names = None if ids is None else [str(name) for name in ids]
     map_rays = _map_frame if frame else _map_array
-    return map_rays(rays, spec, column_dtypes(query, dimension, id_names))
+    return map_rays(rays, spec, spec_of(query, dimension, object_columns(scene, ids), "").dtypes)
 
 
 def _write_scene(
@@ -245,30 +245,36 @@ def _query_block(
 
 def _results(spec: _PartitionQuery, arrays: Mapping[str, Floats], first: int) -> dict[str, Array]:
     """Return the columns of the results of rays."""
-    scene = _load_scene(spec.scene, spec.memory)
-    ids = _load_ids(spec.ids) if spec.ids else None
+    loaded = _load(spec, arrays["origins"].shape[1])
     ranges = {name: arrays[name] for name in RANGES if name in arrays}
     rays = Rays(arrays["origins"], arrays["directions"], invalid=spec.invalid, **ranges)
-    results = run_query(scene, spec.query, rays, first, spec.workers) if len(rays) else ()
-    parts = [some.columns({}) for some in results]
-    dtypes = column_dtypes(spec.query, rays.ndim_space, None)
-    blank = {name: np.empty(0, dtype) for name, dtype in dtypes.items()}
+    results = run_query(loaded.scene, spec.query, rays, first, spec.workers) if len(rays) else ()
+    parts = [loaded.objects.with_rows(some.columns({})) for some in results]
+    types = loaded.output.dtypes | ({"id": np.dtype(np.int64)} if "id" in loaded.output.dtypes else {})
+    blank = {name: np.empty(0, dtype) for name, dtype in types.items()}
     columns = {
         name: np.concatenate([blank[name], *(as_array(part[name]) for part in parts)]) for name in blank
     }
-    return columns if ids is None or "index" not in columns else columns | {"id": ids[columns["index"]]}
+    return columns | ({"id": loaded.ids[columns["id"]]} if loaded.ids is not None and "id" in types else {})
+
+
+class _Loaded(NamedTuple):
+    """What the tasks of a process have in common."""
+
+    scene: Scene | SplitScene
+    objects: ObjectColumns
+    output: OutputSpec
+    ids: Array | None
 
 
 @lru_cache(maxsize=4)
-def _load_scene(folder: str, memory: int | None) -> Scene | SplitScene:
-    """Return a scene, mapped once in a process."""
-    return (
-        scene_files.read_scene(Path(folder))
-        if memory is None
-        else SplitScene.open(folder, memory=memory or None)
+def _load(spec: _PartitionQuery, dimension: int) -> _Loaded:
+    """Return the scene of a query, mapped, and its columns."""
+    scene: Scene | SplitScene = (
+        scene_files.read_scene(Path(spec.scene))
+        if spec.memory is None
+        else SplitScene.open(spec.scene, memory=spec.memory or None)
     )
-
-
-@lru_cache(maxsize=4)
-def _load_ids(path: str) -> NDArray[np.str_]:
-    return np.array([*checked_json.read(Path(path))[0], ""], dtype=str)
+    objects = object_columns(scene, checked_json.read(Path(spec.ids)).content if spec.ids else None)
+    output = spec_of(spec.query, dimension, objects, "")
+    return _Loaded(scene, objects, output, id_array(output))

@@ -1,5 +1,6 @@
-"""Files of a job's scene: the scene itself, ids of its rows, and a list of both, written last."""
+"""Files of a job's scene: the scene itself, other ids of its objects, and a list of both, written last."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,11 +34,11 @@ def open_split(place: SplitPlace) -> SplitScene:
     return scene
 
 
-def write(folder: Path, scene: Scene | SplitScene, ids: list[str] | None) -> None:
+def write(folder: Path, scene: Scene | SplitScene, ids: Sequence[str] | None) -> None:
     """Write a scene, unless it has files of its own, and ids into a folder."""
     if isinstance(scene, Scene):
         scene_files.write_scene(folder, scene)
-    checked_json.write(folder / IDS, ids)
+    checked_json.write(folder / IDS, None if ids is None else [str(name) for name in ids])
     names = [IDS, scene_files.FACTS] if isinstance(scene, Scene) else [IDS]
     manifest.write(folder / _READY, {}, names)
 

@@ -33,9 +33,10 @@ from raybox.geometry import Rays
 from raybox.io import checksums, scene_files
 from raybox.io.chunked import chunks
 from raybox.io.chunked.chunks import Chunk, ChunkBuffers, Position, RayFile
+from raybox.io.chunked.object_columns import object_columns, spec_of
 from raybox.io.chunked.partitioned import AnyScene
 from raybox.io.chunked.readers import open_ray_file
-from raybox.io.chunked.result_columns import OutputSpec, column_dtypes, run_query
+from raybox.io.chunked.result_columns import run_query
 from raybox.io.chunked.writers import WRITERS
 from raybox.io.formats.common import ReadOptions
 from raybox.queries.columns import ChunkResults, Scratch, row_count
@@ -105,7 +106,7 @@ class PartWorkspace(NamedTuple):
 
 
 class LoadedJob:
-    """A job on this process: scene, ids, file of rays, buffers."""
+    """A job on this process: scene, columns of its objects, file of rays, buffers."""
 
     def __init__(self, job: WorkerJob, worker_threads: int) -> None:
         if code_version() != job.version:
@@ -118,7 +119,7 @@ class LoadedJob:
         self.scene: AnyScene = (
             job_files.open_split(job.split) if job.split else scene_files.read_scene(folder, large_pages=True)
         )
-        self.ids = job_files.read_ids(folder)
+        self.objects = object_columns(self.scene, job_files.read_ids(folder))
         self._source: RayFile | None = None
         self.buffers, self._workspaces = ChunkBuffers(), list[PartWorkspace]()
         self.query_lock, self.slots = fork_safe_lock(), BoundedSemaphore(1 + _WAITING)
@@ -253,12 +254,10 @@ def _write_results(loaded: LoadedJob, chunk: Chunk, workspace: PartWorkspace) ->
     Return its rows, and the hits.
     """
     job, rows, hit_count = loaded.job, 0, 0
-    spec = OutputSpec(
-        workspace.folder, column_dtypes(job.query, job.dimension, loaded.ids), loaded.ids, job.query
-    )
+    spec = spec_of(job.query, job.dimension, loaded.objects, job.suffix)._replace(folder=workspace.folder)
     with closing(WRITERS[PART_SUFFIX[job.suffix]](spec, {})) as writer:
         for results in _run_query(loaded, chunk.rays, chunk.first):
-            columns = results.columns(workspace.scratch)
+            columns = loaded.objects.with_rows(results.columns(workspace.scratch))
             writer.add(columns)
             rows, hit_count = rows + row_count(columns), hit_count + results.hit
             del results, columns

@@ -14,7 +14,7 @@ from raybox.errors import InvalidInput
 from raybox.io.chunked.chunks import Position, RayFile
 from raybox.io.chunked.joined_files import join
 from raybox.io.chunked.readers import guarded
-from raybox.io.chunked.result_columns import as_array, rows_of
+from raybox.io.chunked.result_columns import Dtypes, as_array, rows_of
 from raybox.io.formats.common import ReadOptions, file_error, reader_errors, require
 from raybox.io.formats.parquet import ParquetTable
 from raybox.io.formats.table import format_of
@@ -38,6 +38,11 @@ class CarriedColumns(NamedTuple):
     arrow_types: "dict[str, pyarrow.DataType]"
     """For Parquet; empty for text."""
     names: list[str]
+
+    @property
+    def dtypes(self) -> Dtypes:
+        """The columns in the output: objects of Python, or Arrow arrays."""
+        return dict.fromkeys(self.names, np.dtype(object))
 
     def open(self, start: Position) -> "CarriedReader":
         """Return a reader of the rows from a position on."""

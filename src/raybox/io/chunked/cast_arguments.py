@@ -8,15 +8,16 @@ from numpy.typing import NDArray
 
 from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.geometry import Grid
+from raybox.geometry import Grid, row_mask
 from raybox.io import checksums
 from raybox.io.chunked.partitioned import AnyScene
 from raybox.queries import table
 from raybox.queries.query import Argument
-from raybox.validation import Array, ArrayInput
+from raybox.scene.scene import Scene, masks_of
+from raybox.validation import Array, ArrayInput, Bools, MaskInput
 
-Value: TypeAlias = Array | str
-"""An array, or an option."""
+Value: TypeAlias = Array | list[Bools | None] | str
+"""An array, masks of several geometries, or an option."""
 Arguments = dict[str, Value]
 
 _ROWS = 1 << 20  # rows of an array that are checked at once: arrays may be mapped, and larger than memory
@@ -41,6 +42,15 @@ def checked(scene: AnyScene, query: str, rays: int | None, **given: ArrayInput |
         if kinds[name] is Argument.PER_RAY:
             _check_per_ray(array, name, rays)
     return arguments
+
+
+def masks(scene: AnyScene, where: MaskInput) -> Arguments:
+    """Return which primitives may be hit, as the argument `where`; nothing for all."""
+    if where is None:
+        return {}
+    if isinstance(scene, Scene):
+        return {"where": masks_of(scene, where)}
+    return {"where": row_mask(where, scene._objects, len(scene))}
 
 
 def _unused(name: str, query: str) -> InvalidInput:
@@ -79,7 +89,7 @@ def _check_per_ray(array: NDArray[Any], name: str, rays: int | None) -> None:
 def per_ray(query: str, arguments: Arguments) -> dict[str, Array]:
     """Return the arguments that have a row for each ray."""
     kinds = table.columns_of(query).arguments
-    per_ray = [name for name in arguments if kinds[name] is Argument.PER_RAY]
+    per_ray = [name for name in arguments if kinds.get(name) is Argument.PER_RAY]
     return {name: array for name in per_ray if isinstance(array := arguments[name], np.ndarray)}
 
 
@@ -107,4 +117,9 @@ def _wrong_count(array: Array, name: str, rays: str) -> InvalidInput:
 def facts(arguments: Arguments) -> Iterator[tuple[str, str]]:
     """Yield what identifies each argument: casts of equal arguments resume each other."""
     for name, value in arguments.items():
-        yield name, f"checksum {checksums.of_arrays(value)[:16]}" if isinstance(value, np.ndarray) else value
+        arrays = value if isinstance(value, list) else [value]
+        yield name, ", ".join(map(_fact, arrays))
+
+
+def _fact(value: Array | str | None) -> str:
+    return f"checksum {checksums.of_arrays(value)[:16]}" if isinstance(value, np.ndarray) else str(value)

@@ -7,20 +7,26 @@ import numpy as np
 
 from raybox._version import __version__
 from raybox.errors import InvalidInput, RayboxError
-from raybox.geometry import Bounded, Grid, Invalid
+from raybox.geometry import Invalid
 from raybox.io import checksums
 from raybox.io.checksums import Facts
 from raybox.io.chunked import pipeline
 from raybox.io.chunked.chunks import RayFile
 from raybox.io.chunked.journal import folder_of
-from raybox.io.chunked.object_columns import count_of
 from raybox.io.chunked.output_folder import parts_folder_of
-from raybox.io.chunked.partitioned import AnyScene, PartitionedScene, content_of, dimension_of, scene_text
-from raybox.io.chunked.result_columns import QUERIES
+from raybox.io.chunked.partitioned import (
+    AnyScene,
+    PartitionedScene,
+    content_of,
+    dimension_of,
+    objects_of,
+    scene_text,
+)
+from raybox.io.chunked.result_columns import QUERIES, rows_of
 from raybox.io.chunked.writers import check_out
 from raybox.io.formats.common import ReadOptions, file_error
 from raybox.io.formats.loading import check_options
-from raybox.scene.scene import Scene
+from raybox.scene.scene import Scene, geometries_of
 
 
 def check_arguments(scene: AnyScene, query: str, ids: Sequence[str] | None, chunk: int) -> None:
@@ -29,14 +35,16 @@ def check_arguments(scene: AnyScene, query: str, ids: Sequence[str] | None, chun
         raise InvalidInput(
             f"scene must be a raybox.Scene; got {type(scene).__name__}. Make one: Scene(boxes)."
         )
-    if isinstance(scene, Scene) and not isinstance(scene.geometry, Bounded | Grid):
-        raise InvalidInput(
-            f"rays of files are cast at Boxes, a Mesh or a Grid; got {scene!r}. "
-            "Cast them at one geometry after the other, or call the scene's own methods."
-        )
     if query not in QUERIES:
         raise InvalidInput(f"query must be one of {', '.join(QUERIES)}; got {query!r}.")
-    if ids is not None and len(ids) != (count := count_of(scene)):
+    parts = objects_of(scene)
+    if rows_of(query) == "primitives" and len(parts) > 1:
+        raise InvalidInput(
+            f"{query} writes a row for each primitive of one geometry; got {scene!r}. "
+            "Cast the rays at one geometry after the other."
+        )
+    count = sum(own.objects.count(own.size) for own in parts)
+    if ids is not None and len(ids) != count:
         raise InvalidInput(f"ids must name every object: got {len(ids)} for {count} objects")
     if isinstance(chunk, bool) or not hasattr(chunk, "__index__") or int(chunk) < 1:
         raise InvalidInput(f"chunk must be a whole number of rays, at least 1; got {chunk!r}.")
@@ -65,7 +73,8 @@ def check_target(target: Path, rays: Sequence[Path], scene: AnyScene, *arrays: o
     arrays: of which those that are mapped from files are inputs, too.
     """
     check_out(target)
-    mapped = [*arrays, *content_of(scene.geometry)[1]] if isinstance(scene, Scene) else [*arrays]
+    geometries = geometries_of(scene) if isinstance(scene, Scene) else ()
+    mapped = [*arrays, *(array for one in geometries for array in content_of(one)[1])]
     files = filter(None, map(_file_of, mapped))
     folders = [] if isinstance(scene, Scene) else [scene.folder]
     for source in (*rays, *files, *folders):

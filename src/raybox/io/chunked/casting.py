@@ -11,7 +11,7 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import OutOfMemory, RayboxError
 from raybox.geometry import Invalid
 from raybox.io import checksums
-from raybox.io.chunked import cast_arguments, masked_scene, result_columns
+from raybox.io.chunked import cast_arguments, result_columns
 from raybox.io.chunked.carried_columns import carried
 from raybox.io.chunked.cast_checks import (
     check_arguments,
@@ -24,11 +24,11 @@ from raybox.io.chunked.cast_checks import (
 from raybox.io.chunked.chunks import CHUNK, ChunkBuffers, position_of_row
 from raybox.io.chunked.joined_files import open_ray_files, paths_of
 from raybox.io.chunked.journal import CastProgress, Journal, open_journal
-from raybox.io.chunked.object_columns import ids_of, object_columns, with_object
+from raybox.io.chunked.object_columns import object_columns, spec_of, with_labels
 from raybox.io.chunked.output import write_output
 from raybox.io.chunked.partitioned import AnyScene
 from raybox.io.chunked.pipeline import CastJob
-from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
+from raybox.io.chunked.result_columns import OutputSpec
 from raybox.io.chunked.stages import StageThreads
 from raybox.io.chunked.writers import WRITERS, CsvStreamWriter, check_place
 from raybox.io.formats.common import ReadOptions, file_error, path_of
@@ -82,7 +82,8 @@ def cast(  # noqa: PLR0913
     Parameters
     ----------
     scene : Scene or SplitScene
-        A scene of Boxes, of a Mesh or of a Grid.
+        Of any geometry, or of several; for ``deposit``, of one. After ``index`` follow the columns
+        ``object`` if a mesh has objects, ``geometry`` of several, ``primitive`` of `Instances`.
     rays : str or path, or a sequence of them
         Several files are read one after the other, and their rays numbered on. Read chunk by chunk:
         ``.parquet .npy .csv .las .laz``, uncompressed ``.npz``, and ``.zarr`` (version 3: a group of
@@ -104,8 +105,9 @@ def cast(  # noqa: PLR0913
     ids : sequence of str, optional
         One for each object of the scene: the column ``id``. Default: those of the geometry.
     labels : sequence of str
-        Labels of the object of each hit that the output (``.csv`` or ``.parquet``) gets, too; missing for a
-        miss. One with the name of a column of results gets the prefix ``object_``.
+        Labels of the object of each hit that the output gets, too; missing for a miss. One with the name of a
+        column of results gets the prefix ``object_``. In ``.npy .npz .zarr``, numbers and bools that can be
+        missing are float64, with NaN, and text has the width of the longest.
     carry : sequence of str
         Columns of the file of rays (``.csv`` or ``.parquet``) that the output (``.csv`` or ``.parquet``)
         gets, too, at the end; ``["all"]`` for all that are no columns of rays. Those with the name of a
@@ -153,7 +155,7 @@ def cast(  # noqa: PLR0913
     <BLANKLINE>
     """
     check_arguments(scene, query, ids, chunk)
-    options, mask = read_options(origin, invalid), masked_scene.mask_of(scene, where)
+    options, mask = read_options(origin, invalid), cast_arguments.masks(scene, where)
     worker_count = check_workers(workers)
     target, paths = path_of(out) if isinstance(out, str | os.PathLike) else None, paths_of(rays)
     if target:
@@ -162,11 +164,15 @@ def cast(  # noqa: PLR0913
     check_dimension(scene, source)
     given = {"values": values, "weights": weights, "per": per}
     arguments = cast_arguments.checked(scene, query, source.total, **given)
-    threads, names = StageThreads(), ids_of(scene, ids)
-    dtypes = column_dtypes(query, source.dimension, names, **arguments)
-    objects = object_columns(scene, labels, query, target, dtypes)
-    extra = carried(source, carry, options, query, target, objects.names if objects else ())
-    spec = OutputSpec(Path(), with_object(dtypes, objects), names, query, threads.check)
+    threads, objects = StageThreads(), object_columns(scene, ids)
+    spec = spec_of(query, source.dimension, objects, "" if target is None else target.suffix, **arguments)
+    if labels:
+        objects = with_labels(objects, scene, labels, spec)
+        spec = spec.with_columns(objects)
+    extra = carried(source, carry, options, query, target, list(spec.dtypes))
+    if extra:
+        spec = spec.with_columns(extra)
+    spec = spec._replace(check=threads.check)
     job = CastJob(
         source,
         scene,
@@ -176,14 +182,12 @@ def cast(  # noqa: PLR0913
         threads,
         progress,
         ChunkBuffers(),
-        arguments,
+        arguments | mask,
         extra,
         objects,
-        mask,
     )
-    result_columns.run_one_ray(job.queried, query, source.dimension, **arguments)
+    result_columns.run_one_ray(scene, query, source.dimension, **job.arguments)
     started = time.perf_counter()
-    spec = spec.with_columns(objects, extra)
     if target is None:
         resumed, done = 0, write_output(job, spec, lambda: CsvStreamWriter(spec, typed(BinaryIO, out)), None)
     else:
@@ -202,7 +206,7 @@ def _cast_to_file(
     facts = job_facts(job.scene, job.query, spec.ids, options, job.size)
     facts |= cast_arguments.facts(job.arguments)
     facts |= {"carry": job.carried.names} if job.carried else {}
-    facts |= (job.objects.facts() if job.objects else {}) | masked_scene.facts(job.where)
+    facts |= job.objects.facts() if job.objects else {}
     fingerprint = checksums.fingerprint_of(job.source.paths)
     journal: Journal | None = None
     try:

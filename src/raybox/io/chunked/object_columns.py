@@ -1,6 +1,6 @@
-"""Columns that follow from the index of each hit: the object of a triangle, and labels of the object."""
+"""Columns that follow from the primitive of each hit: its object, and the id and labels of that object."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -8,157 +8,258 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Mesh, object_count, stored_objects
+from raybox.geometry import ObjectRows
+from raybox.geometry.labels import shown_names
+from raybox.geometry.object_rows import label_type
 from raybox.hits.tables import label_column
 from raybox.io import checksums
 from raybox.io.checksums import Facts
-from raybox.io.chunked.partitioned import AnyScene
-from raybox.io.chunked.result_columns import Dtypes, as_array, rows_of
-from raybox.io.formats.common import checked_texts, file_error, require
+from raybox.io.chunked.cast_arguments import Value
+from raybox.io.chunked.partitioned import AnyScene, has_copies, objects_of
+from raybox.io.chunked.result_columns import Dtypes, OutputSpec, as_array, column_dtypes, rows_of
+from raybox.io.formats.common import checked_texts, require
 from raybox.queries.columns import Columns
-from raybox.scene.scene import Scene
-from raybox.validation import Ints
+from raybox.validation import Dtype, Ints
 
 if TYPE_CHECKING:
     import pyarrow
 
-OBJECT = "object"
-SUFFIXES = (".csv", ".parquet")
-_FORMATS = {"f": "float64", "i": "int64", "b": "bool_"}
+OBJECT, GEOMETRY, PRIMITIVE = "object", "geometry", "primitive"
+_INTEGER = np.dtype(np.int64)
+_MAX_EXACT = 2**53
+
+
+class _Named(NamedTuple):
+    """Objects of one geometry, and where their ids or labels begin in those of all geometries."""
+
+    objects: ObjectRows
+    rows: str = "index"
+    """the column of results that numbers their primitives; `PRIMITIVE` for names of what is instanced"""
+    start: int = 0
+
+
+class LabelColumn(NamedTuple):
+    """A label of all objects, and last of a miss."""
+
+    values: Any
+    """an array, or one of Arrow"""
+    dtype: Dtype
+    arrow_type: "pyarrow.DataType | None" = None
 
 
 class ObjectColumns(NamedTuple):
-    """The object of each primitive, and labels of the objects; the last of each is that of a miss."""
+    """The columns of a scene that follow from the primitives of hits."""
 
-    objects: Ints | None
-    """of each primitive; None where each is an object: there is no column of them"""
-    labels: dict[str, Any]
-    """by their names in the output: text for CSV, else Arrow arrays"""
-    arrow_types: "dict[str, pyarrow.DataType]"
-    """of labels, for Parquet; empty for text"""
-    object_count: int
+    objects: tuple[_Named, ...]
+    """of each geometry; none without a column `object`"""
+    ids: list[str] | None
+    """of all objects that have names"""
+    named: tuple[_Named | None, ...]
+    """where the ids of each geometry are"""
+    labeled: tuple[_Named | None, ...] = ()
+    labels: dict[str, LabelColumn] = {}  # noqa: RUF012 - a default that is never written to
+    """by their names in the output"""
+    after_index: tuple[str, ...] = ()
+    """the columns of results after `index`"""
 
     @property
-    def names(self) -> list[str]:
-        """The names of the labels in the output."""
-        return list(self.labels)
+    def row_ids(self) -> list[str] | None:
+        """The id of each primitive that is an object; None if ids are those of what is instanced."""
+        of_rows = all(own is not None and own.rows == "index" for own in self.named)
+        return self.ids if of_rows else None
 
-    def rows(self, columns: Columns) -> dict[str, Any]:
-        """Return the object and the labels of each row of results."""
-        index = as_array(columns["index"])
-        numbers = index if self.objects is None else self.objects[index]
-        own = {} if self.objects is None else {OBJECT: numbers}
-        places = np.where(numbers < 0, self.object_count, numbers)
-        return own | {
-            name: values[places] if isinstance(values, np.ndarray) else values.take(places)
-            for name, values in self.labels.items()
-        }
+    @property
+    def dtypes(self) -> Dtypes:
+        """The labels in the output, and their dtypes."""
+        return {name: column.dtype for name, column in self.labels.items()}
+
+    @property
+    def arrow_types(self) -> "dict[str, pyarrow.DataType]":
+        """The types of labels that come as Arrow arrays."""
+        return {name: column.arrow_type for name, column in self.labels.items() if column.arrow_type}
+
+    def added_to(self, dtypes: Dtypes) -> Dtypes:
+        """Return the columns of results with those after `index`, if they have that."""
+        places = {name: (name, *self.after_index) if name == "index" else (name,) for name in dtypes}
+        return {name: dtypes.get(name, _INTEGER) for names in places.values() for name in names}
+
+    def with_rows(self, columns: Columns) -> Columns:
+        """Return results with the object, the number of the id, and the labels of each row, if of hits."""
+        found: dict[str, Any] = {}
+        if "index" not in columns:
+            return columns
+        if self.objects:
+            found[OBJECT] = _numbers(self.objects, columns, -1)
+        if self.ids is not None:
+            found["id"] = _numbers(self.named, columns, len(self.ids))
+        if self.labels:
+            size = len(next(iter(self.labels.values())).values)
+            places = _numbers(self.labeled, columns, size - 1)
+            found |= {
+                name: values[places] if isinstance(values, np.ndarray) else values.take(places)
+                for name, (values, *_) in self.labels.items()
+            }
+        return columns | found
 
     def facts(self) -> Facts:
         """Return what identifies the columns: casts of equal ones resume each other."""
         found: Facts = {}
-        if self.objects is not None:
-            found["objects"] = f"checksum {checksums.of_arrays(self.objects)[:16]}"
+        if self.objects:
+            numbers = [own.objects.numbers for own in self.objects if own.objects.numbers is not None]
+            found["objects"] = f"checksum {checksums.of_arrays(*numbers)[:16]}"
         if self.labels:
-            texts = (str(value) for values in self.labels.values() for value in values.tolist())
+            texts = (str(value) for column in self.labels.values() for value in column.values.tolist())
             found["labels"] = f"checksum {checksums.of_text(*self.labels, *texts)[:16]}"
         return found
 
 
-def ids_of(scene: AnyScene, ids: Sequence[str] | None) -> list[str] | None:
-    """Return the ids of a scene's objects, as text; those that were given, else the geometry's own."""
-    if ids is None and isinstance(scene, Scene) and isinstance(scene.geometry, Boxes | Mesh):
-        own = scene.geometry.ids
-        ids = None if own is None else own.tolist()
-    return None if ids is None else checked_texts(ids)
+def _numbers(named: Sequence[_Named | None], columns: Columns, missing: int) -> Ints:
+    """Return the number of the object of each row of results, `missing` where there is none."""
+    if len(named) == 1:
+        return _numbers_of(named[0], columns, slice(None), missing)
+    geometry = as_array(columns[GEOMETRY])
+    found = np.full(len(geometry), missing)
+    for k, own in enumerate(named):
+        rows = np.flatnonzero(geometry == k)
+        found[rows] = _numbers_of(own, columns, rows, missing)
+    return found
 
 
-def row_ids(scene: AnyScene, ids: Sequence[str] | None) -> list[str] | None:
-    """Return the id of the object of each primitive, as text; None without ids."""
-    names = ids_of(scene, ids)
-    objects = None
-    if isinstance(scene, Scene) and isinstance(scene.geometry, Mesh):
-        objects = stored_objects(scene.geometry)
-    return names if names is None or objects is None else [names[k] for k in objects.tolist()]
+def _numbers_of(own: _Named | None, columns: Columns, rows: Ints | slice, missing: int) -> Ints:
+    index: Ints = as_array(columns["index" if own is None else own.rows])[rows]
+    if own is None:
+        return np.full(len(index), missing)
+    numbers = own.objects.of_rows(index)
+    return np.where(numbers < 0, missing, numbers + own.start)
 
 
-def count_of(scene: AnyScene) -> int:
-    """Return the number of objects of a scene."""
-    is_mesh = isinstance(scene, Scene) and isinstance(scene.geometry, Mesh)
-    return object_count(scene.geometry) if is_mesh else len(scene)  # type: ignore[union-attr]
+def object_columns(scene: AnyScene, ids: Sequence[str] | None) -> ObjectColumns:
+    """Return the columns of a scene's objects, without labels.
 
-
-def object_columns(
-    scene: AnyScene, labels: Sequence[str], query: str, target: Path | None, dtypes: Dtypes
-) -> ObjectColumns | None:
-    """Return the columns of objects; None for none. Raise `InvalidInput` where labels are not possible.
-
-    dtypes: the columns of the results. target: None for CSV to an open file.
+    ids: of all objects; by default, those of the geometries.
     """
-    geometry = scene.geometry if isinstance(scene, Scene) else None
-    objects = stored_objects(geometry) if isinstance(geometry, Mesh) and "index" in dtypes else None
-    if labels:
-        _check_query(query)
-    if objects is None and not labels:
-        return None
-    suffix = ".csv" if target is None else target.suffix.lower()
-    if labels and suffix not in SUFFIXES:
-        problem, way_out = f"{suffix} has no columns of any type", f"write {' or '.join(SUFFIXES)}"
-        raise file_error(Path(suffix) if target is None else target, f"{problem}, which labels need", way_out)
-    columns, used = {}, {*dtypes, OBJECT}
-    for name in dict.fromkeys(labels):
-        columns[label_column(name, used)] = _column(geometry, name)
-        used |= {*columns}
-    types: dict[str, pyarrow.DataType] = {}
-    if suffix == ".parquet" and columns:
-        arrow = require("pyarrow", "io", ".parquet")
-        types = {name: _arrow_type(arrow, values) for name, values in columns.items()}
-        made: dict[str, Any] = {name: _arrow_column(arrow, columns[name], types[name]) for name in columns}
+    parts = objects_of(scene)
+    objects = [_Named(own.objects) for own in parts]
+    has_object = any(own.objects.numbers is not None for own in parts)
+    there = {OBJECT: has_object, GEOMETRY: len(parts) > 1, PRIMITIVE: has_copies(scene)}
+    if ids is None:
+        named = _places([own.objects for own in parts], _id_count)
+        values = [own.objects.attributes.ids for own in named if own is not None]
+        names = [name for own in values if own is not None for name in own.tolist()] if values else None
     else:
-        made = {name: _texts(values) for name, values in columns.items()}
-    numbers = None if objects is None else np.append(objects, -1)
-    return ObjectColumns(numbers, made, types, count_of(scene))
+        starts = np.cumsum([0, *(own.objects.count(own.size) for own in parts)]).tolist()
+        named = tuple(own._replace(start=start) for own, start in zip(objects, starts, strict=False))
+        names = [*ids]
+    return ObjectColumns(
+        tuple(objects) if has_object else (),
+        None if names is None else checked_texts(names),
+        named,
+        after_index=tuple(name for name, is_there in there.items() if is_there),
+    )
 
 
-def with_object(dtypes: Dtypes, columns: ObjectColumns | None) -> Dtypes:
-    """Return the columns of results with `object` after `index`, if there are objects."""
-    if columns is None or columns.objects is None:
-        return dtypes
-    names = [name for own in dtypes for name in ((own, OBJECT) if own == "index" else (own,))]
-    return {name: dtypes.get(name, np.dtype(np.int64)) for name in names}
+def _id_count(objects: ObjectRows) -> int | None:
+    return None if objects.attributes.ids is None else len(objects.attributes.ids)
 
 
-def _check_query(query: str) -> None:
-    if rows_of(query) == "primitives" or query in ("occluded", "count", "integrate"):
+def _label_count(objects: ObjectRows) -> int | None:
+    return next((len(values) for values in objects.attributes.labels.values()), None)
+
+
+def _places(
+    parts: Sequence[ObjectRows], count_of: Callable[[ObjectRows], int | None]
+) -> tuple[_Named | None, ...]:
+    """Return where names of each geometry begin, if they follow one another: its own, or of its copies."""
+    found, start = list[_Named | None](), 0
+    for own in parts:
+        inner = own.inner if count_of(own) is None else None
+        holder = own if inner is None else inner
+        count = count_of(holder)
+        named = _Named(holder, "index" if inner is None else PRIMITIVE, start)
+        found.append(None if count is None else named)
+        start += count or 0
+    return tuple(found)
+
+
+def spec_of(
+    query: str, dimension: int, objects: ObjectColumns, suffix: str, **arguments: Value
+) -> OutputSpec:
+    """Return the columns of a query's results, those of objects included; labels are not."""
+    is_sum = rows_of(query) == "primitives"
+    ids = objects.row_ids if is_sum else objects.ids
+    dtypes = column_dtypes(query, dimension, ids, **arguments)
+    dtypes = dtypes if is_sum else objects.added_to(dtypes)
+    return OutputSpec(Path(), dtypes, ids, query, suffix=suffix.lower() or ".csv")
+
+
+def with_labels(
+    columns: ObjectColumns, scene: AnyScene, labels: Sequence[str], spec: OutputSpec
+) -> ObjectColumns:
+    """Return the columns with labels, in types of the output; raise `InvalidInput` where there are none."""
+    parts, query = [own.objects for own in objects_of(scene)], spec.query
+    if "index" not in spec.dtypes or rows_of(query) == "primitives":
         raise InvalidInput(
             f"labels are of hits; {query!r} has no row for a hit. Leave them out, or take nearest or all."
         )
+    known = list(dict.fromkeys(name for own in parts for name in own.label_names))
+    found: dict[str, LabelColumn] = {}
+    places = _places(parts, _label_count)
+    for name in dict.fromkeys(labels):
+        if name not in known:
+            problem = f"there is no label {name!r}; labels of this scene: {shown_names(known)}"
+            raise InvalidInput(f"{problem}. Name one of them.")
+        values = [value for own in places if own is not None for value in _values(own.objects, name)]
+        typed = _Values(name, label_type(parts, name), values, can_miss=rows_of(query) == "rays")
+        found[label_column(name, {*spec.dtypes, *found})] = _TYPED.get(spec.suffix, _array)(typed)
+    return columns._replace(labeled=places, labels=found)
 
 
-def _column(geometry: object, name: str) -> NDArray[Any]:
-    """Return a column of the labels of a geometry."""
-    known = geometry.labels if isinstance(geometry, Boxes | Mesh) else {}
-    if name not in known:
-        found = ", ".join(map(repr, known)) or "none"
-        raise InvalidInput(f"there is no label {name!r}; labels of this scene: {found}. Name one of them.")
-    return known[name]
+def _values(objects: ObjectRows, name: str) -> list[Any]:
+    """Return the values of a label, None for a missing one."""
+    column = objects.attributes.labels.get(name)
+    if column is None:
+        return [None] * (_label_count(objects) or 0)
+    return [None if value != value else value for value in column.tolist()]
 
 
-def _arrow_type(arrow: Any, values: NDArray[Any]) -> "pyarrow.DataType":
-    kind = values.dtype.kind
-    if kind in _FORMATS:
-        return getattr(arrow, _FORMATS[kind])()
-    present = {type(value) for value in values.tolist() if value is not None}
-    whole = {bool: arrow.bool_(), int: arrow.int64()}
-    return whole.get(next(iter(present), str), arrow.string()) if len(present) == 1 else arrow.string()
+class _Values(NamedTuple):
+    name: str
+    kind: type
+    values: list[Any]
+    can_miss: bool
+    """whether rows of misses have no label"""
 
 
-def _arrow_column(arrow: Any, values: NDArray[Any], kind: "pyarrow.DataType") -> "pyarrow.Array":
-    """Return a column with null for a missing value, and last null for a miss."""
-    return arrow.array([None if value != value else value for value in values.tolist()] + [None], kind)
+def _text(label: _Values) -> LabelColumn:
+    """Return a label as text, "" for a missing value; bools are 1 and 0."""
+    texts = [
+        "" if value is None else str(int(value) if label.kind is bool else label.kind(value))
+        for value in label.values
+    ]
+    return LabelColumn(np.array([*texts, ""], dtype=object), np.dtype(object))
 
 
-def _texts(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a column as text, "" for a missing value and last for a miss."""
-    texts = ["" if value is None or value != value else str(value) for value in values.tolist()]
-    return np.array([*texts, ""], dtype=object)
+def _arrow(label: _Values) -> LabelColumn:
+    """Return a label in its type of Arrow, null for a missing value."""
+    arrow = require("pyarrow", "io", ".parquet")
+    types = {float: arrow.float64(), int: arrow.int64(), bool: arrow.bool_(), str: arrow.string()}
+    kind = types[label.kind]
+    return LabelColumn(arrow.array([*label.values, None], kind), np.dtype(object), kind)
+
+
+def _array(label: _Values) -> LabelColumn:
+    """Return a label as numbers, NaN for a missing value, or as text of one width, "" for that."""
+    if label.kind is str:
+        texts = checked_texts([*(value or "" for value in label.values), ""], f"values of {label.name!r}")
+        return LabelColumn(np.array(texts, dtype=object), np.array(texts, dtype=str).dtype)
+    if label.kind is not float and not label.can_miss and None not in label.values:
+        array: NDArray[Any] = np.array([*label.values, 0], dtype=label.kind)
+        return LabelColumn(array, array.dtype)
+    if any(value is not None and abs(value) > _MAX_EXACT for value in label.values if label.kind is int):
+        problem = f"label {label.name!r} holds integers that are not exact in float64"
+        raise InvalidInput(f"{problem}. Write .parquet or .csv.")
+    floats = np.array([*(np.nan if value is None else value for value in label.values), np.nan], np.float64)
+    return LabelColumn(floats, floats.dtype)
+
+
+_TYPED: dict[str, Callable[[_Values], LabelColumn]] = {".csv": _text, ".parquet": _arrow}

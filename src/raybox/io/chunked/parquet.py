@@ -78,7 +78,7 @@ class ParquetWriter:
         if name != "id":
             return _arrow_array(self._arrow, columns[name])
         assert self._ids is not None
-        index = as_array(columns["object" if "object" in columns else "index"])
+        index = as_array(columns["id" if "id" in columns else "index"])
         return self._ids.take(self._arrow.array(np.where(index < 0, len(self._ids) - 1, index)))
 
     def _encode(self, table: "pyarrow.Table", write: Callable[[bytes | memoryview], None]) -> bytes:

@@ -5,14 +5,13 @@ import os
 import queue
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from raybox.io.chunked import chunks
 from raybox.io.chunked.carried_columns import CarriedColumns
 from raybox.io.chunked.cast_arguments import Arguments
 from raybox.io.chunked.chunks import ChunkBuffers, Position, RayFile
 from raybox.io.chunked.journal import CastProgress
-from raybox.io.chunked.masked_scene import MaskedScene
 from raybox.io.chunked.object_columns import ObjectColumns
 from raybox.io.chunked.partitioned import AnyScene
 from raybox.io.chunked.stages import (
@@ -24,8 +23,6 @@ from raybox.io.chunked.stages import (
     split_workers,
 )
 from raybox.io.chunked.writer_stage import Advance, WriterStage
-from raybox.scene.scene import Scene
-from raybox.validation import Bools
 
 
 class CastJob(NamedTuple):
@@ -41,18 +38,11 @@ class CastJob(NamedTuple):
     progress: bool
     buffers: ChunkBuffers
     arguments: Arguments = {}  # noqa: RUF012
-    """What the query takes beside rays."""
+    """What the query takes beside rays, `where` among it."""
     carried: CarriedColumns | None = None
     """Columns of the file that the output gets, too."""
     objects: ObjectColumns | None = None
-    """Objects of triangles, and labels."""
-    where: Bools | None = None
-    """Which primitives may be hit."""
-
-    @property
-    def queried(self) -> AnyScene:
-        """The scene, masked."""
-        return self.scene if self.where is None else cast("Scene", MaskedScene(self.scene, self.where))
+    """Objects, ids and labels."""
 
 
 def run(job: CastJob, stage: WriterStage) -> CastProgress:
@@ -71,9 +61,9 @@ def run(job: CastJob, stage: WriterStage) -> CastProgress:
         own_workers, *other_workers = split_workers(job.scene, job.query, job.workers)
         try:
             for workers in other_workers:
-                threads.start(queries.run, job.queried, job.query, workers, job.arguments)
+                threads.start(queries.run, job.scene, job.query, workers, job.arguments)
             with suppress(Stopped):
-                queries.run(job.queried, job.query, own_workers, job.arguments)
+                queries.run(job.scene, job.query, own_workers, job.arguments)
                 writing.join()  # the reader may still wait to pass a chunk on
         finally:
             threads.stop.set()

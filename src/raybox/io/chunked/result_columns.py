@@ -71,7 +71,7 @@ class _Columns(Protocol):
     """Columns that are no results: labels, or columns of the file of rays."""
 
     @property
-    def names(self) -> list[str]: ...
+    def dtypes(self) -> Dtypes: ...
 
     @property
     def arrow_types(self) -> "dict[str, pyarrow.DataType]": ...
@@ -89,18 +89,16 @@ class OutputSpec(NamedTuple):
     arrow_types: "dict[str, pyarrow.DataType]" = {}  # noqa: RUF012 - a default that is never written to
     """Of columns that come as Arrow arrays, or as text to write as such."""
 
-    def with_columns(self, *sources: "_Columns | None") -> "OutputSpec":
-        """Return the same with labels of objects and columns of the file of rays; None: none."""
-        dtypes, types = dict(self.dtypes), dict(self.arrow_types)
-        for source in sources:
-            if source is not None:
-                dtypes |= dict.fromkeys(source.names, np.dtype(object))
-                types |= source.arrow_types
-        return self._replace(dtypes=dtypes, arrow_types=types)
+    suffix: str = ".csv"
+
+    def with_columns(self, source: "_Columns") -> "OutputSpec":
+        """Return the same with more columns at the end."""
+        types = self.arrow_types | source.arrow_types
+        return self._replace(dtypes=self.dtypes | source.dtypes, arrow_types=types)
 
 
 def row_slices(columns: Columns, spec: OutputSpec, ids: Array | None) -> Iterator[dict[str, Array]]:
-    """Yield columns some rows at a time, in the order of the output, with the column ``id``."""
+    """Yield columns some rows at a time, in the order of the output; ids in place of their numbers."""
     full = {
         name: as_array(column) if isinstance(column, Sparse) else column for name, column in columns.items()
     }
@@ -108,7 +106,7 @@ def row_slices(columns: Columns, spec: OutputSpec, ids: Array | None) -> Iterato
         spec.check()
         part = {name: as_array(column[start : start + SLICE_ROWS]) for name, column in full.items()}
         if ids is not None and "id" in spec.dtypes:
-            part["id"] = ids[part["object" if "object" in part else "index"]]
+            part["id"] = ids[part["id" if "id" in part else "index"]]
         yield {name: part[name] for name in spec.dtypes}
 
 

@@ -45,7 +45,7 @@ class WriterStage:
             results, chunk = item
             columns = results.columns(self._scratch)
             if self._objects:
-                columns = columns | self._objects.rows(columns)
+                columns = self._objects.with_rows(columns)
             if self._carried and row_count(columns):
                 columns = columns | self._carried.rows(columns)
             self._writer.add(columns)

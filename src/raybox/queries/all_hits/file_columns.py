@@ -1,6 +1,6 @@
 """Hits as rows of a file, several for each ray: those of `all` and of `segments`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -8,9 +8,10 @@ import numpy as np
 
 from raybox.geometry import Rays
 from raybox.hits import AllHits
+from raybox.hits.tables import part_columns
 from raybox.queries.columns import ChunkResults, Columns, Scratch, hit_dtypes
 from raybox.queries.query import FileColumns
-from raybox.validation import Ints
+from raybox.validation import Ints, MaskInput
 
 CHUNK_HITS = 1 << 20  # hits of a file that are in memory at once, about; those of a ray stay together
 _STRETCH = 64  # rays whose hits are estimated by those of one
@@ -20,24 +21,27 @@ def file_columns(method: str) -> FileColumns:
     """Return the columns of a scene's method that returns `AllHits`."""
     return FileColumns(
         lambda _dimension, ids: hit_dtypes(ids, ("t_enter", "t_exit", "length")),
-        lambda scene, *job: _chunks(getattr(scene, method), *job),
+        lambda scene, *job, **mask: _chunks(getattr(scene, method), *job, **mask),
         rows="hits",
     )
 
 
-def _chunks(run: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
-    for begin, end in _runs(_estimated_counts(run, rays, workers)):
-        hits = run(rays[begin:end], workers=workers)
+def _chunks(
+    method: Any, rays: Rays, first: int, workers: int, where: MaskInput = None
+) -> Iterator[ChunkResults]:
+    run = partial(method, workers=workers, where=where)
+    for begin, end in _runs(_estimated_counts(run, rays)):
+        hits = run(rays[begin:end])
         yield ChunkResults(len(hits.index), partial(_columns, hits, first + begin))
 
 
-def _estimated_counts(run: Any, rays: Rays, workers: int) -> Ints:
+def _estimated_counts(run: Callable[[Rays], AllHits], rays: Rays) -> Ints:
     """Return the number of hits of each ray, estimated by one ray of each stretch of rays."""
     starts = np.arange(0, len(rays), _STRETCH)
     lengths = np.minimum(len(rays) - starts, _STRETCH)
     # not every 64th: rays of pictures and scanners repeat, and so would an error
     tried = starts + np.random.default_rng(0).integers(lengths)
-    return np.repeat(np.diff(run(rays[tried], workers=workers).offsets), lengths)
+    return np.repeat(np.diff(run(rays[tried]).offsets), lengths)
 
 
 def _runs(counts: Ints) -> Iterator[tuple[int, int]]:
@@ -53,4 +57,5 @@ def _runs(counts: Ints) -> Iterator[tuple[int, int]]:
 
 def _columns(hits: AllHits, first: int, _scratch: Scratch) -> Columns:
     columns: Columns = {"ray": hits.ray + first, "index": hits.index, "t": hits.t}
+    columns |= part_columns(hits._source, hits)
     return columns | {"t_enter": hits.t_enter, "t_exit": hits.t_exit, "length": hits.lengths}

@@ -11,6 +11,7 @@ from raybox.compiler.entry_points import entry
 from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
+from raybox.hits.tables import part_columns
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.table import intersect
 from raybox.queries.columns import ChunkResults, Columns, Scratch, Sparse, hit_dtypes
@@ -170,8 +171,10 @@ def _present(results: NearestResults, shape: tuple[int, ...], source: Source, _o
     return Hits(results.index.reshape(shape), results.t.reshape(shape), source)
 
 
-def _chunks(scene: Any, rays: Rays, first: int, workers: int) -> Iterator[ChunkResults]:
-    hits = scene.nearest(rays, workers=workers)
+def _chunks(
+    scene: Any, rays: Rays, first: int, workers: int, where: MaskInput = None
+) -> Iterator[ChunkResults]:
+    hits = scene.nearest(rays, workers=workers, where=where)
     yield ChunkResults(int(np.count_nonzero(hits.hit)), partial(_columns, rays, hits, first))
 
 
@@ -183,7 +186,7 @@ def _columns(rays: Rays, hits: Hits, first: int, scratch: Scratch) -> Columns:
     found = points_of(rays.origins, rays.directions, t, hit, tuple(scratch["points"]))
     points = (Sparse(hit, numbers[:found]) for numbers in scratch["points"])
     columns: Columns = {"ray": range(first, first + len(t)), "index": index, "t": t}
-    return columns | dict(zip("xyz", points, strict=False))
+    return columns | part_columns(hits._source, hits) | dict(zip("xyz", points, strict=False))
 
 
 def _run(job: Job, options: None, workers: int, progress: bool) -> NearestResults:
