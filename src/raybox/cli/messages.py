@@ -24,6 +24,7 @@ _IN_COMMAND_WORDS = {
     "carry is for rows": "--carry is for rows",
     "which carry needs": "which --carry needs",
     "Replace them, np.nan_to_num(x), or mask their rows by `where`": "Replace them: np.nan_to_num(x)",
+    "where is for boxes": "--where is for boxes",
     "where, column": "--where, column",
     "where: ": "--where: ",
     "Pass None to hit all.": "Leave it out to hit all.",

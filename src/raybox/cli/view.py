@@ -14,7 +14,6 @@ from raybox.cli.scenes import (
     invalid_option,
     load_rays,
     load_scene,
-    masked,
     origin_option,
     scene_options,
 )
@@ -88,9 +87,7 @@ def _stage(files: list[str], reading: SceneOptions) -> "Stage":
         if not (reading.boxes or reading.grid):
             check_announced(Path(file))
     name = Path(files[0]).name if len(files) == 1 else "scene"
-    scene = load_scene(files, reading)
-    shown = scene if isinstance(scene, list) else masked(scene, reading.where)
-    return stage_of_content(shown, Path(files[0]), name)
+    return stage_of_content(load_scene(files, reading), Path(files[0]), name, reading.where)
 
 
 def _rays(rays: str, origin: Vector | None, options: dict[str, Any]) -> "Rays":

@@ -65,7 +65,7 @@ def _kinds(stage: Stage) -> tuple[list[str], NDArray[np.int64]]:
 
     The first column with 2 to `KINDS` distinct words; both empty if there is none.
     """
-    if isinstance(stage.solid, Mesh):  # drawn in one colour
+    if isinstance(stage.drawn, Mesh):  # drawn in one colour
         return [], np.zeros(0, np.int64)
     for words in stage.labels.values():
         kinds, kind, count = np.unique(np.array(words), return_inverse=True, return_counts=True)
@@ -103,8 +103,8 @@ class DrawnBoxes(NamedTuple):
     visible: Bools
 
 
-def drawable(boxes: Boxes) -> DrawnBoxes:
-    """Return finite corners of each box, and which boxes to draw.
+def drawable(boxes: Boxes, shown: Bools | None = None) -> DrawnBoxes:
+    """Return finite corners of each box, and which boxes to draw, of those shown.
 
     Unbounded sides are cut a little outside all finite bounds. Boxes without any point are not drawn, nor are
     voxels (equal boxes on a grid) that are hidden behind six neighbours.
@@ -113,13 +113,14 @@ def drawable(boxes: Boxes) -> DrawnBoxes:
     pad = 0.5 * max(float((high / 2 - low / 2).max()), 1e-300)
     lower, upper = np.maximum(boxes.lower, low - pad), np.minimum(boxes.upper, high + pad)
     there = ((boxes.lower < np.inf) & (boxes.upper > -np.inf)).all(axis=1)
-    return DrawnBoxes(lower, upper, there & ~_buried(boxes))
+    shown = np.ones(len(boxes), np.bool_) if shown is None else shown
+    return DrawnBoxes(lower, upper, there & shown & ~_buried(boxes, shown))
 
 
-def _buried(boxes: Boxes) -> Bools:
-    """Return which voxels have neighbours on all six sides; none if boxes are no voxels."""
+def _buried(boxes: Boxes, shown: Bools) -> Bools:
+    """Return which voxels have neighbours that are shown on all six sides; none if boxes are no voxels."""
     nothing: Bools = np.zeros(len(boxes), np.bool_)
-    if not len(boxes):
+    if not shown.any():
         return nothing
     with np.errstate(invalid="ignore", over="ignore"):
         sizes, corner = boxes.upper - boxes.lower, boxes.lower.min(axis=0)
@@ -129,7 +130,7 @@ def _buried(boxes: Boxes) -> Bools:
     if (cells != np.floor(cells)).any() or (cells.max(axis=0) > 2**20 - 4).any():
         return nothing
     keys = _key(cells.astype(np.int64))
-    known = np.unique(keys)
+    known = np.unique(keys[shown])
     buried = np.ones(len(boxes), np.bool_)
     for axis, step in _NEIGHBOURS:
         wanted = keys + step * (1 << (20 * axis))

@@ -8,7 +8,7 @@ from raybox.geometry import Boxes, Mesh, Rays
 from raybox.validation import Bools, Floats
 from raybox.viewer import appearance
 from raybox.viewer.model import ClickResult, Contact, LineStart, Picked
-from raybox.viewer.stage import Stage, boxes_of, boxes_to_draw
+from raybox.viewer.stage import CORNERS, TRIANGLES, Stage, boxes_of, boxes_to_draw
 
 if TYPE_CHECKING:
     import viser
@@ -25,9 +25,6 @@ _ORANGE, _BLUE, _RED, _GREY, _INK = (
     (70, 70, 80),
 )
 
-_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-_SIDES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-_TRIANGLES = np.array([t for a, b, c, d in _SIDES for t in ((a, b, c), (a, c, d))])
 _EDGES = np.array([(a, b) for a in range(8) for b in range(a, 8) if (a ^ b).bit_count() == 1])
 
 
@@ -54,13 +51,13 @@ def light(page: "viser.SceneApi") -> None:
 
 def draw_stage(page: "viser.SceneApi", stage: Stage) -> "viser.MeshHandle":
     """Draw the scene, and edges of up to `OPAQUE_FROM` boxes; return the faces' handle."""
-    if isinstance(stage.solid, Mesh):
-        return _draw_mesh(page, stage)
-    return _draw_boxes(page, stage, boxes_to_draw(stage.solid))
+    if isinstance(stage.drawn, Mesh):
+        return _draw_mesh(page, stage, stage.drawn)
+    return _draw_boxes(page, stage, boxes_to_draw(stage.drawn))
 
 
 def _draw_boxes(page: "viser.SceneApi", stage: Stage, boxes: Boxes) -> "viser.MeshHandle":
-    lower, upper, visible = appearance.drawable(boxes)
+    lower, upper, visible = appearance.drawable(boxes, stage.shown)
     low, high = (stage.page_frame.to_page(end[visible]) for end in (lower, upper))
     hues = appearance.colors(stage, lower / 2 + upper / 2)[visible]
     translucent = len(low) <= OPAQUE_FROM
@@ -68,8 +65,8 @@ def _draw_boxes(page: "viser.SceneApi", stage: Stage, boxes: Boxes) -> "viser.Me
         page.add_line_segments("/edges", _edges(low, high), _INK, thickness=1.0, thickness_units="screen")
     return page.add_batched_meshes_simple(
         "/scene",
-        _CORNERS,
-        _TRIANGLES,
+        CORNERS,
+        TRIANGLES,
         batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (len(low), 1)),
         batched_positions=(low + high) / 2,
         batched_scales=np.maximum(high - low, 1e-5),  # a flat box still has a direction
@@ -82,9 +79,9 @@ def _draw_boxes(page: "viser.SceneApi", stage: Stage, boxes: Boxes) -> "viser.Me
     )
 
 
-def _draw_mesh(page: "viser.SceneApi", stage: Stage) -> "viser.MeshHandle":
-    points = stage.page_frame.to_page(stage.solid.vertices)  # type: ignore[union-attr]
-    faces = stage.solid.faces  # type: ignore[union-attr]
+def _draw_mesh(page: "viser.SceneApi", stage: Stage, mesh: Mesh) -> "viser.MeshHandle":
+    points = stage.page_frame.to_page(mesh.vertices)
+    faces = mesh.faces if stage.shown is None else mesh.faces[stage.shown]
     return page.add_mesh_simple(
         "/scene", points, faces, color=(130, 170, 180), flat_shading=True, side="double"
     )
@@ -102,7 +99,7 @@ def ray_segments(stage: Stage, rays: Rays) -> RaySegments:
         t_max=rays.t_max.reshape(-1)[:MAX_RAYS],
         invalid="miss",
     )
-    hits = stage.scene.nearest(some)
+    hits = stage.scene.nearest(some, where=stage.where)
     drawable = np.isfinite(some.origins).all(axis=-1) & np.isfinite(some.directions).all(axis=-1)
     drawable &= some.t_min <= some.t_max
     with np.errstate(all="ignore"):
@@ -157,7 +154,7 @@ def _draw_picked(page: "viser.SceneApi", stage: Stage, result: Picked) -> None:
     _draw_outlines(page, stage, [c.index for c in result.contacts[1:]], "others", _BLUE)
     _draw_points(page, stage, result.contacts, _RED)
     first = result.contacts[0]
-    name = f"{first.index}  {dict(first.labels).get('name') or first.id or ''}".rstrip()
+    name = f"{first.object}  {dict(first.labels).get('name') or first.id or ''}".rstrip()
     position = stage.page_frame.to_page(first.point) + np.array([0.0, 0.0, lift])
     page.add_label("/answer/label", name[:60], position=position, anchor="bottom-left")
 
@@ -181,8 +178,8 @@ def _draw_frame(page: "viser.SceneApi", stage: Stage, result: Picked) -> float:
 
 def _draw_solid(page: "viser.SceneApi", stage: Stage, index: int) -> None:
     """Draw a box, or the triangles of an object, again, in orange; a box a little larger."""
-    if isinstance(stage.solid, Mesh):
-        corners = stage.page_frame.to_page(stage.solid[stage.rows_of(index)].corners().reshape(-1, 3))
+    if isinstance(stage.drawn, Mesh):
+        corners = stage.page_frame.to_page(stage.drawn[stage.rows_of(index)].corners().reshape(-1, 3))
         faces = np.arange(len(corners)).reshape(-1, 3)
         page.add_mesh_simple("/answer/solid", corners, faces, color=_ORANGE, side="double")
         return
@@ -204,8 +201,8 @@ def _draw_outlines(
     """Draw the edges of boxes or triangles."""
     if not rows:
         return
-    if isinstance(stage.solid, Mesh):
-        corners = stage.page_frame.to_page(stage.solid.corners()[rows])
+    if isinstance(stage.drawn, Mesh):
+        corners = stage.page_frame.to_page(stage.drawn[stage.outlined(rows)].corners())
         lines = corners[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2, 3)
     else:
         low, high = _ends(stage, rows)
@@ -215,7 +212,7 @@ def _draw_outlines(
 
 def _edges(low: Floats, high: Floats, stretch: float = 1.0) -> Floats:
     """Return the twelve edges of each box as segments, (12 N, 2, 3) float32."""
-    corners = (low + high)[:, None] / 2 + stretch * (high - low)[:, None] * _CORNERS
+    corners = (low + high)[:, None] / 2 + stretch * (high - low)[:, None] * CORNERS
     return np.asarray(corners[:, _EDGES].reshape(-1, 2, 3), np.float32)
 
 
@@ -237,17 +234,20 @@ def _draw_points(
 
 def _bounds(stage: Stage, rows: list[int]) -> tuple[Floats, Floats]:
     """Return page corners of the boxes round some rows."""
-    if isinstance(stage.solid, Mesh):
-        corners = stage.page_frame.to_page(stage.solid.corners()[rows])
-        return corners.min(axis=1), corners.max(axis=1)
+    if isinstance(stage.drawn, Mesh):
+        found = [stage.drawn[stage.outlined([row])].corners().reshape(-1, 3) for row in rows]
+        corners = [stage.page_frame.to_page(points) for points in found]
+        return np.array([points.min(axis=0) for points in corners]), np.array(
+            [points.max(axis=0) for points in corners]
+        )
     return _ends(stage, rows)
 
 
 def _ends(stage: Stage, rows: list[int]) -> tuple[Floats, Floats]:
     """Return page corners of boxes; unbounded sides are cut outside all finite bounds."""
-    assert not isinstance(stage.solid, Mesh)
+    assert not isinstance(stage.drawn, Mesh)
     low, high = stage.ends
     pad = 0.5 * max(float((high / 2 - low / 2).max()), 1e-300)
-    lower, upper = boxes_of(stage.solid, rows)
+    lower, upper = boxes_of(stage.drawn, rows)
     lower, upper = np.maximum(lower, low - pad), np.minimum(upper, high + pad)
     return stage.page_frame.to_page(lower), stage.page_frame.to_page(upper)

@@ -10,7 +10,7 @@ from html import escape
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Grid, Mesh
+from raybox.geometry import Boxes, Grid, Instances, Mesh
 from raybox.geometry.grid_cells import count_occupied
 from raybox.validation import Floats
 from raybox.viewer import appearance
@@ -57,13 +57,14 @@ _NUMBER = 'style="padding:1px 8px 1px 0;vertical-align:top;white-space:nowrap;te
 _NAME = 'style="padding:1px 10px 1px 0;vertical-align:top;white-space:nowrap;color:#666"'
 _TABLE = 'style="border-collapse:collapse"'
 _LIST = 'style="font-size:0.86em;border-collapse:collapse"'
-_KINDS: dict[type, str] = {Boxes: "boxes", Grid: "cells", Mesh: "triangles"}
+_KINDS: dict[type, str] = {Boxes: "boxes", Grid: "cells", Mesh: "triangles", Instances: "copies"}
 ROWS = 60  # of the table of contacts; the rest is counted
 
 
 def summary(stage: Stage) -> str:
     """Return the scene's name, size, bounds and legend as HTML."""
-    what = _KINDS[type(stage.solid)]
+    what = "oriented boxes" if stage.noun == "Box" and stage.objects is not None else ""
+    what = what or _KINDS[type(stage.solid)]
     low, high = stage.scene.bounds.tolist() if len(stage.scene) else ([], [])
     rows = [("from", numbers(low)), ("to", numbers(high))] if low else []
     swatches = "".join(
@@ -71,9 +72,11 @@ def summary(stage: Stage) -> str:
         f'height:9px;margin-right:4px;background:rgb({r},{g},{b})"></span>{escape(name)}</span> '
         for name, (r, g, b) in appearance.legend(stage)
     )
-    head = f"<b>{escape(stage.name)}</b>: {len(stage.scene):,} {what}"
-    if stage.objects is not None:
-        head += f" of {len(np.unique(stage.objects)):,} objects"
+    shown = "" if stage.where is None else f"{np.count_nonzero(stage.where):,} of "
+    head = f"<b>{escape(stage.name)}</b>: {shown}{len(stage.scene):,} {what}"
+    if stage.noun == "Object" and stage.objects is not None:
+        numbers_shown = stage.objects if stage.shown is None else stage.objects[stage.shown]
+        head += f" of {len(np.unique(numbers_shown)):,} objects"
     if isinstance(stage.solid, Grid) and (cells := stage.solid.rows()).blocks.size:
         rows.append(("occupied", f"{count_occupied(cells):,}"))
     return f"<div {_STYLE}>{head}{_pairs(rows)}<div>{swatches}</div></div>"
@@ -102,7 +105,7 @@ def _picked(result: Picked) -> str:
         return "<b>Nothing</b> is met on this ray in this range of t."
     first = result.contacts[0]
     return (
-        f"<b>{result.noun} {first.index}</b>{_pairs([*_about(first), ('face', result.face)])}{_list(result)}"
+        f"<b>{result.noun} {first.object}</b>{_pairs([*_about(first), ('face', result.face)])}{_list(result)}"
     )
 
 
@@ -118,7 +121,7 @@ def _sight(result: LineOfSight) -> str:
 
 
 def _name(contact: Contact) -> str:
-    return f"{contact.index}" if contact.id is None else f"{contact.index} ({contact.id})"
+    return f"{contact.object}" if contact.id is None else f"{contact.object} ({contact.id})"
 
 
 def _about(contact: Contact) -> list[tuple[str, str]]:
@@ -129,12 +132,15 @@ def _about(contact: Contact) -> list[tuple[str, str]]:
 def _list(result: Picked | LineOfSight) -> str:
     """Return a table of the first `ROWS` contacts, in order along the ray."""
     named = any(contact.id is not None for contact in result.contacts)
-    columns = [("", _NUMBER), ("row", _NUMBER), *([("id", _CELL)] if named else []), ("t", _NUMBER)]
-    columns.append(("inside", _NUMBER))
+    columns = [("", _NUMBER), ("object", _NUMBER), *([("id", _CELL)] if named else []), ("t", _NUMBER)]
+    several = any(contact.contacts > 1 for contact in result.contacts)
+    columns += [(name, _NUMBER) for name in (("last t", "contacts") if several else ("inside",))]
     rows = "<tr>" + "".join(f"<th {style}>{name}</th>" for name, style in columns) + "</tr>"
     for k, contact in enumerate(result.contacts[:ROWS], 1):
         id_ = [contact.id or ""] if named else []
-        cells = (str(k), str(contact.index), *id_, f"{contact.t:.6g}", f"{contact.length:.3g}")
+        last = f"{contact.t_last:.6g}", str(contact.contacts)
+        cells = (str(k), str(contact.object), *id_, f"{contact.t:.6g}")
+        cells += last if several else (f"{contact.length:.3g}",)
         pairs = zip(cells, columns, strict=True)
         rows += "<tr>" + "".join(f"<td {style}>{escape(cell)}</td>" for cell, (_, style) in pairs) + "</tr>"
     more = result.total - min(ROWS, len(result.contacts))

@@ -6,29 +6,34 @@ from typing import NamedTuple, final
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Grid, Mesh, Rays
+from raybox.geometry import Mesh, Rays
 from raybox.hits import AllHits
 from raybox.validation import ArrayInput
 from raybox.viewer.stage import Stage
 
 MAX_LISTED = 200  # contacts in a result, at most
 Point = tuple[float, ...]
-_NOUNS: dict[type, str] = {Boxes: "Box", Grid: "Cell", Mesh: "Triangle"}
 
 
 class Contact(NamedTuple):
-    """A hit box or triangle: row, id, first t and its point, length inside, labels."""
+    """A hit object: its number and id, the row hit first, that t and its point, labels."""
 
+    object: int
     index: int  # type: ignore[assignment]  # not the method of tuples
     id: str | None
     t: float
     point: Point
+    t_last: float
+    """the t of the last contact: of a box, the first"""
+    contacts: int
+    """how many of its boxes or triangles are hit"""
     length: float
+    """inside of a box"""
     labels: tuple[tuple[str, str], ...] = ()
 
 
 class Picked(NamedTuple):
-    """Hits of the ray of a click: ``contacts`` in order, the first `MAX_LISTED` of ``total``."""
+    """What the ray of a click hits: ``contacts``, the first `MAX_LISTED` objects of ``total``, in order."""
 
     ray: Rays
     face: str
@@ -66,31 +71,39 @@ ClickResult = Picked | LineStart | LineOfSight
 
 def pick(stage: Stage, ray: Rays) -> Picked:
     """Return all hits of one ray, in order."""
-    hits, everything = stage.scene.nearest(ray, workers=1), stage.scene.all(ray, workers=1)
+    hits = stage.scene.nearest(ray, workers=1, where=stage.where)
+    everything = stage.scene.all(ray, workers=1, where=stage.where)
     face = _face(stage, hits.normals.tolist()) if hits.hit else ""
-    contacts = _contacts(stage, ray, everything)
-    return Picked(ray, face, contacts, len(everything.index), _NOUNS[type(stage.solid)])
+    return Picked(ray, face, *_contacts(stage, ray, everything), stage.noun)
 
 
 def line_of_sight(stage: Stage, start: Contact, end: Contact) -> LineOfSight:
     """Return the line of sight between two clicked points; their own rows never block."""
-    where = np.ones(len(stage.scene), np.bool_)
+    where = np.ones(len(stage.scene), np.bool_) if stage.where is None else stage.where.copy()
     where[[start.index, end.index]] = False
     ray = Rays.segments(start.point, end.point)
     blocked = bool(stage.scene.occluded(ray, workers=1, where=where))
     everything = stage.scene.all(ray, workers=1, where=where)
-    return LineOfSight(
-        ray, (start, end), not blocked, _contacts(stage, ray, everything), len(everything.index)
-    )
+    return LineOfSight(ray, (start, end), not blocked, *_contacts(stage, ray, everything))
 
 
-def _contacts(stage: Stage, ray: Rays, everything: AllHits) -> tuple[Contact, ...]:
-    columns = everything.index, everything.t, everything.lengths
-    rows = zip(*(column[:MAX_LISTED].tolist() for column in columns), strict=True)
-    return tuple(
-        Contact(i, stage.id_of(i), t, tuple(ray.at(t).tolist()), length, stage.labels_of(i))
-        for i, t, length in rows
+def _contacts(stage: Stage, ray: Rays, everything: AllHits) -> tuple[tuple[Contact, ...], int]:
+    """Return the first objects along a ray, and how many there are."""
+    objects = everything.by_object()
+    _, first = np.unique(everything.object, return_index=True)  # the first hit of each object
+    first = np.sort(first)[:MAX_LISTED]
+    found = (
+        *(getattr(everything, name)[first].tolist() for name in ("object", "index", "t", "lengths")),
+        *(getattr(objects, name)[:MAX_LISTED].tolist() for name in ("t_last", "contacts")),
     )
+    contacts = tuple(
+        Contact(
+            *(number, i, stage.id_of(i), t, tuple(ray.at(t).tolist()), last, count, length),
+            stage.labels_of(i),
+        )
+        for number, i, t, length, last, count in zip(*found, strict=True)
+    )
+    return contacts, len(objects)
 
 
 def _face(stage: Stage, normal: list[float]) -> str:
@@ -98,7 +111,7 @@ def _face(stage: Stage, normal: list[float]) -> str:
 
     ``-x`` is the face at the box's lower x, ``inside`` none; a triangle gives its normal.
     """
-    if isinstance(stage.solid, Mesh):
+    if isinstance(stage.drawn, Mesh):
         return "normal " + ", ".join(f"{x:.4g}" for x in normal)
     axis = int(np.argmax(np.abs(normal)))
     return "inside" if normal[axis] == 0.0 else ("-" if normal[axis] < 0 else "+") + "xyz"[axis]

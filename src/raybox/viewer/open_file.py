@@ -5,10 +5,11 @@ import tempfile
 from pathlib import Path, PurePosixPath
 
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
-from raybox.geometry import Instances, Planes, Rays
+from raybox.geometry import Planes, Rays
 from raybox.io.formats import FORMATS, announced, read
 from raybox.io.formats.common import Loadable
 from raybox.scene.scene import Scene
+from raybox.validation import MaskInput
 from raybox.viewer.stage import Solid, Stage, stage
 
 MAX_BYTES = 256 * 2**20  # bytes of an upload
@@ -16,16 +17,18 @@ MAX_UNPACKED = 2**30  # bytes of an upload once it is unpacked
 MAX_ROWS = 5_000_000  # rows of a scene
 
 
-def stage_of(scene: "str | os.PathLike[str] | Solid | Scene | Stage", *, boxes: bool = False) -> Stage:
-    """Return the stage of a file, boxes, a grid, a mesh or a scene."""
+def stage_of(
+    scene: "str | os.PathLike[str] | Solid | Scene | Stage", *, boxes: bool = False, where: MaskInput = None
+) -> Stage:
+    """Return the stage of a file, a geometry or a scene."""
     if isinstance(scene, Stage):
         return scene
     if isinstance(scene, Solid | Scene):
-        return stage(scene)
+        return stage(scene, where=where)
     if not isinstance(scene, str | os.PathLike):
         found = type(scene).__name__
-        raise InvalidInput(f"scene must be a path, Boxes, a Grid, a Mesh or a Scene; got {found}.")
-    return _read(Path(scene), Path(scene).name, boxes)
+        raise InvalidInput(f"scene must be a path, a geometry or a Scene; got {found}.")
+    return _read(Path(scene), Path(scene).name, boxes, where)
 
 
 def stage_of_bytes(name: str, content: bytes) -> Stage:
@@ -74,21 +77,16 @@ def check_announced(path: Path) -> None:
     _check_rows(path, announced(path).rows)
 
 
-def stage_of_content(geometry: Loadable, path: Path, name: str) -> Stage:
+def stage_of_content(geometry: Loadable, path: Path, name: str, where: MaskInput = None) -> Stage:
     """Return the stage of what a file holds; raise for what the page does not show."""
     if isinstance(geometry, Rays):
         raise FileFormatError(f"{path}: contains rays, not a scene; pass a file of boxes or a mesh")
-    if isinstance(geometry, Instances | Planes | list):
-        kind = {Instances: "oriented boxes or instances", list: "several geometries"}
-        found = kind.get(type(geometry), "planes")
-        way_out = (
-            "query it in Python"
-            if found == "planes"
-            else "pass boxes=True, or --boxes, for a box around each"
-        )
+    if isinstance(geometry, Planes | list):
+        found = "planes" if isinstance(geometry, Planes) else "several geometries"
+        way_out = "save the others in a file" if found == "planes" else "save each in a file of its own"
         raise FileFormatError(f"{path}: contains {found}, which the page does not show; {way_out}")
     _check_rows(path, len(geometry))
-    return stage(geometry, name)
+    return stage(geometry, name, where=where)
 
 
 def _check_rows(path: Path, rows: int) -> None:
@@ -96,7 +94,7 @@ def _check_rows(path: Path, rows: int) -> None:
         raise RayboxError(f"{path}: {rows:,} rows exceed the limit of {MAX_ROWS:,} for a page")
 
 
-def _read(path: Path, name: str, boxes: bool) -> Stage:
+def _read(path: Path, name: str, boxes: bool, where: MaskInput = None) -> Stage:
     if not boxes:  # else the objects of a mesh count, not its triangles
         check_announced(path)
-    return stage_of_content(read(path, kind="scene", boxes=boxes).geometry, path, name)
+    return stage_of_content(read(path, kind="scene", boxes=boxes).geometry, path, name, where)

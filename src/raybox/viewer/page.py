@@ -14,7 +14,7 @@ from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import RayboxError
 from raybox.geometry import Rays
 from raybox.scene.scene import Scene
-from raybox.validation import ArrayInput
+from raybox.validation import ArrayInput, MaskInput
 from raybox.viewer import appearance, draw, open_file, server
 from raybox.viewer import html as markup
 from raybox.viewer.html import point, written
@@ -261,6 +261,7 @@ def view(
     host: str = "127.0.0.1",
     port: int = 8080,
     boxes: bool = False,
+    where: MaskInput = None,
     allowed_hosts: Iterable[str] = (),
 ) -> Viewer:
     """Show a scene in the browser, where a click casts a ray through its pixel.
@@ -269,7 +270,7 @@ def view(
 
     Parameters
     ----------
-    scene : path, Boxes, Grid, Mesh or Scene
+    scene : path, Boxes, Grid, Mesh, Instances or Scene
         A path is read like `load`, with the file's ids and labels. Of a `Grid`, visible cells are drawn, or
         its outline.
     rays : Rays, optional
@@ -280,6 +281,8 @@ def view(
         If it is in use, the next free one; 0 for any. `Viewer.url` contains it.
     boxes : bool
         Show one box of each object of a file, in place of its triangles.
+    where : array_like of bool, or str, optional
+        Show and hit only these rows, as for `Scene.nearest`; numbers are those of the whole scene.
     allowed_hosts : list of str
         Host names, besides IP addresses and localhost, under which browsers may request the page.
 
@@ -303,5 +306,5 @@ def view(
     ...     viewer.click([0, 0, 0], [1, 0, 0]).nearest
     0
     """
-    stage = open_file.stage_of(scene, boxes=boxes)
+    stage = open_file.stage_of(scene, boxes=boxes, where=where)
     return Viewer(stage, None if rays is None else rays_in_3d(rays), host, port, allowed_hosts)

@@ -7,16 +7,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Grid, Mesh, Rays, stored_objects
+from raybox.geometry import Boxes, Grid, Instances, Mesh, Rays, object_rows, row_mask, stored_objects
 from raybox.geometry.grid_surface import visible_cells
 from raybox.scene.scene import Scene
-from raybox.validation import Floats, Ints
+from raybox.validation import Bools, Floats, Ints, MaskInput
 
 Labels = dict[str, list[str]]
-Solid = Boxes | Grid | Mesh
+Solid = Boxes | Grid | Mesh | Instances
 MAX_CELLS = 1_000_000  # drawn at most; of a grid with more, its outline
 MAX_OF_FULL = 5_000  # cells of a grid that is full: drawn translucent, so that its inside shows
 _FLAT_CELLS = 5_000_000  # of a grid in 2D, at most: each is a box, occupied or not
+_MAX_TRIANGLES = 5_000_000  # of copies, at most
+_NOUNS: dict[type, str] = {Boxes: "Box", Grid: "Cell", Mesh: "Triangle"}
+# The corners of a box of size 1 around the origin, and its twelve triangles
+CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+_SIDES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+TRIANGLES = np.array([t for a, b, c, d in _SIDES for t in ((a, b, c), (a, c, d))])
 
 
 class PageFrame(NamedTuple):
@@ -47,13 +53,26 @@ class Stage(NamedTuple):
     labels: Labels
     page_frame: PageFrame
     ends: tuple[Floats, Floats]
+    drawn: Boxes | Grid | Mesh
+    """the geometry, or all triangles of copies"""
     objects: Ints | None = None
-    """the object of each triangle; None if each row is an object"""
+    """the object of each triangle that is drawn; None if each row is an object"""
+    where: Bools | None = None
+    """which rows of the scene are hit; None for all"""
+    shown: Bools | None = None
+    """which rows of `drawn` are shown; None for all"""
 
     @property
     def solid(self) -> Solid:
-        """The boxes, cells or triangles."""
+        """The boxes, cells, triangles or copies."""
         return cast("Solid", self.scene.geometry)
+
+    @property
+    def noun(self) -> str:
+        """What a row of the list of a click is."""
+        if isinstance(self.solid, Instances):
+            return "Box" if isinstance(self.solid.geometry, Boxes) else "Copy"
+        return "Object" if self.objects is not None else _NOUNS[type(self.solid)]
 
     @property
     def radius(self) -> float:
@@ -63,30 +82,33 @@ class Stage(NamedTuple):
 
     def object_of(self, index: int) -> int:
         """Return the number of a row's object."""
-        return index if self.objects is None else int(self.objects[index])
+        is_object = self.objects is None or isinstance(self.solid, Instances)
+        return index if is_object else int(self.objects[index])  # type: ignore[index]
 
     def rows_of(self, index: int) -> list[int]:
-        """Return the rows of a row's object."""
+        """Return the rows of `drawn` of a row's object."""
         if self.objects is None:
             return [index]
-        rows: list[int] = np.flatnonzero(self.objects == self.objects[index]).tolist()
+        rows: list[int] = np.flatnonzero(self.objects == self.object_of(index)).tolist()
         return rows
+
+    def outlined(self, rows: list[int]) -> list[int]:
+        """Return the rows of `drawn` whose edges show some rows: of copies, all their triangles."""
+        if not isinstance(self.solid, Instances):
+            return rows
+        return [drawn for row in rows for drawn in self.rows_of(row)]
 
     def id_of(self, index: int) -> str | None:
         """Return the id of a row's object, None without one."""
         return None if self.ids is None else self.ids[self.object_of(index)]
 
     def labels_of(self, index: int) -> tuple[tuple[str, str], ...]:
-        """Return names and values of the other labels of a row's object; of a cell, its place on each axis.
-
-        Of a triangle, its object comes first.
-        """
+        """Return other labels of a row's object by name; of a cell, its place on each axis."""
         if isinstance(self.solid, Grid):
             return (("cell", ", ".join(str(k) for k in np.unravel_index(index, self.solid.shape))),)
         id_, number = self.id_of(index), self.object_of(index)
-        own = [] if self.objects is None else [("object", str(number))]
         values = ((name, column[number]) for name, column in self.labels.items())
-        return (*own, *((name, value) for name, value in values if value and value != id_))
+        return tuple((name, value) for name, value in values if value and value != id_)
 
 
 def boxes_of(solid: Boxes | Grid, rows: list[int]) -> tuple[Floats, Floats]:
@@ -104,24 +126,52 @@ def boxes_to_draw(solid: Boxes | Grid) -> Boxes:
 
 
 def stage(
-    geometry: Solid | Scene, name: str = "scene", ids: list[str] | None = None, labels: Labels | None = None
+    geometry: Solid | Scene,
+    name: str = "scene",
+    ids: list[str] | None = None,
+    labels: Labels | None = None,
+    where: MaskInput = None,
 ) -> Stage:
-    """Return the stage of a geometry; 2D is shown at z = 0."""
+    """Return the stage of a geometry, or of the rows that `where` allows; 2D is shown at z = 0."""
     original = geometry.geometry if isinstance(geometry, Scene) else geometry
     if not isinstance(original, Solid):
         raise InvalidInput(
-            f"scene must be of Boxes, a Grid or a Mesh; got {geometry!r}. Show its geometries one by one; "
-            "instances.boxes() returns the boxes round instances."
+            f"scene must be of Boxes, a Grid, a Mesh or Instances; got {geometry!r}. "
+            "Show its geometries one by one."
         )
+    if where is not None and isinstance(original, Grid):
+        raise InvalidInput("where is for boxes and triangles here; got a grid. Leave it out.")
+    mask = None if where is None else row_mask(where, object_rows(original), len(original))
     solid = to_3d(original)
     scene = geometry if isinstance(geometry, Scene) and solid is original else Scene(solid)
     if ids is None and original.ids is not None:
         ids = list(map(str, original.ids))
     if labels is None:
         labels = {column: _texts(values) for column, values in original.labels.items()}
-    ends = finite_bounds(solid)  # once: slower than a click on 10^5 boxes
     objects = stored_objects(original) if isinstance(original, Mesh) else None
-    return Stage(name, scene, ids, labels, _page_frame(*ends), ends, objects)
+    drawn, objects = _triangles_of(solid) if isinstance(solid, Instances) else (solid, objects)
+    shown = mask[objects] if mask is not None and isinstance(solid, Instances) else mask
+    # once: slower than a click on 10^5 boxes
+    ends = finite_bounds(drawn if shown is None or isinstance(drawn, Grid) else drawn[shown])
+    return Stage(name, scene, ids, labels, _page_frame(*ends), ends, drawn, objects, mask, shown)
+
+
+def _triangles_of(copies: Instances) -> tuple[Mesh, Ints]:
+    """Return the triangles of all copies, and the copy of each."""
+    inner, placed = copies.geometry, copies.rows()
+    if isinstance(inner, Boxes):
+        corners = inner.centers[:, None] + inner.sizes[:, None] * CORNERS
+        faces = TRIANGLES + 8 * np.arange(len(inner))[:, None, None]
+        inner = Mesh(corners.reshape(-1, 3), faces.reshape(-1, 3))
+    if len(inner) * len(copies) > _MAX_TRIANGLES:
+        raise InvalidInput(
+            f"copies are shown up to {_MAX_TRIANGLES:,} triangles; got {len(copies):,} of {len(inner):,}. "
+            "Show some: instances[:100]."
+        )
+    vertices = np.einsum("mij,vj->mvi", placed[:, :, :3], inner.vertices) + placed[:, None, :, 3]
+    rows = inner.faces + len(inner.vertices) * np.arange(len(copies))[:, None, None]
+    mesh = Mesh(vertices.reshape(-1, 3), rows.reshape(-1, 3))
+    return mesh, np.repeat(np.arange(len(copies), dtype=np.int64), len(inner))
 
 
 def _texts(values: NDArray[Any]) -> list[str]:
@@ -137,6 +187,8 @@ def to_3d(solid: Solid) -> Solid:
         return Boxes(*solid.rows())
     if isinstance(solid, Grid):
         return _flat_cells(solid)
+    if isinstance(solid, Instances):
+        return Instances(cast("Boxes", to_3d(solid.geometry)), solid.rows())
     return Mesh(np.pad(solid.vertices, ((0, 0), (0, 1))), solid.faces)
 
 
@@ -158,7 +210,7 @@ def rays_in_3d(rays: Rays) -> Rays:
     return Rays(rows.origins, rows.directions, t_min=rows.t_min, t_max=rows.t_max, invalid="miss")
 
 
-def finite_bounds(solid: Solid) -> tuple[Floats, Floats]:
+def finite_bounds(solid: Boxes | Grid | Mesh) -> tuple[Floats, Floats]:
     """Return the corners of the box round all finite bounds; the origin without any."""
     if isinstance(solid, Grid):
         return solid.bounds[0], solid.bounds[1]
@@ -184,7 +236,8 @@ def warm_up(kind: type[Solid]) -> None:
     corners = lower[:, None, :] + np.array([[0, -1, -1], [0, 3, -1], [0, -1, 3]])
     mesh = Mesh(corners.reshape(-1, 3), np.arange(297).reshape(-1, 3))
     grid = Grid(np.arange(-0.25, 99.0, 0.5), [0, 1], [0, 1])
-    solids: dict[type[Solid], Solid] = {Boxes: boxes, Grid: grid, Mesh: mesh}
+    copies = Instances(boxes, np.eye(4))
+    solids: dict[type[Solid], Solid] = {Boxes: boxes, Grid: grid, Mesh: mesh, Instances: copies}
     scene = Scene(solids[kind])
     for row in (0, 98):  # many hits and one: two code paths
         ray = Rays([row - 0.25, 0.25, 0.25], [1.0, 0.0, 0.0])
@@ -192,6 +245,7 @@ def warm_up(kind: type[Solid]) -> None:
         _ = (
             hits.normals,
             hits.points,
+            everything.by_object(),
             everything.lengths,
             scene.occluded(ray, workers=1, where=[True] * len(scene)),
         )
