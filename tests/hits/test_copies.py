@@ -63,3 +63,20 @@ def test_hits_of_moving_boxes():
         copied = way(hits)
         assert_same(copied, hits, ("index", "t", "normals"))
         assert are_frozen((copied.t, copied._source.rays.directions, copied._source.parts))
+
+
+def test_equal_hits_of_one_ray():
+    boxes = rb.Boxes([[2, -1], [5, -1], [2, -1]], [[3, 1], [6, 1], [3, 1]], ids=["a", "b", "c"])
+    all_hits = rb.Scene(boxes).all(rb.Rays([[0, 0], [0, 0.5], [0, 0], [0, 9]], [1, 0]))
+    one = all_hits[0]
+    assert one.equals(all_hits[2])
+    assert one.equals(pickle.loads(pickle.dumps(one)))
+    assert not one.equals(all_hits[1])  # of another ray
+    assert not one.equals(all_hits[3])
+    assert not one.equals(one[:2])
+    assert not one.equals(all_hits)
+    renamed = rb.Scene(rb.Boxes(boxes.lower, boxes.upper, ids=["a", "b", "d"])).all(rb.Rays([[0, 0]], [1, 0]))
+    assert not one.equals(renamed[0])
+    assert one[:1].equals(renamed[0][:1])
+    with pytest.raises(rb.InvalidInput, match=r"RayHits are several arrays, not one"):
+        np.asarray(one)

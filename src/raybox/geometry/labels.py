@@ -199,6 +199,13 @@ def shown_names(names: Collection[str]) -> str:
     return first if len(names) <= _SHOWN else f"{first} and {len(names) - _SHOWN} more"
 
 
+def joined_attributes(parts: Sequence[Attributes], counts: Sequence[int]) -> Attributes:
+    """Return the attributes of several geometries, of so many objects each, as those of one."""
+    ids = joined_ids([part.ids for part in parts], counts)
+    labels = joined_labels([part.labels for part in parts], counts)
+    return Attributes(ids, labels, ReadOnly(sum((Counter(part.skipped) for part in parts), Counter[str]())))
+
+
 def joined_labels(tables: Sequence[Labels], counts: Sequence[int]) -> Labels:
     """Return the rows of several tables; labels that a table lacks are missing."""
     names = list(dict.fromkeys(name for table in tables for name in table))

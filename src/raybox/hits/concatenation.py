@@ -1,6 +1,5 @@
 """`concatenate`: rays, boxes, meshes or hits of one kind as one."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
@@ -11,12 +10,12 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh, Rays
 from raybox.geometry import boxes as box_lists
 from raybox.geometry import mesh as meshes
-from raybox.geometry.array_container import ReadOnly, equal_values
-from raybox.geometry.labels import Attributes, joined_ids, joined_labels
+from raybox.geometry.array_container import equal_values
+from raybox.geometry.labels import joined_attributes
 from raybox.hits.all_hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.hits.hits import Hits
-from raybox.validation import Array
+from raybox.validation import Array, freeze
 
 C = TypeVar("C", Rays, Boxes, Mesh, Hits, AllHits)
 
@@ -29,7 +28,7 @@ def concatenate(parts: Sequence[C]) -> C:
     ----------
     parts : sequence of Rays, Boxes, Mesh, Hits or AllHits
         One at least, all of one kind and D. Rays and hits join along the first axis of their shapes, whose
-        other axes must agree; hits must be of one scene.
+        other axes must agree; hits must be of one scene, whole or in parts.
 
     Returns
     -------
@@ -94,7 +93,8 @@ def _boxes(parts: Sequence[Boxes]) -> Boxes:
     _check_spaces(parts)
     lower = np.concatenate([part.lower for part in parts])
     upper = np.concatenate([part.upper for part in parts])
-    return box_lists.restored(lower, upper, _attributes(parts, [len(part) for part in parts]))
+    attributes = joined_attributes([part._attributes for part in parts], [len(part) for part in parts])
+    return box_lists.restored(lower, upper, attributes)
 
 
 def _meshes(parts: Sequence[Mesh]) -> Mesh:
@@ -106,18 +106,12 @@ def _meshes(parts: Sequence[Mesh]) -> Mesh:
     if any(meshes.stored_objects(part) is not None for part in parts):
         objects = np.concatenate([part.objects + k for part, k in zip(parts, first[:-1], strict=True)])
     vertices = np.concatenate([part.vertices for part in parts])
-    return meshes.restored(vertices, faces, objects, _attributes(parts, counts))
-
-
-def _attributes(parts: Sequence[Boxes | Mesh], counts: Sequence[int]) -> Attributes:
-    ids = joined_ids([part.ids for part in parts], counts)
-    labels = joined_labels([part.labels for part in parts], counts)
-    skipped = sum((Counter(part.skipped) for part in parts), Counter[str]())
-    return Attributes(ids, labels, ReadOnly(skipped))
+    attributes = joined_attributes([part._attributes for part in parts], counts)
+    return meshes.restored(vertices, faces, objects, attributes)
 
 
 def _hits(parts: Sequence[Hits]) -> Hits:
-    source = _common([part._source for part in parts])
+    source = _common(parts)
     hit_id, t = _joined([part._hit_id for part in parts]), _joined([part._t for part in parts])
     usual = [part._source for part in parts if part._source.position is None and part._source.row == 1]
     if (
@@ -132,35 +126,65 @@ def _hits(parts: Sequence[Hits]) -> Hits:
 
 
 def _all_hits(parts: Sequence[AllHits]) -> AllHits:
-    source = _common([part._source for part in parts])._replace(rays=_rays([part._rays for part in parts]))
+    source = _common(parts)._replace(rays=_rays([part._rays for part in parts]))
     starts = np.cumsum([0, *(len(part._hit_id) for part in parts)])
     offsets = [part.offsets[1:] + start for part, start in zip(parts, starts[:-1], strict=True)]
     hit_id, t = (np.concatenate([getattr(part, name) for part in parts]) for name in ("_hit_id", "_t"))
     return AllHits(np.concatenate([np.zeros(1, np.int64), *offsets]), hit_id, t, source)
 
 
-def _common(sources: Sequence[Source]) -> Source:
-    """Return the source of hits of one scene, of whole geometries and of rays."""
+def _common(parts: Sequence[Hits] | Sequence[AllHits]) -> Source:
+    """Return the source of hits of rays and of one scene."""
+    sources = [part._source for part in parts]
     first = sources[0]
-    for source in sources:
-        if source.picked or not isinstance(source.rays, Rays):
-            raise InvalidInput(
-                "concatenate joins hits of a Scene; got those of a SplitScene or a sweep. Join their arrays: "
-                "np.concatenate([hits.t, ...])."
-            )
-        if source.starts != first.starts or not all(map(_same_rows, source.parts, first.parts)):
-            raise InvalidInput(
-                "concatenate joins hits of one scene; got those of several, whose numbers mean other rows. "
-                "Join their tables: pandas.concat([hits.to_pandas(), ...])."
-            )
-    return first
+    if not all(isinstance(source.rays, Rays) for source in sources):
+        raise InvalidInput(
+            "concatenate joins hits of rays; got those of a sweep. Join their arrays: "
+            "np.concatenate([hits.t, ...])."
+        )
+    shared = first.picked, first.starts, first.sizes, first.objects
+    is_one = all(
+        _same_rows((source.picked, source.starts, source.sizes, source.objects), shared) for source in sources
+    )
+    picked = _picked_rows(parts) if is_one and first.picked else None
+    if not is_one or not (picked or all(_same_rows(source.parts, first.parts) for source in sources)):
+        raise InvalidInput(
+            "concatenate joins hits of one scene; got those of several, whose numbers mean other rows. "
+            "Join their tables: pandas.concat([hits.to_pandas(), ...])."
+        )
+    return first._replace(parts=(picked,), position=None) if picked else first
+
+
+def _picked_rows(parts: Sequence[Hits] | Sequence[AllHits]) -> Any:
+    """Return the rows of hits of scenes in parts, one after the other; None if one number has two rows."""
+    hit_id = np.concatenate([part._hit_id.reshape(-1) for part in parts])
+    sources = [(part._source, part._source.positions(part._hit_id.size)) for part in parts]
+    fields = [
+        [
+            field[positions] if isinstance(field, np.ndarray) else field
+            for field in cast("Any", source.parts[0])
+        ]
+        for source, positions in sources
+    ]
+    joined = [
+        np.concatenate(some) if isinstance(some[0], np.ndarray) else some[0]
+        for some in zip(*fields, strict=True)
+    ]
+    _, first, numbers = np.unique(hit_id, return_index=True, return_inverse=True)
+    hit = hit_id >= 0
+    arrays = [array for array in joined if isinstance(array, np.ndarray)]
+    if not all(equal_values([array[hit]], [array[first[numbers]][hit]]) for array in arrays):
+        return None
+    freeze(*arrays)
+    kind: Any = type(sources[0][0].parts[0])
+    return kind(*joined)
 
 
 def _same_rows(one: Any, other: Any) -> bool:
-    """Return whether two geometries have equal arrays; mostly they are one and the same."""
+    """Return whether two tuples have equal arrays; mostly they are one and the same."""
     if one is other:
         return True
-    if type(one) is not type(other):
+    if type(one) is not type(other) or len(one) != len(other):
         return False
     pairs = zip(one, other, strict=True)
     return all(

@@ -1,13 +1,13 @@
 """`RayHits`, all hits of one ray."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.geometry import Ids
-from raybox.geometry.array_container import ReadOnly
+from raybox.geometry import Ids, Rays
+from raybox.geometry.array_container import ArrayContainer, ReadOnly
 from raybox.geometry.row_ids import ArrayIndex
 from raybox.hits.hit_ids import LabelColumns, frozen
 from raybox.validation import Floats, Ints
@@ -22,13 +22,19 @@ class _HitsOfRays(Protocol):
     @property
     def offsets(self) -> Ints: ...
 
+    @property
+    def _rays(self) -> Rays: ...
+
+    @property
+    def _named(self) -> tuple[Ids | None, LabelColumns]: ...
+
     def labels(self, *names: str) -> NDArray[Any] | LabelColumns: ...
 
     def __getitem__(self, index: ArrayIndex) -> "_HitsOfRays": ...
 
 
 @final
-class RayHits:
+class RayHits(ArrayContainer):
     """All hits of one ray, nearest first: ``all_hits[i]``. Fields are those of `AllHits`.
 
     `len` is the number of hits. A NumPy index over them gives `RayHits`: ``hits[0]`` is the nearest one, with
@@ -44,6 +50,7 @@ class RayHits:
     """
 
     __slots__ = ("_all_hits", "_ray", "_rows")
+    _AS_ARRAY = "hits.index and hits.t"
 
     def __init__(
         self, all_hits: _HitsOfRays, ray: int, rows: "Ints | slice[None, None, None]" = slice(None)
@@ -121,9 +128,16 @@ class RayHits:
     def labels(self, *names: str) -> NDArray[Any] | LabelColumns:
         """Return labels of the object of each hit; see `Hits.labels`."""
         found = self._all_hits.labels(*names)
-        if isinstance(found, Mapping):
-            return ReadOnly({name: self._rows_of(values) for name, values in found.items()})
-        return self._rows_of(found)
+        return self._columns_of(found) if isinstance(found, Mapping) else self._rows_of(found)
+
+    def _columns_of(self, columns: LabelColumns) -> LabelColumns:
+        return ReadOnly({name: self._rows_of(values) for name, values in columns.items()})
+
+    def _compared(self) -> Iterable[Any]:
+        names = "index", "primitive", "geometry", "object", "t", "t_enter", "t_exit"
+        ids, labels = self._all_hits._named
+        named = None if ids is None else self._rows_of(ids), self._columns_of(labels)
+        return *(self._values(name) for name in names), self._all_hits._rays.reshape(-1)[self._ray], *named
 
     def __len__(self) -> int:
         if not self.t.ndim:

@@ -48,7 +48,7 @@ class HitTables(ArrayContainer):
     _hit_id: Ints
 
     @property
-    def _named(self) -> tuple[object, ...]:
+    def _named(self) -> tuple[Ids | None, LabelColumns]:
         """Ids and labels of what was hit, for `equals`."""
         ids = self._source.ids_of(self._hit_id) if self._source.has_ids else None
         return ids, self.labels()

@@ -19,6 +19,7 @@ from raybox.bvh.hilbert_curve import BITS, Curve, fit_curve
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, Boxes, Grid, Mesh
 from raybox.geometry.boxes import restored
+from raybox.geometry.labels import Attributes, joined_attributes
 from raybox.io import manifest, scene_files
 from raybox.primitives.table import bounds
 from raybox.scene.scene import Scene
@@ -57,13 +58,13 @@ def divide(
     geometry: Bounded | Iterable[Boxes], folder: Path, size: Callable[[int], int], build: BuildScene
 ) -> None:
     """Write boxes, a mesh or an iterable of boxes into a folder, in parts of `size(total)` each."""
+    if not isinstance(geometry, Boxes | Mesh):
+        geometry = _spool(geometry, folder)
     names = scene_files.write_attributes(folder, geometry)
-    if isinstance(geometry, Mesh):
-        lower, upper = bounds(geometry.rows())
-    elif isinstance(geometry, Boxes):
+    if isinstance(geometry, Boxes):
         lower, upper = geometry.lower, geometry.upper
     else:
-        lower, upper = _spool(geometry, folder)
+        lower, upper = bounds(geometry.rows())
     total = len(lower)
     partition = _plan(lower, upper, max(1, size(total)))
     starts = list(range(0, total, partition.size))
@@ -92,9 +93,9 @@ def divide(
     manifest.write(folder / FACTS, facts, [BOUNDS, *names])
 
 
-def _spool(blocks: Iterable[Boxes], folder: Path) -> tuple[Floats, Floats]:
-    """Write boxes to disk one behind the other; return their bounds, mapped."""
-    total, dimension = 0, 0
+def _spool(blocks: Iterable[Boxes], folder: Path) -> Boxes:
+    """Write boxes to disk one behind the other; return them, mapped, with ids and labels."""
+    counts, dimension, attributes = list[int](), 0, list[Attributes]()
     names = [folder / f"spool-{side}" for side in ("lower", "upper")]
     with names[0].open("wb") as low, names[1].open("wb") as high:
         for block in blocks:
@@ -105,12 +106,15 @@ def _spool(blocks: Iterable[Boxes], folder: Path) -> tuple[Floats, Floats]:
                 )
             block.lower.tofile(low)
             block.upper.tofile(high)
-            total, dimension = total + len(block), block.ndim_space
-    shape = (total, dimension or 3)
-    if not total:
-        return np.empty(shape), np.empty(shape)
+            dimension = block.ndim_space
+            counts.append(len(block))
+            attributes.append(block._attributes)
+    shape = (sum(counts), dimension or 3)
+    joined = joined_attributes(attributes, counts)
+    if not shape[0]:
+        return restored(np.empty(shape), np.empty(shape), joined)
     lower, upper = (np.asarray(np.memmap(name, np.float64, "r", shape=shape)) for name in names)
-    return lower, upper
+    return restored(lower, upper, joined)
 
 
 def _blocks(lower: Floats, upper: Floats) -> Iterator[tuple[int, Floats, Floats]]:

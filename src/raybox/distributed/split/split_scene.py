@@ -4,7 +4,7 @@ import os
 import shutil
 import traceback
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -42,7 +42,7 @@ _EMPTY: dict[str, Bounded] = {
 
 
 @final
-@guard_class("folder", "parts", "memory", "kind", "digest", "ndim_space")
+@guard_class("folder", "parts", "memory", "kind", "digest", "skipped", "ndim_space")
 class SplitScene(QueryMethods):
     """Boxes or triangles in parts on disk.
 
@@ -53,14 +53,13 @@ class SplitScene(QueryMethods):
     mapped: pages in use are in memory, as long as there is room. When a part is first opened, its files are
     read once, to compare them with their checksums.
 
-    Results have the ids, labels and objects of Boxes or a Mesh, which the folder stores; those of an iterable
-    of Boxes are left out.
+    Results have the ids, labels and objects of the geometry, which the folder stores.
 
     Parameters
     ----------
     geometry : Boxes, Mesh, or iterable of Boxes
         The primitives. Boxes of an iterable, say of the row groups of a file, are numbered in their order;
-        one item is in memory at a time.
+        one item is in memory at a time, and the ids and labels of all.
     parts : int, optional
         Number of parts, of equal numbers of boxes; 8 if neither this nor `max_boxes` is given.
     max_boxes : int, optional
@@ -187,6 +186,11 @@ class SplitScene(QueryMethods):
     def digest(self) -> str:
         """A checksum of all parts: scenes of equal checksums have equal results."""
         return str(self._open_parts.facts["digest"])
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """What the reader of a file left out of the geometry: counts by reason, read-only."""
+        return self._objects.attributes.skipped
 
     @property
     def ndim_space(self) -> int:
