@@ -169,6 +169,15 @@ def test_where_keeps_the_numbers_of_the_file(folder):
     assert mesh.objects[int(first["index"])] == 1
 
 
+def test_a_filter_that_fits_nothing_says_so(folder):
+    done = raybox("pick", "city.json", *RAY, "--where", "id == 'barn'")
+    assert done.stdout == "the ray hits nothing\n"
+    assert done.stderr.splitlines()[-1] == "raybox: --where: no object fits id == 'barn'"
+    assert "no object fits" not in raybox("pick", "city.json", *RAY, "--where", "id == 'shed'").stderr
+    error = raybox("pick", "city.json", *RAY, "--where", "id = 'shed'", code=2).stderr
+    assert "--where, column 4: not an expression of labels; equality is ==. In: id ^= 'shed'" in error
+
+
 def test_where_of_info_and_deposit(folder):
     facts = json.loads(raybox("info", "city.json", "--where", "id == 'shed'", "--json").stdout)
     assert (facts["objects"], facts["count"], facts["ids"]) == (1, 12, ["shed"])
@@ -198,6 +207,16 @@ def test_cast_names_objects_and_joins_labels(folder):
     assert [row["id"] for row in rows] == ["house", "house", "shed", "shed", "house", "house"]
     assert [row["floors"] for row in rows] == ["3", "3", "", "", "3", "3"]
     assert "object" not in cast("boxes.csv", "rays.csv")[0]
+
+
+def test_all_labels_and_a_label_that_is_the_id(folder):
+    assert list(cast("boxes.csv", "rays.csv", "--labels", "all")[0])[-2:] == ["kind", "cost"]
+    Path("named.csv").write_text(Path("boxes.csv").read_text().replace("door", "a").replace("wall", "b"))
+    ray = "--from", "0,0,1", "--to", "10,0,1"
+    header, *_ = columns(raybox("pick", "named.csv", *ray).stdout)
+    assert header == ["index", "id", "cost", "t", "point", "face"]
+    error = raybox("cast", "boxes.csv", "rays.csv", "-o", "o.las", code=2).stderr
+    assert "o.las: cannot be written: cast writes no files of points; write a table" in error
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy", ".csv"])

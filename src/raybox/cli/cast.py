@@ -61,7 +61,7 @@ def _query_names() -> Sequence[str]:
 @click.option(
     "--labels",
     metavar="NAMES",
-    help="Labels of the object hit to write, too, such as name,ifc_class.",
+    help="Labels of the object hit to write, too, such as name,ifc_class, or all; raybox info lists them.",
 )
 @click.option(
     "--carry",

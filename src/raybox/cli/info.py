@@ -115,7 +115,9 @@ def _facts(loaded: "Loaded", file: Path, reading: SceneOptions) -> Facts:
     geometry = masked(loaded.geometry, reading.where)
     others = _of_levels(file) | _left_out(loaded)
     if isinstance(geometry, Instances):
-        return _of_boxes(geometry.boxes(), "oriented boxes") | _of_labels(geometry) | others
+        is_box = isinstance(geometry.geometry, Boxes) and len(geometry.geometry) == 1
+        what = "oriented boxes" if is_box else "copies"
+        return _of_boxes(geometry.boxes(), what) | _of_labels(geometry) | others
     if isinstance(geometry, Boxes):
         return _of_boxes(geometry, "boxes") | _one_box_for(file) | _of_labels(geometry) | others
     if not isinstance(geometry, Mesh):

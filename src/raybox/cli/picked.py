@@ -40,7 +40,11 @@ def picked(ray: "Rays", scene: "SceneContent", where: str | None) -> PickRows:
     shown = objects
     if not hits or "object" not in hits[0]:
         shown = [ObjectRow(row, labels) for row, labels in zip(hits, _label_rows(found), strict=True)]
-    names = shown_labels([labels for _, labels in shown])
+    names = [
+        name
+        for name in shown_labels([labels for _, labels in shown])
+        if any(labels[name] != row.get("id") for row, labels in shown)
+    ]
     rows = [_with_labels(row, labels, names) for row, labels in shown]
     if shown is objects:
         points = [ray.at(t).tolist() for t in found.by_object().t_first.tolist()]

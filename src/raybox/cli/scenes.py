@@ -66,10 +66,18 @@ class SceneOptions(NamedTuple):
 
 _SCENE_OPTIONS = (
     click.option(
-        "--boxes", is_flag=True, help="One box of each object of a file, in place of its triangles."
+        "--boxes",
+        is_flag=True,
+        help="One box around each object, parallel to the axes, in place of its triangles.",
     ),
-    click.option("--lod", metavar="LEVEL", help="CityJSON: this level of detail. [default: each highest]"),
-    click.option("--all-objects", is_flag=True, help="IFC: spaces and openings, too."),
+    click.option(
+        "--lod",
+        metavar="LEVEL",
+        help="CityJSON: this level of detail alone, such as 1.2. [default: the highest of each object]",
+    ),
+    click.option(
+        "--all-objects", is_flag=True, help="IFC: spaces and openings, too, which are left out otherwise."
+    ),
     click.option(
         "--tessellation",
         type=click.Choice(("opencascade", "hybrid")),
@@ -82,7 +90,8 @@ _SCENE_OPTIONS = (
     click.option(
         "--where",
         metavar="EXPR",
-        help="Only objects whose labels fit, such as \"ifc_class != 'IfcDoor'\".",
+        help="Only objects whose labels fit, such as \"ifc_class != 'IfcDoor' and storey in ('1', '2')\"; "
+        "raybox info lists labels.",
     ),
 )
 
@@ -117,8 +126,18 @@ def load_scene(paths: Sequence[str], reading: SceneOptions) -> "SceneContent":
     for path, one in zip(paths, found, strict=True):
         _print_left_out(path, one)
     scene = joined([cast("SceneContent", one.geometry) for one in found], paths)
+    if reading.where is not None and not _fits_any(scene, reading.where):
+        notice(f"--where: no object fits {reading.where}")
     notice(f"scene of {size_of(scene):,} from {len(paths)} file{'s' * (len(paths) > 1)}", VERBOSE)
     return scene
+
+
+def _fits_any(scene: "SceneContent", where: str) -> bool:
+    """Return whether an expression of labels is true of any row; True for cells, which are too many."""
+    from raybox.geometry import Grid, object_rows, row_mask
+
+    parts = scene if isinstance(scene, list) else [scene]
+    return any(isinstance(one, Grid) or row_mask(where, object_rows(one), len(one)).any() for one in parts)
 
 
 def size_of(scene: "SceneContent") -> int:

@@ -147,7 +147,8 @@ def _parsed(expression: _Expression) -> ast.expr:
     except SyntaxError as error:
         end = len(expression.text)
         at = min(error.offset - 1 + blank, end) if error.offset else end
-        expression.fail(at, f"not an expression of labels ({error.msg})")
+        reason = "; equality is ==" if expression.text[at : at + 1] == "=" else f" ({error.msg})"
+        expression.fail(at, f"not an expression of labels{reason}")
     for node in ast.walk(tree):
         if hasattr(node, "col_offset"):
             shift = len(expression.plain[:blank].encode())

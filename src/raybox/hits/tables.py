@@ -137,12 +137,9 @@ class HitTables(ArrayContainer):
         return names
 
     def to_arrow(self, *, labels: LabelNames = False) -> "pyarrow.Table":
-        """Return the hits as a table of Arrow, with the columns of `to_dict`; nulls in place of NaN and None.
+        """Return the hits as a table of Arrow, with nulls in place of NaN and None.
 
-        Parameters
-        ----------
-        labels : bool, str or sequence of str
-            As for `to_dict`.
+        Columns and parameters are those of `to_dict`.
 
         Returns
         -------
@@ -173,12 +170,7 @@ class HitTables(ArrayContainer):
         return arrow.table(made)
 
     def to_pandas(self, *, labels: LabelNames = False) -> "pandas.DataFrame":
-        """Return the hits as a data frame, with the columns of `to_dict`.
-
-        Parameters
-        ----------
-        labels : bool, str or sequence of str
-            As for `to_dict`.
+        """Return the hits as a data frame. Columns and parameters are those of `to_dict`.
 
         Returns
         -------

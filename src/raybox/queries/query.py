@@ -10,7 +10,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Generic, Literal, NamedTuple, Never, Protocol, TypedDict, TypeVar
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    Never,
+    Protocol,
+    Required,
+    TypedDict,
+    TypeVar,
+    Unpack,
+)
 
 import numpy as np
 
@@ -20,7 +31,7 @@ from raybox.hits.hit_ids import Source
 from raybox.queries.columns import ChunkResults
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
-from raybox.validation import Bools, Floats, Ints, MaskInput
+from raybox.validation import Floats, Ints, MaskInput
 
 FileQuery = Literal["nearest", "occluded", "count", "all", "segments", "integrate", "deposit"]
 """A query whose results can be written to a file."""
@@ -79,13 +90,19 @@ class ScenePart(Protocol):
         ...
 
 
-class PartArguments(TypedDict):
+class RunOptions(TypedDict, total=False):
+    """How a query is run: the arguments of every method, with their defaults -1, False, None and None."""
+
+    workers: int
+    progress: bool
+    where: MaskInput
+    cull: Cull
+
+
+class PartArguments(RunOptions):
     """The arguments of a query of one part."""
 
-    rays: Rays
-    workers: int
-    where: Bools | None
-    cull: Cull
+    rays: Required[Rays]
 
 
 class PartMerger(Protocol[Res_co]):
@@ -169,10 +186,6 @@ class RunsQueries(ABC):
         query: Query[Opt, Res, Public],
         rays: Rays,
         options: Any = None,
-        *,
-        workers: int = -1,
-        progress: bool = False,
-        where: MaskInput = None,
-        cull: Cull = None,
+        **how: Unpack[RunOptions],
     ) -> Public:
         """Return the public results of a query for all rays."""

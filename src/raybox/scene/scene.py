@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 from math import prod
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Unpack, final
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput, out_of_memory
 from raybox.geometry import Bounded, Cull, Geometry, Rays
 from raybox.hits.hit_ids import Source
-from raybox.queries.query import Opt, Public, Query, Request, Res, Target
+from raybox.queries.query import Opt, Public, Query, Request, Res, RunOptions, Target
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
 from raybox.scene.geometry_parts import Part
@@ -155,19 +155,14 @@ class Scene(QueryMethods):
         query: Query[Opt, Res, Public],
         rays: Rays,
         options: Any = None,
-        *,
-        workers: int = -1,
-        progress: bool = False,
-        where: MaskInput = None,
-        cull: Cull = None,
+        **how: Unpack[RunOptions],
     ) -> Public:
         """Return the public results of a query for all rays."""
         if not is_default():
-            return in_default_environment(self._run)(
-                query, rays, options, workers=workers, progress=progress, where=where, cull=cull
-            )
+            return in_default_environment(self._run)(query, rays, options, **how)
+        workers, progress = how.get("workers", -1), how.get("progress", False)
         try:
-            request, source = self._request(rays, where, cull)
+            request, source = self._request(rays, how.get("where"), how.get("cull"))
             if query.prepare:
                 counts = tuple(len(part.geometry) for part in self._parts)
                 options = query.prepare(options, rays, Target(source.parts, counts, self._is_list, workers))

@@ -71,7 +71,8 @@ class Stage(NamedTuple):
     def noun(self) -> str:
         """What a row of the list of a click is."""
         if isinstance(self.solid, Instances):
-            return "Box" if isinstance(self.solid.geometry, Boxes) else "Copy"
+            is_box = isinstance(self.solid.geometry, Boxes) and len(self.solid.geometry) == 1
+            return "Box" if is_box else "Copy"
         return "Object" if self.objects is not None else _NOUNS[type(self.solid)]
 
     @property

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Unpack, final
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from raybox.geometry import (
 from raybox.geometry.boxes import restored
 from raybox.hits.hit_ids import Source
 from raybox.io.formats.common import missing_file, path_of
-from raybox.queries.query import FileQuery, Opt, PartMerger, Public, Query, Res, Target
+from raybox.queries.query import FileQuery, Opt, PartMerger, Public, Query, Res, RunOptions, Target
 from raybox.queries.table import QUERIES, QueryMethods, file_queries
 from raybox.scene.scene import Scene, check_rays
 from raybox.threads.chunks import bar, check_workers
@@ -261,17 +261,11 @@ class SplitScene(QueryMethods):
         query: Query[Opt, Res, Public],
         rays: Rays,
         options: Any = None,
-        *,
-        workers: int = -1,
-        progress: bool = False,
-        where: MaskInput = None,
-        cull: Cull = None,
+        **how: Unpack[RunOptions],
     ) -> Public:
         """Return the public results of a query for all rays."""
-        options = self._prepared(query, rays, options, workers)
-        merger, _ = self._visit_parts(
-            query, rays, options, workers=workers, progress=progress, where=where, cull=cull
-        )
+        options = self._prepared(query, rays, options, how.get("workers", -1))
+        merger, _ = self._visit_parts(query, rays, options, **how)
         results, rows = merger.results()
         parts = () if rows is None else (rows,)
         source = Source(rays, parts, picked=True, sizes=(len(self),), objects=(self._objects,))

@@ -105,9 +105,9 @@ def cast(  # noqa: PLR0913
     ids : sequence of str, optional
         One for each object of the scene: the column ``id``. Default: those of the geometry.
     labels : sequence of str
-        Labels of the object of each hit that the output gets, too; missing for a miss. One with the name of a
-        column of results gets the prefix ``object_``. In ``.npy .npz .zarr``, numbers and bools that can be
-        missing are float64, with NaN, and text has the width of the longest.
+        Labels of the object of each hit that the output gets, too, ``["all"]`` for all; missing for a miss.
+        One with the name of a column of results gets the prefix ``object_``. In ``.npy .npz .zarr``, numbers
+        and bools that can be missing are float64, with NaN, and text has the width of the longest.
     carry : sequence of str
         Columns of the file of rays (``.csv`` or ``.parquet``) that the output (``.csv`` or ``.parquet``)
         gets, too, at the end; ``["all"]`` for all that are no columns of rays. Those with the name of a

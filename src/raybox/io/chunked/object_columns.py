@@ -24,6 +24,7 @@ from raybox.validation import Dtype, Ints
 if TYPE_CHECKING:
     import pyarrow
 
+ALL = "all"
 OBJECT, GEOMETRY, PRIMITIVE = "object", "geometry", "primitive"
 _INTEGER = np.dtype(np.int64)
 _MAX_EXACT = 2**53
@@ -204,7 +205,7 @@ def with_labels(
     known = list(dict.fromkeys(name for own in parts for name in own.label_names))
     found: dict[str, LabelColumn] = {}
     places = _places(parts, _label_count)
-    for name in dict.fromkeys(labels):
+    for name in known if [*labels] == [ALL] and ALL not in known else dict.fromkeys(labels):
         if name not in known:
             problem = f"there is no label {name!r}; labels of this scene: {shown_names(known)}"
             raise InvalidInput(f"{problem}. Name one of them.")

@@ -18,7 +18,7 @@ from raybox.io.chunked.journal import folder_of
 from raybox.io.chunked.parquet import ParquetWriter
 from raybox.io.chunked.part_files import PartFile, PartFiles
 from raybox.io.chunked.result_columns import OutputSpec, id_array, row_slices
-from raybox.io.formats import csv_table
+from raybox.io.formats import csv_table, point_files
 from raybox.io.formats.common import file_error, require
 from raybox.io.formats.numpy_arrays import member
 from raybox.io.formats.saving import check_target
@@ -249,6 +249,9 @@ def check_place(path: Path) -> None:
 
 def check_out(path: Path) -> None:
     """Raise, before any work, if an output cannot be written there."""
+    if path.suffix.lower() in point_files.SUFFIXES:
+        way_out = "write a table, such as .parquet; in Python: raybox.save(path, scene.nearest(rays))"
+        raise file_error(path, "cannot be written: cast writes no files of points", way_out)
     if path.suffix.lower() != ".zarr":
         check_target(path, tuple(WRITERS))
         return
