@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.geometry import with_skipped
 
 
 def mesh_of(rng):
@@ -28,14 +27,10 @@ def boxes_of(rng):
     )
 
 
-def test_ids_and_labels_of_an_iterable_and_what_was_skipped(tmp_path):
+def test_ids_and_labels_of_an_iterable(tmp_path):
     rng = np.random.default_rng(5)
     whole = boxes_of(rng)
-    parts = [
-        with_skipped(whole[:40], {"rows/odd": 2}),
-        whole[40:40],
-        with_skipped(whole[40:], {"rows/odd": 1}),
-    ]
+    parts = [whole[:40], whole[40:40], whole[40:]]
     rays = rb.Rays(2 * rng.normal(size=(60, 3)), rng.normal(size=(60, 3)))
     made = rb.SplitScene(iter(parts), parts=3, folder=tmp_path / "split")
     for split in (made, rb.SplitScene.open(tmp_path / "split")):
@@ -44,11 +39,9 @@ def test_ids_and_labels_of_an_iterable_and_what_was_skipped(tmp_path):
         storeys = whole.labels["storey"]
         assert hits.labels("storey").tolist() == [None if k < 0 else storeys[k] for k in hits.index]
         assert hits.equals(rb.Scene(whole).nearest(rays))
-        assert dict(split.skipped) == {"rows/odd": 3}
         assert (hits.index >= 0).sum() > 10
     with pytest.raises(rb.InvalidInput, match="either all geometries have ids or none"):
         rb.SplitScene([whole[:3], rb.Boxes([[0, 0, 0]], [[1, 1, 1]])])
-    assert dict(rb.SplitScene(rb.Boxes([[0, 0, 0]], [[1, 1, 1]])).skipped) == {}
 
 
 @pytest.mark.parametrize("make", [mesh_of, boxes_of])

@@ -115,8 +115,9 @@ def cast(
     integrate ray, integral: the sum of value * length inside of boxes; a row for each ray
     deposit   index, id, deposit: the sum of weight * length inside; a row for each box or cell
 
-    After index follow object, if triangles belong to objects; geometry, of a saved scene of several;
-    primitive, the row in what is copied, of oriented boxes and saved copies; id, if objects have names.
+    Columns after index, where SCENE has such: object, of triangles that belong to objects; geometry, of a
+    saved scene of several; primitive, the row in what is copied, of oriented boxes and saved copies; id, the
+    name of the object.
 
     \b
     raybox cast skull.obj rays.npz -o hits.parquet

@@ -18,7 +18,6 @@ from raybox.bvh.validate import broken_rule
 from raybox.compiler import huge_pages
 from raybox.errors import FileFormatError
 from raybox.geometry import Boxes, Grid, Mesh, ObjectRows
-from raybox.geometry.array_container import ReadOnly
 from raybox.geometry.boxes import restored as boxes_of
 from raybox.geometry.cell_bits import pack
 from raybox.geometry.grid import of_bits
@@ -90,10 +89,7 @@ def write_attributes(folder: Path, geometry: object) -> list[str]:
     objects = stored_objects(geometry) if isinstance(geometry, Mesh) else None
     if objects is not None:
         np.save(folder / _OBJECTS, objects)
-    arrays = dict[str, Array]()
-    if isinstance(geometry, Boxes | Grid | Mesh):
-        skipped = {f"skipped/{reason}": np.array(count) for reason, count in geometry.skipped.items()}
-        arrays = saved_arrays.attribute_arrays(geometry) | skipped
+    arrays = saved_arrays.attribute_arrays(geometry) if isinstance(geometry, Boxes | Grid | Mesh) else {}
     if arrays:
         with (folder / _ATTRIBUTES).open("wb") as file:
             write_npz(file, arrays)
@@ -112,9 +108,6 @@ def read_attributes(opened: Manifest, rows: int, *, check: bool) -> ObjectRows:
     arrays = _members(opened, _ATTRIBUTES, check)
     with reader_errors(opened.folder / _ATTRIBUTES, "NumPy arrays"):
         found = saved_arrays.attributes_of(arrays, rows if objects is None else None)
-        counts = {name: int(count) for name, count in arrays.items() if name.startswith("skipped/")}
-        skipped = ReadOnly({name.removeprefix("skipped/"): count for name, count in counts.items()})
-    found = found._replace(skipped=skipped)
     count = saved_arrays.rows_of(found)
     if objects is not None and count is not None and objects.max(initial=-1) >= count:
         raise folder_error(opened.folder / _OBJECTS, "numbers objects without ids or labels")

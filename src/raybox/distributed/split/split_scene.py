@@ -4,7 +4,7 @@ import os
 import shutil
 import traceback
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack, final
@@ -42,7 +42,7 @@ _EMPTY: dict[str, Bounded] = {
 
 
 @final
-@guard_class("folder", "parts", "memory", "kind", "digest", "skipped", "ndim_space")
+@guard_class("folder", "parts", "memory", "kind", "digest", "ndim_space")
 class SplitScene(QueryMethods):
     """Boxes or triangles in parts on disk.
 
@@ -186,11 +186,6 @@ class SplitScene(QueryMethods):
     def digest(self) -> str:
         """A checksum of all parts: scenes of equal checksums have equal results."""
         return str(self._open_parts.facts["digest"])
-
-    @property
-    def skipped(self) -> Mapping[str, int]:
-        """What the reader of a file left out of the geometry: counts by reason, read-only."""
-        return self._objects.attributes.skipped
 
     @property
     def ndim_space(self) -> int:
