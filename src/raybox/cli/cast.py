@@ -106,18 +106,17 @@ def cast(
     same command continues from there.
 
     \b
-    query     columns of the results
-    nearest   ray, index (-1 for a miss), t, x, y, z; a row for each ray
+    query     columns of the results (object: if a mesh has objects; id: if the objects have names)
+    nearest   ray, index (-1 for a miss), object, id, t, x, y, z; a row for each ray
     occluded  ray, occluded (1 or 0); a row for each ray
     count     ray, count (of a mesh: of triangles); a row for each ray
-    all       ray, index, t, t_enter, t_exit, length; a row for each box or triangle
+    all       ray, index, object, id, t, t_enter, t_exit, length; a row for each box or triangle
     segments  the same of the partition of a ray by a grid; a row for each stretch
     integrate ray, integral: the sum of value * length inside of boxes; a row for each ray
     deposit   index, id, deposit: the sum of weight * length inside; a row for each box or cell
 
-    Columns after index, where SCENE has such: object, of triangles that belong to objects; geometry, of a
-    saved scene of several; primitive, the row in what is copied, of oriented boxes and saved copies; id, the
-    name of the object.
+    Before id, a saved scene of several has the column geometry, and oriented boxes and saved copies have the
+    column primitive, the row in what is copied.
 
     \b
     raybox cast skull.obj rays.npz -o hits.parquet

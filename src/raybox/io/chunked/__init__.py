@@ -16,6 +16,7 @@ module              does
 ``chunks``          row blocks of a file, put together to chunks of one size
 ``readers``         files of rays: blocks of a table of ``io/formats``, or the whole file
 ``joined_files``    several files of rays as one
+``object_columns``  objects, ids and labels of what is hit
 ``carried_columns`` other columns of the file, carried to the output
 ``result_columns``  a chunk's results as columns
 ``writers``         the writer for each format; ``parquet``
