@@ -92,7 +92,7 @@ def cast(
     r"""Cast every ray of RAYS into SCENE, and write the results to a file.
 
     \b
-    SCENE  .npz .npy .csv .parquet .zarr of boxes, also with centre, size and yaw; .npz of any saved scene;
+    SCENE  .npz .npy .csv .parquet .zarr of boxes, also oriented; .npz of any saved scene;
            .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
            with --boxes: a box of each object of a mesh, .ifc or .city.json
            with --grid: .vox, or an array of cells in .npy or .npz
