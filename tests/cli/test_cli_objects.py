@@ -487,6 +487,16 @@ def test_oriented_boxes_are_picked_and_named(folder):
     assert [row["id"] for row in cast("cars.npz", "rays.csv", "--boxes")][:1] == ["car"]
 
 
+def test_info_refuses_a_filter_of_what_has_no_objects(folder):
+    raybox("cast", "boxes.csv", "rays.csv", "-o", "hits.csv")
+    rb.save("two.npz", [rb.Boxes([[0, 0, 0]], [[1, 1, 1]])] * 2)
+    Path("points.csv").write_text("x,y,z\n1,2,3\n")
+    held = {"rays.csv": "rays", "two.npz": "geometries", "points.csv": "points", "hits.csv": "results of"}
+    for name, what in held.items():
+        error = raybox("info", name, "--where", "id == 'a'", code=2).stderr
+        assert error.startswith(f"raybox: {name}: --where is for objects; the file holds {what}"), error
+
+
 def test_a_scene_of_several_geometries(folder):
     crate = rb.Boxes([[0, 0, 0], [2, 0, 0]], [[1, 1, 1], [3, 1, 1]], labels={"kind": ["box", "lid"]})
     copies = rb.Instances.from_poses(crate, [[4, 0, 0]])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raybox.cli.common import as_json, number
+from raybox.cli.common import InputError, as_json, number
 from raybox.cli.inputs import check_format, format_option, input_files, shown
 from raybox.cli.scenes import SceneOptions, masked, scene_options
 from raybox.errors import printable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Facts = dict[str, object]
 KINDS = ("scene", "rays")
+_WITHOUT_LABELS = ("rays", "points", "geometries")
 _LABELS = 6  # whose values are counted, at most
 _CLASSES = 40  # distinct values of a label, at most, that are counted
 
@@ -53,6 +54,8 @@ def info(
     check_format(format_, *file)
     for number_before, path in enumerate(input_files(file, format_)):
         facts = _of_grid(path) if reading.grid else _of_contents(path, kind, reading)
+        if reading.where is not None and ("query" in facts or facts["holds"] in _WITHOUT_LABELS):
+            raise InputError(f"{path}: --where is for objects; the file holds {facts['holds']}; leave it out")
         facts = {"file": shown([path]), "bytes": Path(path).stat().st_size, **facts}
         if json_:
             click.echo(as_json(facts))
