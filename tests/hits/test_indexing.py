@@ -13,7 +13,7 @@ from compare import assert_same
 RANDOM = np.random.default_rng(31)
 FIELDS = ("index", "primitive", "geometry", "t", "t_enter", "t_exit")
 ONE_FIELDS = (*FIELDS, "hit", "points", "normals", "uv")
-ALL_FIELDS = (*FIELDS, "lengths")
+ALL_FIELDS = (*FIELDS, "lengths", "points")
 
 
 def boxes(count, dims):
@@ -142,9 +142,9 @@ def test_the_hits_of_one_ray_index_alike():
     hits = all_hits[ray]
     assert len(hits) > 2
     for index in indices((len(hits),)):
-        part = hits[index]
+        part, chosen = hits[index], np.arange(len(hits))[index]
         for name in ALL_FIELDS:
-            np.testing.assert_array_equal(getattr(part, name), getattr(hits, name)[index])
+            np.testing.assert_array_equal(getattr(part, name), getattr(hits, name)[chosen])
     np.testing.assert_array_equal(hits[1:][0].t, hits.t[1])
     assert [float(hit.t) for hit in hits] == hits.t.tolist()
     assert [bool(row) for row in all_hits] == (np.diff(all_hits.offsets) > 0).tolist()

@@ -109,6 +109,7 @@ def test_lengths_and_points_at_all_scales():
             assert np.diff(hits.offsets).tolist() == [len(row) for _, row in truth]
             assert_lengths(hits.lengths, truth, counts)
             assert_points(points, truth, counts)
+            assert_points(hits.points, [(part, [hit]) for part, row in truth for hit in row], counts)
     assert min(counts[name] for name in ("hit", "miss", "touch", "far", "point")) > 20, counts
     assert counts["near zero"] > 5, counts
 

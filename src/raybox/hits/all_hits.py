@@ -19,6 +19,7 @@ from raybox.hits.hit_ids import (
     derive_exactly,
     distances_of,
     frozen,
+    points_of,
     restored,
     spans,
 )
@@ -174,6 +175,11 @@ class AllHits(HitTables):
     def distances(self) -> Floats:
         """The distance to each first contact, t times the direction's length; see `Hits.distances`."""
         return frozen(distances_of(self._source, self.ray, self._hit_id, self._t))
+
+    @cached_property
+    def points(self) -> Floats:
+        """The points o + t d of first contact, shape (hits, D); see `Hits.points`."""
+        return frozen(points_of(self._source, self.ray, self._hit_id, self._t))
 
     @cached_property
     def lengths(self) -> Floats:

@@ -28,6 +28,7 @@ from raybox.geometry import (
 from raybox.geometry.labels import shown_names
 from raybox.geometry.object_rows import combined, label_type
 from raybox.geometry.rows import in_space
+from raybox.hits.path_length import MODERATE, NORMAL
 from raybox.hits.path_lengths import distances, write_exactly
 from raybox.primitives import exact_table
 from raybox.primitives.exact_table import FirstContact, instance_contact
@@ -237,6 +238,36 @@ def distances_of(source: Source, ray_of: Ints, hit_id: Ints, t: Floats) -> Float
         derive_exactly(source, ray_of, hit_id, "distances_of", lost, found)
     found[~hit] = np.inf
     return found
+
+
+def points_of(source: Source, ray_of: Ints, hit_id: Ints, t: Floats) -> Floats:
+    """Return the point o + t d of each hit, shape (hits, D); NaN for a miss."""
+    rays = source.rays
+    t = np.where(hit_id >= 0, t, np.nan).reshape(-1, 1)
+    origins, directions = (a.reshape(-1, rays.ndim_space)[ray_of] for a in (rays.origins, rays.directions))
+    # a ray of zero direction is its origin, at any t
+    overflows = list[bool]()
+    with np.errstate(invalid="ignore", over="call", call=lambda *_: overflows.append(True)):
+        points = origins + np.where(directions == 0.0, np.where(np.isnan(t), t, 0.0), t * directions)
+    lost = _lost_points(t, directions)
+    if overflows:
+        lost = np.union1d(lost, np.flatnonzero(np.isinf(points).any(axis=1)))
+    if lost.size and isinstance(rays, Rays):
+        derive_exactly(source, ray_of, hit_id, "points_of", lost, points)
+    return points
+
+
+def _lost_points(t: Floats, directions: Floats) -> Ints:
+    """Return the hits whose rounded times are too large or too small for points.
+
+    t: (N, 1); NaN for a miss.
+    """
+    size = np.abs(t)
+    odd = np.flatnonzero((size < NORMAL) | (size == np.inf))
+    # a time of 0, mostly that of a start inside, is exact but for directions near the largest float
+    limits = np.where(size[odd] == 0.0, MODERATE**8, np.where(size[odd] < NORMAL, MODERATE, 0.0))
+    lost: Ints = odd[(np.abs(directions[odd]) > limits).any(axis=1)]
+    return lost
 
 
 def _only_rays(rays: Rays | MovingBoxes, ray_of: Ints) -> tuple[Rays | MovingBoxes, Ints]:

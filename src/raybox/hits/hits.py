@@ -8,20 +8,19 @@ import numpy as np
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry import Ids, Rays
+from raybox.geometry import Ids
 from raybox.geometry.row_ids import ArrayIndex
 from raybox.hits.hit_ids import (
     PrimitiveIds,
     Source,
     derive,
-    derive_exactly,
     distances_of,
     frozen,
+    points_of,
     restored,
     spans,
 )
 from raybox.hits.image import Picture, of_depth, of_index, of_normals
-from raybox.hits.path_length import MODERATE, NORMAL
 from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Bools, Floats, Ints, freeze
 
@@ -205,20 +204,8 @@ class Hits(HitTables):
 
         Where t or t d is beyond float64's range, the exact point, rounded once: finite wherever floats are.
         """
-        rays = self._source.rays
-        k = self._ray_of
-        t = np.where(self.hit, self._t, np.nan).reshape(-1, 1)
-        origins, directions = (a.reshape(-1, rays.ndim_space)[k] for a in (rays.origins, rays.directions))
-        # a ray of zero direction is its origin, at any t
-        overflows = list[bool]()
-        with np.errstate(invalid="ignore", over="call", call=lambda *_: overflows.append(True)):
-            points = origins + np.where(directions == 0.0, np.where(np.isnan(t), t, 0.0), t * directions)
-        lost = _lost_points(t, directions)
-        if overflows:
-            lost = np.union1d(lost, np.flatnonzero(np.isinf(points).any(axis=1)))
-        if lost.size and isinstance(rays, Rays):
-            derive_exactly(self._source, k, self._hit_id.reshape(-1), "points_of", lost, points)
-        return frozen(points.reshape(*self.shape, rays.ndim_space))
+        flat = self._ray_of, self._hit_id.reshape(-1), self._t.reshape(-1)
+        return frozen(points_of(self._source, *flat).reshape(*self.shape, self._source.rays.ndim_space))
 
     @cached_property
     def normals(self) -> Floats:
@@ -305,16 +292,3 @@ class Hits(HitTables):
         if kind == "normal":
             return of_normals(self.normals, self.hit).view(Picture)
         raise InvalidInput(f"kind must be 'depth', 'index', 'object' or 'normal'; got {kind!r}.")
-
-
-def _lost_points(t: Floats, directions: Floats) -> Ints:
-    """Return the hits whose rounded times are too large or too small for points.
-
-    t: (N, 1); NaN for a miss.
-    """
-    size = np.abs(t)
-    odd = np.flatnonzero((size < NORMAL) | (size == np.inf))
-    # a time of 0, mostly that of a start inside, is exact but for directions near the largest float
-    limits = np.where(size[odd] == 0.0, MODERATE**8, np.where(size[odd] < NORMAL, MODERATE, 0.0))
-    lost: Ints = odd[(np.abs(directions[odd]) > limits).any(axis=1)]
-    return lost

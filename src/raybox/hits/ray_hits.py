@@ -96,6 +96,11 @@ class RayHits(ArrayContainer):
         return self._values("distances")
 
     @property
+    def points(self) -> Floats:
+        """The points of first contact, shape (..., D); see `Hits.points`."""
+        return self._values("points")
+
+    @property
     def lengths(self) -> Floats:
         """The length in space of the path inside each box, within the ray's range."""
         return self._values("lengths")
