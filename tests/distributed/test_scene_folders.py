@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from raybox.geometry import with_skipped
 from raybox.io import manifest, scene_files
 from scenes import as_rays, random_scene
 
@@ -86,6 +87,27 @@ def test_a_scene_of_any_geometry_is_read_from_its_folder(tmp_path, geometry):
     assert len(found) == len(scene)
 
 
+@pytest.mark.parametrize("geometry", [BOXES, MESH, BARE, TRIANGLES, rb.Boxes(BOXES.lower, BOXES.upper)])
+def test_folders_keep_counts_of_what_was_left_out(tmp_path, geometry):
+    counts = {"faces of fewer than three corners": 3, 'nodes "ä"': 1}
+    split = rb.SplitScene(with_skipped(geometry, counts), parts=3, folder=tmp_path / "parts")
+    assert dict(split.skipped) == dict(rb.SplitScene.open(tmp_path / "parts").skipped) == counts
+    (tmp_path / "whole").mkdir()
+    scene_files.write_scene(tmp_path / "whole", rb.Scene(with_skipped(geometry, counts)))
+    found = scene_files.read_scene(tmp_path / "whole").geometry
+    assert found.equals(geometry)
+    assert dict(found.skipped) == counts
+    rb.SplitScene(geometry, parts=3, folder=tmp_path / "none")
+    assert not rb.SplitScene.open(tmp_path / "none").skipped
+
+
+@pytest.mark.parametrize("geometry", [rb.Planes([[0, 0, 1]], [0.5]), rb.Instances(MESH, [np.eye(3, 4)])])
+def test_folders_of_arrays_keep_counts_of_what_was_left_out(tmp_path, geometry):
+    scene_files.write_scene(tmp_path, rb.Scene([with_skipped(geometry, {"one": 1}), BOXES]))
+    found = scene_files.read_scene(tmp_path).geometry
+    assert [dict(one.skipped) for one in found] == [{"one": 1}, {}]
+
+
 def changed(path, **columns):
     """Write an archive again with other arrays."""
     with np.load(path) as archive:
@@ -101,6 +123,7 @@ def changed(path, **columns):
         ("objects.npy", lambda path: np.save(path, MESH.objects + 150), "without ids or labels"),
         ("objects.npy", lambda path: np.save(path, MESH.objects * 1.0), "another array"),
         ("attributes.npz", lambda path: changed(path, id=np.array(["a"])), "one id for each object"),
+        ("attributes.npz", lambda path: changed(path, **{"skipped/count": np.ones(2)}), "skipped must have"),
         ("attributes.npz", lambda path: path.write_bytes(b"PK"), "its archive is damaged or cut off"),
     ],
 )

@@ -144,10 +144,95 @@ def test_objects_of_meshes_and_several_geometries_are_dimensions(tmp_path):
 
 
 def test_what_has_no_points_is_refused(tmp_path):
-    for content in (rb.Scene(BOXES).all(RAYS), BOXES, RAYS, {"a": np.zeros(3)}):
+    for content in (rb.Scene(BOXES).all(RAYS).by_object(), BOXES, RAYS, {"a": np.zeros(3)}):
         with pytest.raises(rb.InvalidInput, match="hold points of hits"):
             rb.save(tmp_path / "a.las", content)
+    with pytest.raises(rb.InvalidInput, match="ids must name every box: got 1, a hit is of box 2"):
+        rb.save(tmp_path / "a.ply", HITS, ids=["a"])
     assert not list(tmp_path.iterdir())
+
+
+# all three walls in order; none; from inside the second; along a face to before the third; backwards
+SEVERAL = rb.Rays(
+    [[0, 0.25, 0], [0, 9, 0], [3.5, 0, 0.125], [0, 1, 0], [0, 0, 0]],
+    [[1, 0, 0], [1, 0, 0], [2, 0, 0], [1, 0, 0], [-1, 0, 0.5]],
+    t_min=[0, 0, 0, 0, -4],
+    t_max=[9, 9, 9, 4.5, 0],
+)
+CONTACTS = {  # of each ray: wall, t, t_enter, t_exit
+    0: [(0, 1, 1, 2), (1, 3, 3, 4), (2, 5, 5, 6)],
+    2: [(1, 0, -0.25, 0.25), (2, 0.75, 0.75, 1.25)],
+    3: [(0, 1, 1, 2), (1, 3, 3, 4)],
+    4: [(0, -2, -2, -1)],
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_all_hits_are_a_point_for_each_contact(tmp_path, ending):
+    path = tmp_path / f"out.{ending}"
+    rb.save(path, rb.Scene(BOXES).all(SEVERAL), labels=["cost", "class", "t"])
+    found, table = fields_of(path), table_of(path)
+    rows = [(ray, *contact) for ray, contacts in CONTACTS.items() for contact in contacts]
+    for k, name in enumerate(("ray", "index", "t", "t_enter", "t_exit")):
+        assert found[name].tolist() == [row[k] for row in rows]
+    for ray, index, t, *_, x, y, z in zip(*(found[n] for n in ("ray", "index", "t", *"xyz")), strict=True):
+        point = SEVERAL.origins[ray] + t * SEVERAL.directions[ray]
+        np.testing.assert_allclose([x, y, z], point, rtol=0, atol=0 if ending in ("ply", "pcd") else 1e-8)
+        assert (BOXES.lower[index] - 1e-8 <= [x, y, z]).all()
+        assert ([x, y, z] <= BOXES.upper[index] + 1e-8).all()
+    assert found["object_t"].tolist() == [LABELS["t"][row[1]] for row in rows]
+    np.testing.assert_array_equal(found["cost"], [LABELS["cost"][row[1]] for row in rows])
+    texts = {(name, int(code)): text for name, _, code, text in table if code}
+    wanted = [LABELS["class"][row[1]] for row in rows]
+    assert [texts.get(("class", code)) for code in found["class"].tolist()] == wanted
+    assert [texts["id", code] for code in found["id"].tolist()] == ["abc"[row[1]] for row in rows]
+    first = path.read_bytes()
+    rb.save(path, rb.Scene(BOXES).all(SEVERAL), labels=["cost", "class", "t"])
+    assert path.read_bytes() == first
+
+
+def test_all_hits_of_split_scenes_and_slices_have_their_points(tmp_path):
+    split = rb.SplitScene(BOXES, parts=2)
+    rb.save(tmp_path / "a.pcd", rb.Scene(BOXES).all(SEVERAL))
+    rb.save(tmp_path / "b.pcd", split.all(SEVERAL))
+    assert (tmp_path / "a.pcd").read_bytes() == (tmp_path / "b.pcd").read_bytes()
+    for hits in (rb.Scene(BOXES).all(SEVERAL), split.all(SEVERAL)):
+        rb.save(tmp_path / "c.pcd", hits[[3, 0]])
+        found = fields_of(tmp_path / "c.pcd")
+        assert found["ray"].tolist() == [0, 0, 1, 1, 1]
+        assert found["x"].tolist() == [1, 3, 1, 3, 5]
+        assert found["y"].tolist() == [1, 1, 0.25, 0.25, 0.25]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_labels_named_like_axes_move_no_points(tmp_path, ending):
+    labels = {"x": [7.0], "z": [8.0], "object_z": [9.0]}
+    scene = rb.Scene(rb.Boxes([[1, -1]], [[2, 1]], labels=labels))
+    for hits in (scene.nearest(rb.Rays([[0, 0.5]], [1, 0])), scene.all(rb.Rays([[0, 0.5]], [1, 0]))):
+        rb.save(tmp_path / f"a.{ending}", hits)
+        found = fields_of(tmp_path / f"a.{ending}")
+        assert [found[axis].tolist() for axis in "xyz"] == [[1.0], [0.5], [0.0]]
+        assert sorted(v[0] for n, v in found.items() if n.startswith("object_")) == [7.0, 8.0, 9.0]
+
+
+def test_no_contacts_are_no_points(tmp_path):
+    for ending in ENDINGS:
+        rb.save(tmp_path / f"a.{ending}", rb.Scene(BOXES).all(SEVERAL[1:2]))
+        assert all(not values.size for values in fields_of(tmp_path / f"a.{ending}").values())
+
+
+@pytest.mark.parametrize("kind", ["nearest", "all"])
+def test_plyfile_reads_the_points(tmp_path, kind):
+    plyfile = pytest.importorskip("plyfile")
+    hits = getattr(rb.Scene(BOXES), kind)(SEVERAL)
+    rb.save(tmp_path / "a.ply", hits)
+    vertices = plyfile.PlyData.read(tmp_path / "a.ply")["vertex"]
+    assert {p.name: str(p.val_dtype) for p in vertices.properties}["t"] == "f8"
+    found = fields_of(tmp_path / "a.ply")
+    for name, values in found.items():
+        np.testing.assert_array_equal(vertices[name], values)
+    points = hits.points[hits.index >= 0]
+    assert np.stack([vertices[axis] for axis in "xyz"], -1).tolist() == points.tolist()
 
 
 @given(
@@ -190,6 +275,14 @@ def test_labels_of_results_are_columns_of_tables(tmp_path):
     np.testing.assert_array_equal(table["count"], [7, np.nan, np.nan, 8])
     import pyarrow.parquet as pq
 
+    for hits in (HITS, rb.Scene(BOXES).all(RAYS)):
+        rb.save(tmp_path / "a.parquet", hits, labels=["cost"])
+        cost = pq.read_table(tmp_path / "a.parquet")["cost"].to_pylist()
+        assert cost == [None if number != number else number for number in hits.labels("cost").tolist()]
+    infinite = rb.Scene(rb.Boxes([[1, -1]], [[2, 1]], labels={"cost": [-np.inf]}))
+    rb.save(tmp_path / "a.parquet", infinite.nearest(rb.Rays([0, 0], [1, 0])), labels=True)
+    assert pq.read_table(tmp_path / "a.parquet")["cost"].to_pylist() == [-np.inf]  # no missing value
+    rb.save(tmp_path / "a.parquet", HITS, labels=["class", "cost", "count"])
     columns = pq.read_table(tmp_path / "a.parquet").to_pydict()
     assert columns["class"] == ["wall", None, None, 'Tür\n"x"']
     assert columns["cost"] == [1.5, None, None, -2.0]

@@ -28,6 +28,7 @@ from raybox.io.checked_json import folder_error
 from raybox.io.formats import saved_arrays
 from raybox.io.formats.common import path_of, reader_errors
 from raybox.io.formats.numpy_arrays import load_members, write_npz
+from raybox.io.formats.saved_arrays import EDGES
 from raybox.io.manifest import Layout, Manifest, SceneFacts
 from raybox.scene.scene import Scene, quality_of, restore, state_of
 from raybox.validation import NO_MASK, Array, Floats
@@ -36,7 +37,7 @@ _COPIED = 1 << 30  # bytes of nodes, at most, that are copied into large pages
 FORMAT = 2  # of these files, the layout of the tree's nodes included
 FACTS = "scene.json"
 _ARRAYS: dict[str, tuple[str, ...]] = {"boxes": ("lower", "upper"), "mesh": ("vertices", "faces")}
-_EDGES, _MASK = ("x_edges", "y_edges", "z_edges"), "occupied"
+_MASK = "occupied"
 _TREE = ("nodes", "center", "root", "parts")
 _OBJECTS, _ATTRIBUTES, _GEOMETRY = "objects.npy", "attributes.npz", "geometry.npz"
 _LAYOUTS = {
@@ -107,11 +108,7 @@ def read_attributes(opened: Manifest, rows: int, *, check: bool) -> ObjectRows:
         return ObjectRows(objects)
     arrays = _members(opened, _ATTRIBUTES, check)
     with reader_errors(opened.folder / _ATTRIBUTES, "NumPy arrays"):
-        found = saved_arrays.attributes_of(arrays, rows if objects is None else None)
-    count = saved_arrays.rows_of(found)
-    if objects is not None and count is not None and objects.max(initial=-1) >= count:
-        raise folder_error(opened.folder / _OBJECTS, "numbers objects without ids or labels")
-    return ObjectRows(objects, found)
+        return ObjectRows(objects, saved_arrays.attributes_of(arrays, objects, rows))
 
 
 def _members(opened: Manifest, name: str, check: bool) -> dict[str, Array]:
@@ -172,7 +169,7 @@ def write_tree(folder: Path, scene: Scene) -> str:
 def _write_grid(folder: Path, scene: Scene) -> None:
     """Write the edges and the mask of a grid; its tree is built again in less time than it takes to check."""
     grid, quality = scene.geometry, state_of(scene).quality
-    edges = dict(zip(_EDGES, grid.edges, strict=False))
+    edges = dict(zip(EDGES, grid.edges, strict=False))
     mask = grid.occupied.reshape(-1) if grid.rows().blocks.size else NO_MASK
     for name, array in (edges | {_MASK: mask.view(np.uint8)}).items():
         np.save(folder / f"{name}.npy", array)
@@ -249,7 +246,7 @@ def _map_grid(opened: Manifest, *, check: bool) -> Scene:
     """Return the scene of a grid, its edges and mask mapped."""
     facts, folder = opened.facts, opened.folder
     axes = facts["axes"] if facts["axes"] in (2, 3) else 0
-    edges = [opened.map(f"{name}.npy", Layout(np.float64, 1), check=check) for name in _EDGES[:axes]]
+    edges = [opened.map(f"{name}.npy", Layout(np.float64, 1), check=check) for name in EDGES[:axes]]
     mask = opened.map(f"{_MASK}.npy", Layout(np.uint8, 1), check=check)
     if not axes or (problem := _broken_grid(edges, mask, facts["size"])):
         raise folder_error(folder, f"holds no valid scene ({problem if axes else 'a grid of other axes'})")

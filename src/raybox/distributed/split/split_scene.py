@@ -4,7 +4,7 @@ import os
 import shutil
 import traceback
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack, final
@@ -181,6 +181,11 @@ class SplitScene(QueryMethods):
     def kind(self) -> str:
         """What the scene is made of: "boxes" or "mesh"."""
         return str(self._open_parts.facts["kind"])
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """What the reader of the geometry's file left out: counts by reason, read-only."""
+        return self._objects.attributes.skipped
 
     @property
     def digest(self) -> str:

@@ -19,7 +19,8 @@ A format is one module and one line of ``table``.
 from raybox.io.formats.common import Loaded
 from raybox.io.formats.grid_files import load_grid
 from raybox.io.formats.loading import contents, load, read
-from raybox.io.formats.saving import Saveable, check_target, save
+from raybox.io.formats.saved_columns import Saveable
+from raybox.io.formats.saving import check_target, save
 from raybox.io.formats.table import FORMATS, announced
 
 __all__ = [

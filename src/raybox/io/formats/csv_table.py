@@ -138,7 +138,7 @@ def _is_number(text: str) -> bool:
 def write(file: BinaryIO, columns: Mapping[str, Array]) -> None:
     """Write columns of one length; floats with as many digits as round-trip."""
     file.write(line(list(columns)))
-    rows = len(next(iter(columns.values())))
+    rows = len(next(iter(columns.values()), ()))
     for start in range(0, rows, BLOCK_ROWS):
         file.write(lines({name: column[start : start + BLOCK_ROWS] for name, column in columns.items()}))
 

@@ -41,7 +41,8 @@ class ParquetTable(Table):
             with self._library.ParquetFile(path) as file:
                 self._metadata, self._schema = file.metadata, file.schema_arrow
             leaves = list(_leaves(self._schema))
-            query = (self._schema.metadata or {}).get(QUERY_KEY.encode())
+            self.metadata = self._schema.metadata or {}
+            query = self.metadata.get(QUERY_KEY.encode())
             self.query = query.decode() if query else None
         except (OSError, ValueError, NotImplementedError) as error:
             if isinstance(error, OSError) and error.errno is not None:
@@ -52,7 +53,7 @@ class ParquetTable(Table):
         self.rows = self._starts[-1]
         self._fields, self.names = dict(leaves), [name for name, _ in leaves]
         self.own = _boxes(self._schema)
-        self.scene = (self._schema.metadata or {}).get(SCENE_KEY.encode(), b"").decode("utf-8", "replace")
+        self.scene = self.metadata.get(SCENE_KEY.encode(), b"").decode("utf-8", "replace")
 
     def announced(self) -> Announced:
         """Return the number of rows, and the bytes once unpacked."""

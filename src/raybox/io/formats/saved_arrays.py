@@ -12,7 +12,7 @@ list         those of geometry 0 as ``0/lower`` ..., of geometry 1 as ``1/...``
 ===========  =========================================================================================
 
 The array `raybox` names the kind. Ids are the array ``id``, labels ``labels/NAME``. Of a label of objects,
-``missing/NAME`` marks the rows without a value.
+``missing/NAME`` marks the rows without a value. What a reader left out is ``skipped/reason skipped/count``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,58 +24,51 @@ from numpy.typing import NDArray
 
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes
-from raybox.geometry.labels import Attributes, Labels, checked_labels
-from raybox.geometry.mesh import object_count, stored_objects
-from raybox.geometry.row_ids import Ids, checked_ids
-from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, SceneGeometry, checked_texts, file_error
+from raybox.geometry.array_container import ReadOnly
+from raybox.geometry.labels import Attributes, Labels, checked_attributes
+from raybox.geometry.mesh import stored_objects
+from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, SceneGeometry, file_error
 from raybox.io.formats.numpy_arrays import as_floats, load_members, read_npz
 from raybox.io.formats.object_boxes import boxes_of
-from raybox.validation import Array
+from raybox.io.formats.saved_columns import check_texts, id_array, large_ids
+from raybox.validation import Array, Ints
 
 Arrays: TypeAlias = Mapping[str, Array]
 KIND = "raybox"
-_KINDS: dict[type, str] = {
-    Boxes: "boxes",
-    Mesh: "mesh",
-    Grid: "grid",
-    Planes: "planes",
-    Instances: "instances",
-}
-_EDGES = ("x_edges", "y_edges", "z_edges")
+EDGES = ("x_edges", "y_edges", "z_edges")
+_SKIPPED = ("skipped/reason", "skipped/count")
+_AGAIN = "copy or save it again"
 
 
 def arrays_of(geometry: SceneGeometry | Sequence[SceneGeometry]) -> dict[str, Array]:
     """Return a geometry, or a list of several, as named arrays."""
-    if isinstance(geometry, list | tuple):
-        if not geometry:
-            raise InvalidInput("a list of geometries must not be empty. Add one, or save nothing.")
-        parts = [_prefixed(f"{k}/", arrays_of(one)) for k, one in enumerate(geometry)]
-        return {KIND: np.array("list")} | {name: array for part in parts for name, array in part.items()}
-    if type(geometry) not in _KINDS:
-        raise InvalidInput(
-            "raybox saves Boxes, Mesh, Grid, Planes, Instances and lists of them; "
-            f"got {type(geometry).__name__}. Make one of these of it."
-        )
-    return {KIND: np.array(_KINDS[type(geometry)]), **_own(geometry), **attribute_arrays(geometry)}  # type: ignore[arg-type]
-
-
-def _own(geometry: SceneGeometry) -> dict[str, Array]:
-    """Return the arrays of a geometry, without ids and labels."""
+    own: dict[str, Array]
     match geometry:
         case Boxes():
-            return {"lower": geometry.lower, "upper": geometry.upper}
+            kind, own = "boxes", {"lower": geometry.lower, "upper": geometry.upper}
         case Mesh():
             objects = stored_objects(geometry)
-            own: dict[str, Array] = {"vertices": geometry.vertices, "faces": geometry.faces}
-            return own | ({} if objects is None else {"objects": objects})
+            kind, own = "mesh", {"vertices": geometry.vertices, "faces": geometry.faces}
+            own |= {} if objects is None else {"objects": objects}
         case Grid():
-            edges: dict[str, Array] = dict(zip(_EDGES, geometry.edges, strict=False))
-            return edges | {"occupied": geometry.occupied}
+            kind, own = "grid", dict(zip(EDGES, geometry.edges, strict=False))
+            own["occupied"] = geometry.occupied
         case Planes():
-            return {"normals": geometry.normals, "offsets": geometry.offsets}
+            kind, own = "planes", {"normals": geometry.normals, "offsets": geometry.offsets}
         case Instances():
-            inner = arrays_of(geometry.geometry)
-            return {"transforms": geometry.transforms} | _prefixed("geometry/", inner)
+            kind, own = "instances", {"transforms": geometry.transforms}
+            own |= _prefixed("geometry/", arrays_of(geometry.geometry))
+        case [_, *_]:
+            parts = [_prefixed(f"{k}/", arrays_of(one)) for k, one in enumerate(geometry)]
+            return {KIND: np.array("list")} | {name: array for part in parts for name, array in part.items()}
+        case []:
+            raise InvalidInput("a list of geometries must not be empty. Add one, or save nothing.")
+        case _:
+            raise InvalidInput(
+                "raybox saves Boxes, Mesh, Grid, Planes, Instances and lists of them; "
+                f"got {type(geometry).__name__}. Make one of these of it."
+            )
+    return {KIND: np.array(kind)} | own | attribute_arrays(geometry)
 
 
 def _prefixed(prefix: str, arrays: Arrays) -> dict[str, Array]:
@@ -83,62 +76,53 @@ def _prefixed(prefix: str, arrays: Arrays) -> dict[str, Array]:
 
 
 def attribute_arrays(geometry: SceneGeometry) -> dict[str, Array]:
-    """Return the ids and labels of a geometry as named arrays, without objects of Python."""
+    """Return ids, labels and counts of a geometry as named arrays, without objects of Python."""
+    check_texts(geometry)
     found = {} if geometry.ids is None else {"id": id_array(geometry.ids)}
+    if any(ids.dtype == object for ids in found.values()):
+        raise large_ids()
     for name, values in geometry.labels.items():
-        if "\\" in name or checked_texts([name], "names of labels") == [""]:
+        if "\\" in name or not name:
             problem = f"names of labels in .npz must not be empty or contain a backslash; got {name!r}"
             raise InvalidInput(f"{problem}. Rename that label.")
         found |= _label_arrays(name, values)
-    return found
-
-
-def id_array(ids: Ids) -> Array:
-    """Return ids as an array of text or of int64."""
-    values = ids.tolist()
-    if not values or isinstance(values[0], str):
-        return np.array(checked_texts(values), dtype=str)
-    try:
-        return np.array(values, dtype=np.int64)
-    except OverflowError as error:
-        raise InvalidInput("ids must be integers of 64 bits to be saved. Convert them to text.") from error
+    return found | skipped_arrays(geometry.skipped)
 
 
 def _label_arrays(name: str, values: NDArray[Any]) -> dict[str, Array]:
     """Return a label as an array, and a mask of the rows that have no value."""
     if values.dtype != object:
         return {f"labels/{name}": values}
-    listed = values.tolist()
-    given = [value for value in listed if value is not None]
-    kind = type(given[0]) if given else str
-    if kind is str:
-        checked_texts(given, f"values of the label {name!r}")
-    plain = np.array([kind() if value is None else value for value in listed], dtype=kind)
-    is_missing = len(given) < len(listed)
-    masks = {f"missing/{name}": np.array([value is None for value in listed], dtype=np.bool_)}
-    return {f"labels/{name}": plain} | (masks if is_missing or kind is not str else {})
+    missing = np.array([value is None for value in values], dtype=np.bool_)
+    kind = type(next(iter(values[~missing]), ""))
+    found = {f"labels/{name}": np.where(missing, kind(), values).astype(kind)}
+    return found | ({f"missing/{name}": missing} if missing.any() or kind is not str else {})
+
+
+def skipped_arrays(skipped: Mapping[str, int]) -> dict[str, Array]:
+    """Return counts by reason of what a reader left out as two arrays; none without."""
+    columns = np.array([*skipped]), np.array([*skipped.values()], dtype=np.int64)
+    return dict(zip(_SKIPPED, columns, strict=True)) if skipped else {}
 
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     """Return what was saved as `.npz`, or a table of boxes, rays or points."""
     names, _ = load_members(path, ())
     if KIND not in names and not {"vertices", "faces"} <= {*names}:
-        return read_npz(path, options)
+        found, counts = read_npz(path, options), load_members(path, _SKIPPED)[1]
+        return found._replace(left_out={**found.left_out, **skipped_of(counts)})
     geometry = geometry_of(load_members(path, names)[1], path)
     return Loaded(boxes_of(geometry, path) if options.boxes else geometry)
 
 
 def geometry_of(arrays: Arrays, path: Path) -> SceneGeometry | list[SceneGeometry]:
     """Return the geometry that arrays of a file make, or a list."""
-    if _text(arrays, KIND, "mesh") != "list":
-        return _single(arrays, path, "")
+    if _kind(arrays) != "list":
+        return _single(_Saved(arrays, path))
     numbers = sorted({name.partition("/")[0] for name in arrays if name != KIND}, key=lambda n: (len(n), n))
     if numbers != [str(k) for k in range(len(numbers))] or not numbers:
         raise file_error(path, f"lacks a geometry of its list: it has {' '.join(numbers) or 'none'}", _AGAIN)
-    return [_single(_within(arrays, f"{k}/"), path, f"{k}/") for k in numbers]
-
-
-_AGAIN = "copy or save it again"
+    return [_single(_Saved(arrays, path).within(f"{k}/")) for k in numbers]
 
 
 def _within(arrays: Arrays, prefix: str) -> dict[str, Array]:
@@ -146,17 +130,21 @@ def _within(arrays: Arrays, prefix: str) -> dict[str, Array]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _text(arrays: Arrays, name: str, default: str) -> str:
-    found = arrays.get(name)
-    return default if found is None else str(found.item()) if found.size == 1 else ""
+def _kind(arrays: Arrays) -> str:
+    found = arrays.get(KIND)
+    return "mesh" if found is None else str(found.item()) if found.size == 1 else ""
 
 
-class _Reader(NamedTuple):
-    """Arrays of one geometry in a file."""
+class _Saved(NamedTuple):
+    """The arrays of one geometry in a file, whose names begin with `at`."""
 
     arrays: Arrays
     path: Path
-    at: str
+    at: str = ""
+
+    def within(self, prefix: str) -> "_Saved":
+        """Return the arrays whose names begin so."""
+        return _Saved(_within(self.arrays, prefix), self.path, self.at + prefix)
 
     def get(self, name: str) -> Array:
         """Return an array; raise `FileFormatError` if there is none."""
@@ -169,70 +157,56 @@ class _Reader(NamedTuple):
         return as_floats(self.get(name), self.path, self.at + name)
 
 
-def _single(arrays: Arrays, path: Path, at: str) -> SceneGeometry:
-    """Return the geometry of some arrays, whose names in the file begin with `at`."""
-    kind = _text(arrays, KIND, "mesh")
-    if kind not in _KINDS.values():
-        raise file_error(path, f"holds a geometry of unknown kind {kind!r:.40}", _AGAIN, f"{at}{KIND}")
-    reader = _Reader(arrays, path, at)
+def _single(saved: _Saved) -> SceneGeometry:
+    """Return the geometry of some arrays."""
     try:
-        made = _bare(kind, reader)
-        count = object_count(made) if isinstance(made, Mesh) and "objects" in arrays else len(made)
-        attributes = attributes_of(arrays, None if "objects" in arrays else count)
-        rows = rows_of(attributes)
-        if rows is not None and rows < count:
-            raise InvalidInput(f"objects must be numbers below {rows}, that of ids or labels")
-        return made._with(attributes)
+        made = _bare(saved)
+        objects = stored_objects(made) if isinstance(made, Mesh) else None
+        return made._with(attributes_of(saved.arrays, objects, len(made)))
     except InvalidInput as error:
-        raise file_error(path, str(error).rstrip("."), "correct the file", at.rstrip("/")) from error
+        raise file_error(saved.path, str(error).rstrip("."), "correct the file", saved.at[:-1]) from error
 
 
-def _bare(kind: str, reader: _Reader) -> SceneGeometry:
+def _bare(saved: _Saved) -> SceneGeometry:
     """Return a geometry without ids and labels."""
-    match kind:
+    match _kind(saved.arrays):
         case "boxes":
-            return Boxes(reader.floats("lower"), reader.floats("upper"))
+            return Boxes(saved.floats("lower"), saved.floats("upper"))
         case "mesh":
-            objects = reader.get("objects") if "objects" in reader.arrays else None
-            return Mesh(reader.floats("vertices"), reader.get("faces"), objects=objects)
+            return Mesh(saved.floats("vertices"), saved.get("faces"), objects=saved.arrays.get("objects"))
         case "planes":
-            return Planes(reader.floats("normals"), reader.floats("offsets"))
+            return Planes(saved.floats("normals"), saved.floats("offsets"))
         case "grid":
-            edges = [reader.floats(name) for name in _EDGES if name != "z_edges" or name in reader.arrays]
-            return Grid(*edges, occupied=reader.get("occupied"))
-    inner = _single(_within(reader.arrays, "geometry/"), reader.path, f"{reader.at}geometry/")
-    return Instances(inner, reader.floats("transforms"))  # type: ignore[arg-type]  # it checks the type
+            edges = [saved.floats(name) for name in EDGES if name != "z_edges" or name in saved.arrays]
+            return Grid(*edges, occupied=saved.get("occupied"))
+        case "instances":
+            inner = _single(saved.within("geometry/"))
+            return Instances(inner, saved.floats("transforms"))  # type: ignore[arg-type]  # it checks the type
+        case kind:
+            problem = f"holds a geometry of unknown kind {kind!r:.40}"
+            raise file_error(saved.path, problem, _AGAIN, saved.at + KIND)
 
 
-def attributes_of(arrays: Arrays, count: int | None) -> Attributes:
-    """Return ids and labels; raise `InvalidInput` unless they have this number of rows, or one number."""
-    columns = _within(arrays, "labels/")
-    if count is None:
-        lengths = [len(array) for array in (*columns.values(), *_ids_in(arrays)) if array.ndim]
-        count = lengths[0] if lengths else 0
-    ids = [checked_ids(array, count, "object") for array in _ids_in(arrays)]
-    return Attributes(ids[0] if ids else None, _labels(columns, _within(arrays, "missing/"), count))
-
-
-def _ids_in(arrays: Arrays) -> list[Array]:
-    return [arrays["id"]] if "id" in arrays else []
-
-
-def _labels(columns: Arrays, missing: Arrays, count: int) -> Labels:
-    """Return labels as they were saved, with None in rows without a value."""
-    found: dict[str, NDArray[Any]] = {}
-    for name, values in checked_labels(dict(columns), count, "object").items():
-        mask = missing.get(name, np.zeros(count, dtype=np.bool_))
-        if mask.shape != (count,) or mask.dtype != bool:
+def attributes_of(arrays: Arrays, objects: Ints | None, rows: int) -> Attributes:
+    """Return ids, labels and counts; raise `InvalidInput` unless they fit the objects of so many rows."""
+    columns, missing = _within(arrays, "labels/"), _within(arrays, "missing/")
+    named = [*columns.values(), *(arrays[name] for name in ("id",) if name in arrays)]
+    count = rows if objects is None else named[0].size if named else int(objects.max(initial=-1)) + 1
+    if objects is not None and objects.max(initial=-1) >= count:
+        raise InvalidInput(f"objects must be numbers below {count}: others are without ids or labels")
+    found = checked_attributes(arrays.get("id"), columns or None, count, "object")
+    labels: dict[str, NDArray[Any]] = dict(found.labels)
+    for name in labels.keys() & missing.keys():
+        if missing[name].shape != (count,) or missing[name].dtype != bool:
             raise InvalidInput(f"missing values of the label {name!r} must be a mask of {count} rows")
-        found[name] = values
-        if name in missing:
-            found[name] = values.astype(object)
-            found[name][mask] = None
-    return Labels(found)
+        labels[name] = labels[name].astype(object)
+        labels[name][missing[name]] = None
+    return Attributes(found.ids, Labels(labels), skipped_of(arrays))
 
 
-def rows_of(attributes: Attributes) -> int | None:
-    """Return the number of ids or labels; None without both."""
-    columns = [] if attributes.ids is None else [attributes.ids]
-    return next((len(column) for column in (*columns, *attributes.labels.values())), None)
+def skipped_of(arrays: Arrays) -> ReadOnly[int]:
+    """Return counts by reason of what a reader left out, as they were saved."""
+    reasons, counts = (arrays.get(name, np.zeros(0)) for name in _SKIPPED)
+    if reasons.shape != counts.shape or reasons.ndim != 1 or (reasons.size and counts.dtype != np.int64):
+        raise InvalidInput("skipped must have a whole number for each reason")
+    return ReadOnly(dict(zip(map(str, reasons.tolist()), counts.tolist(), strict=True)))

@@ -2,52 +2,39 @@
 
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeAlias
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays
+from raybox.geometry.row_ids import checked_ids
 from raybox.hits import AllHits, Hits
-from raybox.hits.object_hits import ObjectHits
-from raybox.hits.tables import LabelNames
+from raybox.hits.tables import HitTables, LabelNames, label_column
 from raybox.io.formats import csv_table, parquet, ply_meshes, point_files, saved_arrays, saved_tables
 from raybox.io.formats import numpy_arrays as arrays
-from raybox.io.formats.columns import RANGES, column_names
-from raybox.io.formats.common import (
-    SceneGeometry,
-    checked_texts,
-    extension_problem,
-    file_error,
-    path_of,
-    require,
+from raybox.io.formats.common import checked_texts, extension_problem, file_error, path_of, require
+from raybox.io.formats.saved_columns import (
+    Columns,
+    Options,
+    Saveable,
+    blanked,
+    columns_of,
+    given_ids,
+    not_saved,
+    object_columns,
+    plain,
+    ray_arrays,
+    rows_of,
 )
 from raybox.scene.scene import Scene
-from raybox.validation import Array
 
-Columns = Mapping[str, Array]
-Results: TypeAlias = Hits | AllHits | ObjectHits
-Saveable: TypeAlias = SceneGeometry | Sequence[SceneGeometry] | Scene | Rays | Results | Columns
-
-
-class Options(NamedTuple):
-    """The keywords of `save`."""
-
-    ids: Sequence[str] | None = None
-    labels: LabelNames | None = None
-
-
-class Prepared(NamedTuple):
-    """The function that writes a file, and the table that is written beside it."""
-
-    write: Callable[[BinaryIO], None]
-    table: Columns = {}  # noqa: RUF012 - a default that is never written to
+_PACKAGES = {".parquet": ("pyarrow", "io"), ".las": ("laspy", "las"), ".laz": ("laspy", "las")}
 
 
 @in_default_environment
@@ -68,7 +55,8 @@ def save(
     path : str or path
         The file to write; ``docs/files.md`` lists the columns of each kind of content. ``.npz`` holds all
         content, and loads again as what was saved. ``.npy .csv .parquet`` are tables of boxes, rays and
-        results, ``.parquet`` of a mesh, too; ``.ply`` are meshes; ``.las .laz .ply .pcd`` points of `Hits`.
+        results, ``.parquet`` of a mesh, too; ``.ply`` are meshes; ``.las .laz .ply .pcd`` points of `Hits`
+        and `AllHits`.
     content : geometry, list of geometries, Scene, Rays, Hits, AllHits, ObjectHits or dict
         The content. Geometries (Boxes, Mesh, Grid, Planes, Instances) are saved with ids, labels and objects,
         a scene as its geometry. A dict of columns of one length is written as it is.
@@ -108,29 +96,31 @@ def save(
     """
     target = path_of(path)
     check_target(target)
-    prepared = WRITERS[target.suffix.lower()](_plain_content(content, ids), Options(ids, labels))
+    found, write = _plain_content(content, ids), WRITERS[target.suffix.lower()]
     with atomic_file(target) as file:
-        prepared.write(file)
-        _write_table(target, prepared.table)
+        _write_beside(target, write(file, found, Options(ids, labels)))
 
 
 def _plain_content(content: Saveable, ids: Sequence[str] | None) -> Saveable:
     """Return the geometry of a scene, and boxes with ids as such; other content as it is."""
     if isinstance(content, Scene):
         content = content.geometry
+    if ids is not None and not isinstance(content, Boxes | HitTables | dict):
+        raise InvalidInput(f"ids are for boxes and results; got {type(content).__name__}. Leave them out.")
     if isinstance(content, Boxes) and ids is not None:
         if len(ids) != len(content):
             raise InvalidInput(f"ids must name every box: got {len(ids)} for {len(content)} boxes")
-        return Boxes(content.lower, content.upper, ids=checked_texts(ids), labels=content.labels or None)
+        named = checked_ids(checked_texts(ids), len(content), "box")
+        return content._with(content._attributes._replace(ids=named))
     return content
 
 
-def _write_table(target: Path, table: Columns) -> None:
+def _write_beside(target: Path, table: Columns | None) -> None:
     """Write the table beside a file; remove that of an earlier one if there is none."""
     beside = target.with_name(f"{target.name}.labels.csv")
     if table:
         with atomic_file(beside) as file:
-            csv_table.write(file, table)
+            _write_csv(file, table, table.keys())
     elif target.suffix.lower() in point_files.SUFFIXES and beside.is_file():
         beside.unlink()
 
@@ -150,9 +140,8 @@ def check_target(path: Path, extensions: Sequence[str] = ()) -> None:
         raise file_error(
             path, f"cannot be written: there is no folder {path.parent}", "make the folder first"
         )
-    needed = {".parquet": ("pyarrow", "io"), ".las": ("laspy", "las"), ".laz": ("laspy", "las")}
-    if path.suffix.lower() in needed:
-        require(*needed[path.suffix.lower()], path.suffix.lower())
+    if path.suffix.lower() in _PACKAGES:
+        require(*_PACKAGES[path.suffix.lower()], path.suffix.lower())
 
 
 @contextmanager
@@ -175,172 +164,84 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
 
 
-def columns_of(content: Saveable, options: Options) -> Columns:
-    """Return content as named columns of one length."""
-    match content:
-        case Boxes():
-            return saved_tables.box_columns(content)
-        case Rays():
-            flat: dict[str, Array] = {}
-            for name, array in _ray_arrays(content).items():
-                flat |= _flat_columns(name, array)
-            return flat
-        case Hits() | AllHits() | ObjectHits():
-            columns = content.to_dict(labels=options.labels or False)
-            own = columns.pop("id", None)
-            head = {name: columns.pop(name) for name in ("ray", "index", "object") if name in columns}
-            return head | _id_column(head.get("index"), options.ids, own) | columns
-        case Mapping():
-            return content
-    raise _not_saved(content, "tables of boxes, rays and results", "Save it as .npz")
-
-
-def _not_saved(content: object, what: str, way_out: str) -> InvalidInput:
-    return InvalidInput(f"files of this extension hold {what}; got {type(content).__name__}. {way_out}.")
-
-
-def _csv(content: Saveable, options: Options) -> Prepared:
+def _csv(file: BinaryIO, content: Saveable, options: Options) -> None:
     labels = content.labels.keys() if isinstance(content, Boxes) else ()
-    columns = {
-        name: _with_blanks(column, name in labels) for name, column in columns_of(content, options).items()
-    }
-    return Prepared(partial(csv_table.write, columns=columns))
+    _write_csv(file, columns_of(content, options), labels)
 
 
-def _with_blanks(column: Array, is_label: bool) -> Array:
-    """Return a column, with 1 and 0 for objects that are bools; NaN is None among labels, as it is read."""
-    column = np.asarray(column)  # of a dict, it may be a list
-    if column.dtype != object and not (is_label and np.isnan(column).any()):
-        return column
-    values = [
-        int(value) if isinstance(value, bool) else value if value == value else None
-        for value in column.tolist()
-    ]
-    return np.fromiter(values, dtype=object, count=len(values))
+def _write_csv(file: BinaryIO, columns: Columns, labels: Collection[str]) -> None:
+    csv_table.write(file, {name: blanked(column, name in labels) for name, column in columns.items()})
 
 
-def _parquet(content: Saveable, options: Options) -> Prepared:
+def _parquet(file: BinaryIO, content: Saveable, options: Options) -> None:
     if isinstance(content, Boxes | Mesh):
-        of_boxes, of_mesh = saved_tables.box_columns, saved_tables.mesh_columns
-        columns = of_boxes(content) if isinstance(content, Boxes) else of_mesh(content)
-        return Prepared(partial(parquet.write, table=saved_tables.arrow_table(content, columns)))
-    found = dict(columns_of(content, options))
-    if isinstance(content, Hits):  # points of misses, and labels that are missing, are null
-        missed = ~content.hit.ravel()
-        found |= {name: np.ma.array(found[name], mask=missed) for name in ("x", "y", "z") if name in found}
-        labels = found.keys() - content.to_dict().keys()
-        found |= {n: np.ma.masked_invalid(found[n]) for n in labels if found[n].dtype.kind == "f"}
-    return Prepared(partial(parquet.write, table=parquet.table_of(found)))
+        parquet.write(file, saved_tables.arrow_table(content))
+    else:
+        parquet.write(file, parquet.table_of(_with_nulls(columns_of(content, options), content)))
 
 
-def _npz(content: Saveable, options: Options) -> Prepared:
-    """Return the writer of arrays; of boxes without labels, in the form that all programs write."""
+def _with_nulls(columns: Columns, content: Saveable) -> Columns:
+    """Return columns, of results without NaN: no point of a miss, and no label, is null."""
+    if not isinstance(content, HitTables):
+        return columns
+    own = content.to_dict().keys() - {*"xyz"}
+    nullable = [name for name, column in columns.items() if name not in own and column.dtype.kind == "f"]
+    return {**columns} | {name: np.ma.array(columns[name], mask=np.isnan(columns[name])) for name in nullable}
+
+
+def _npz(file: BinaryIO, content: Saveable, options: Options) -> None:
     match content:
-        case Boxes() if not content.labels and _are_texts(content):
-            ids = {} if content.ids is None else {"id": saved_arrays.id_array(content.ids)}
-            found: Columns = {"lower": content.lower, "upper": content.upper} | ids
         case Boxes() | Mesh() | Grid() | Planes() | Instances() | list() | tuple():
             found = saved_arrays.arrays_of(content)
+            ids = found.get("id", found["raybox"])
+            if found.keys() <= {"raybox", "lower", "upper", "id"} and ids.dtype.kind == "U":
+                del found["raybox"]  # boxes as all programs write them
         case Rays():
-            found = _ray_arrays(content)
+            found = ray_arrays(content) | saved_arrays.skipped_arrays(content.skipped)
+        case dict():
+            found = {name: plain(name, np.asanyarray(column)) for name, column in content.items()}
         case _:
-            found = {name: _plain(name, c) for name, c in columns_of(content, options).items()}
-    return Prepared(partial(arrays.write_npz, arrays=found))
+            found = {name: plain(name, column) for name, column in columns_of(content, options).items()}
+    arrays.write_npz(file, found)
 
 
-def _are_texts(boxes: Boxes) -> bool:
-    return boxes.ids is None or all(isinstance(name, str) for name in boxes.ids.tolist())
+def _npy(file: BinaryIO, content: Saveable, options: Options) -> None:
+    """Write one table: of numbers for rays, and boxes without ids and labels; else with named columns."""
+    columns = {name: plain(name, column) for name, column in columns_of(content, options).items()}
+    if isinstance(content, Rays) and content.ndim_space == 2 and "t_min" in columns:
+        raise InvalidInput("an .npy table has no room for the ranges of rays in 2D; save them as .npz")
+    is_bare = isinstance(content, Boxes) and content.ids is None and not content.labels
+    arrays.write_npy(file, rows_of(columns, is_named=not is_bare and not isinstance(content, Rays)))
 
 
-def _npy(content: Saveable, options: Options) -> Prepared:
-    return Prepared(partial(arrays.write_npy, table=_numpy_table(content, options)))
-
-
-def _numpy_table(content: Saveable, options: Options) -> Array:
-    """Return content as one table.
-
-    Of numbers for rays, and boxes without ids and labels; else with named columns.
-    """
-    if isinstance(content, Boxes) and content.ids is None and not content.labels:
-        return np.hstack([content.lower, content.upper])
-    if isinstance(content, Rays):
-        parts, width = _ray_arrays(content), content.ndim_space
-        if "t_min" in parts and width == 2:
-            raise InvalidInput("an .npy table has no room for the ranges of rays in 2D; save them as .npz")
-        return np.column_stack(
-            [a.reshape(-1) if n in RANGES else a.reshape(-1, width) for n, a in parts.items()]
-        )
-    columns = {name: _plain(name, column) for name, column in columns_of(content, options).items()}
-    table = np.empty(
-        len(next(iter(columns.values()), ())), dtype=[(name, c.dtype) for name, c in columns.items()]
-    )
-    for name, column in columns.items():
-        table[name] = column
-    return table
-
-
-def _plain(name: str, column: Array) -> Array:
-    """Return a column without objects of Python: missing texts are empty, missing numbers NaN."""
-    column = np.asarray(column)  # of a dict, it may be a list
-    if column.dtype != object:
-        return column
-    values = column.tolist()
-    if all(value is None or isinstance(value, str) for value in values):
-        return np.array(checked_texts(value or "" for value in values), dtype=str)
-    floats = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    if any(
-        value is not None and value != number for value, number in zip(values, floats.tolist(), strict=True)
-    ):
-        raise InvalidInput(f"{name!r} holds integers that are not exact in float64. Save it as .parquet.")
-    return floats
-
-
-def _ply(content: Saveable, options: Options) -> Prepared:
-    if isinstance(content, Mesh):
-        return Prepared(partial(ply_meshes.write, mesh=content), ply_meshes.attribute_table(content))
-    return _points(content, options, ".ply", "meshes, and points of hits")
+def _ply(file: BinaryIO, content: Saveable, options: Options) -> Columns:
+    if not isinstance(content, Mesh):
+        return _points(file, content, options, ".ply", "meshes, and points of hits")
+    ply_meshes.write(file, content)
+    return object_columns(content)
 
 
 def _points(
-    content: Saveable, options: Options, suffix: str, what: str = "points of hits, as of nearest"
-) -> Prepared:
-    if not isinstance(content, Hits):
-        raise _not_saved(content, what, "Save it as .npz")
-    columns = content.to_dict(labels=True if options.labels is None else options.labels)
-    if options.ids is not None:
-        columns |= _id_column(columns["index"], options.ids, None)
-    points = point_files.points_of(columns, suffix)
-    return Prepared(partial(point_files.write, points=points, suffix=suffix), points.table)
+    file: BinaryIO,
+    content: Saveable,
+    options: Options,
+    suffix: str,
+    wanted: str = "points of hits, as of nearest",
+) -> Columns:
+    """Write the points of hits, and of all hits of each ray."""
+    if not isinstance(content, Hits | AllHits):
+        raise not_saved(content, wanted)
+    own, points = content.to_dict(), content.points.reshape(-1, content.points.shape[-1])
+    labelled = content.to_dict(labels=True if options.labels is None else options.labels)
+    columns = own | dict(zip("xyz", points.T, strict=False)) | given_ids(own, options)
+    for name in [name for name in labelled if name not in own]:
+        columns[label_column(name, {*labelled, *"xyz"}) if name in "xyz" else name] = labelled[name]
+    return point_files.write(file, columns, suffix)
 
 
-def _ray_arrays(rays: Rays) -> dict[str, Array]:
-    """Return the arrays of rays; without ranges that are the usual ones."""
-    ranges = {"t_min": rays.t_min, "t_max": rays.t_max}
-    usual = (rays.t_min == 0.0).all() and (rays.t_max == np.inf).all()
-    found: dict[str, Array] = {"origins": rays.origins, "directions": rays.directions}
-    return found if usual else found | ranges
-
-
-def _flat_columns(name: str, array: Array) -> dict[str, Array]:
-    if name in RANGES:
-        return {name: array.reshape(-1)}
-    flat = array.reshape(-1, array.shape[-1])
-    return dict(zip(column_names(name, flat.shape[1]), flat.T, strict=True))
-
-
-def _id_column(
-    index: NDArray[np.int64] | None, ids: Sequence[str] | None, own: Array | None
-) -> dict[str, Array]:
-    """Return the column of the ids of the boxes hit, of ids or else of the hits' own.
-
-    "" for a miss; no column without ids.
-    """
-    if ids is None or index is None:
-        return {} if own is None else {"id": np.where(own == None, "", own).astype(str)}  # noqa: E711
-    return {"id": np.array([*checked_texts(ids), ""], dtype=str)[index]}
-
-
-WRITERS: dict[str, Callable[[Saveable, Options], Prepared]] = {
+Write = Callable[[BinaryIO, Saveable, Options], Columns | None]
+"""Writes content into a file; returns the table to write beside it, if any."""
+WRITERS: dict[str, Write] = {
     ".npz": _npz,
     ".npy": _npy,
     ".csv": _csv,

@@ -1,0 +1,191 @@
+"""The columns of geometries, rays and results: what `save` writes, in each format in its own types.
+
+A column is an array of numbers, bools or text, or of objects: text, int or bool, with None for missing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox.errors import InvalidInput
+from raybox.geometry import Boxes, Mesh, Rays
+from raybox.geometry.labels import HasAttributes
+from raybox.geometry.mesh import object_count, stored_objects
+from raybox.geometry.object_rows import taken
+from raybox.geometry.row_ids import Ids
+from raybox.hits import AllHits, Hits
+from raybox.hits.object_hits import ObjectHits
+from raybox.hits.tables import HitTables, LabelNames, label_column
+from raybox.io.formats.columns import column_names, is_flat
+from raybox.io.formats.common import SceneGeometry, checked_texts
+from raybox.io.formats.typed_labels import objects
+from raybox.scene.scene import Scene
+from raybox.validation import Array
+
+Columns = Mapping[str, Array]
+Results: TypeAlias = Hits | AllHits | ObjectHits
+Saveable: TypeAlias = SceneGeometry | Sequence[SceneGeometry] | Scene | Rays | Results | Columns
+BOUNDS = ("lower", "upper")
+CORNERS = [f"{axis}{corner}" for corner in range(3) for axis in "xyz"]
+VERTICES = [f"vertex{corner}" for corner in range(3)]
+OBJECT = "object"
+
+
+class Options(NamedTuple):
+    """The keywords of `save`."""
+
+    ids: Sequence[str] | None = None
+    labels: LabelNames | None = None
+
+
+def columns_of(content: Saveable, options: Options) -> Columns:
+    """Return content as named columns of one length."""
+    match content:
+        case Boxes():
+            every = [name for array in BOUNDS for name in column_names(array)]  # also of the axis z in 2D
+            return _flat({"lower": content.lower, "upper": content.upper}) | attributes(content, every)
+        case Rays():
+            return _flat(ray_arrays(content))
+        case HitTables():
+            columns = content.to_dict(labels=options.labels or False)
+            if (own := columns.get("id")) is not None:
+                columns["id"] = np.where(own == None, "", own).astype(str)  # noqa: E711
+            columns |= given_ids(columns, options)
+            first = [name for name in ("ray", "index", "object", "id") if name in columns]
+            return {name: columns[name] for name in (*first, *columns)}
+        case Mapping():
+            columns = {name: np.asanyarray(column) for name, column in content.items()}
+            shapes = {column.shape for column in columns.values()}
+            if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+                found = ", ".join(f"{name!r} of shape {column.shape}" for name, column in columns.items())
+                raise InvalidInput(f"columns must be flat and of one length; got {found}. Save them as .npz.")
+            return columns
+    raise not_saved(content, "tables of boxes, rays and results")
+
+
+def not_saved(content: object, wanted: str) -> InvalidInput:
+    """Return the error for content that a format does not hold."""
+    return InvalidInput(
+        f"files of this extension hold {wanted}; got {type(content).__name__}. Save it as .npz."
+    )
+
+
+def _flat(arrays: Columns) -> dict[str, Array]:
+    """Return arrays of rows, (..., D), as a column for each axis."""
+    found: dict[str, Array] = {}
+    for name, array in arrays.items():
+        rows = array.reshape(-1, 1 if is_flat(name) else array.shape[-1])
+        found |= zip(column_names(name, rows.shape[1]), rows.T, strict=True)
+    return found
+
+
+def ray_arrays(rays: Rays) -> dict[str, Array]:
+    """Return the arrays of rays; without ranges that are the usual ones."""
+    ranges = {"t_min": rays.t_min, "t_max": rays.t_max}
+    usual = (rays.t_min == 0.0).all() and (rays.t_max == np.inf).all()
+    found: dict[str, Array] = {"origins": rays.origins, "directions": rays.directions}
+    return found if usual else found | ranges
+
+
+def given_ids(columns: Columns, options: Options) -> dict[str, Array]:
+    """Return the column of the ids that `save` was given: "" for a miss; none without."""
+    if options.ids is None or "index" not in columns:
+        return {}
+    ids, last = checked_texts(options.ids), int(columns["index"].max(initial=-1))
+    if last >= len(ids):
+        raise InvalidInput(f"ids must name every box: got {len(ids)}, a hit is of box {last}")
+    return {"id": np.array([*ids, ""], dtype=str)[columns["index"]]}
+
+
+def mesh_columns(mesh: Mesh) -> dict[str, Array]:
+    """Return the table of a mesh: triangles, vertices of no triangle, objects without triangles."""
+    rows, own = len(mesh), stored_objects(mesh)
+    unused = np.setdiff1d(np.arange(len(mesh.vertices)), mesh.faces)
+    empty = np.setdiff1d(np.arange(object_count(mesh) if own is not None else 0), mesh.objects)
+    blank = np.full((len(unused) + len(empty), 3), -1)
+    blank[: len(unused), 0] = unused
+    vertices = np.concatenate([mesh.faces, blank])
+    padded = np.concatenate([mesh.vertices, np.full((1, 3), np.nan)])
+    corners = np.ma.masked_invalid(padded[vertices].reshape(-1, 9))
+    columns: dict[str, Array] = dict(zip(CORNERS, corners.T, strict=True))
+    columns |= zip(VERTICES, np.ma.masked_equal(vertices, -1).T, strict=True)
+    numbers = np.concatenate([mesh.objects, np.full(len(unused), -1), empty])
+    if own is not None:
+        columns[OBJECT] = np.ma.masked_equal(numbers, -1)
+    for name, values in attributes(mesh, [*columns, OBJECT]).items():
+        columns[name] = taken(values, numbers) if rows < len(numbers) or own is not None else values
+    return columns
+
+
+def object_columns(mesh: HasAttributes) -> Columns:
+    """Return a row for each object of a mesh, with its id and labels; nothing without both."""
+    ids = {} if mesh.ids is None else {"id": mesh.ids}
+    named = ids | {label_column(name, (OBJECT, "id")): values for name, values in mesh.labels.items()}
+    return {OBJECT: np.arange(len(next(iter(named.values()))))} | named if named else {}
+
+
+def attributes(geometry: HasAttributes, own: Iterable[str]) -> dict[str, Array]:
+    """Return the ids, as column ``id``, and labels; raise `InvalidInput` for one named like an own column."""
+    check_texts(geometry)
+    for name in geometry.labels:
+        if name.lower() in {*own, "id"}:
+            problem = f"the label {name!r} has the name of a column of the table"
+            raise InvalidInput(f"{problem}. Rename it, or save as .npz.")
+    return ({} if geometry.ids is None else {"id": id_array(geometry.ids)}) | dict(geometry.labels)
+
+
+def check_texts(geometry: HasAttributes) -> None:
+    """Raise `InvalidInput` for names and texts of labels that files do not hold."""
+    checked_texts(geometry.labels, "names of labels")
+    for name, values in geometry.labels.items():
+        if values.dtype == object:
+            texts = [value for value in values.tolist() if isinstance(value, str)]
+            checked_texts(texts, f"values of the label {name!r}")
+
+
+def id_array(ids: Ids) -> Array:
+    """Return ids as an array of text or of int64; integers beyond it stay objects."""
+    values = ids.tolist()
+    if not values or isinstance(values[0], str):
+        return np.array(checked_texts(values), dtype=str)
+    fits = min(values) >= -(2**63) and max(values) < 2**63
+    return np.array(values, dtype=np.int64) if fits else ids
+
+
+def large_ids() -> InvalidInput:
+    """Return the error for ids that typed formats do not hold."""
+    return InvalidInput("ids must be integers of 64 bits to be saved. Convert them to text.")
+
+
+def blanked(column: Array, is_label: bool) -> Array:
+    """Return a column for text: 1 and 0 for bools among objects, None for NaN among labels."""
+    if column.dtype != object and not is_label:
+        return column
+    values = column.tolist()
+    return objects([int(v) if isinstance(v, bool) else v if v == v else None for v in values])
+
+
+def plain(name: str, column: Array) -> Array:
+    """Return a column without objects of Python: missing texts are empty, missing numbers NaN."""
+    if column.dtype != object:
+        return column
+    values = column.tolist()
+    if all(value is None or isinstance(value, str) for value in values):
+        return np.array(checked_texts(value or "" for value in values), dtype=str)
+    floats = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    pairs = zip(values, floats.tolist(), strict=True)
+    if any(value is not None and value != number for value, number in pairs):
+        raise InvalidInput(f"{name!r} holds integers that are not exact in float64. Save it as .parquet.")
+    return floats
+
+
+def rows_of(columns: Columns, *, is_named: bool) -> Array:
+    """Return columns as one array: with named fields, or (rows, columns) of float64."""
+    rows = len(next(iter(columns.values()), ()))
+    types = [(name, column.dtype) for name, column in columns.items()]
+    table: NDArray[Any] = np.empty(rows, types) if is_named else np.empty((rows, len(columns)))
+    for k, (name, column) in enumerate(columns.items()):
+        table[name if is_named else (..., k)] = column
+    return table

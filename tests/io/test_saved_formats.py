@@ -1,0 +1,290 @@
+"""Every geometry and result in every format of `save`: what loads again, and what other programs read."""
+
+import csv
+import io
+import re
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import raybox as rb
+from raybox.errors import SkippedWarning
+from raybox.geometry import with_skipped
+from raybox.io.formats import read
+
+NAN = np.nan
+LABELS = {
+    "kind": ["wall", None, "Tür"],
+    "cost": [1.5, NAN, -2.0],
+    "count": [1, 2, 2**60 + 1],
+    "flag": [True] * 3,
+}
+SOME = {"sparse": [None, 7, 8], "maybe": [True, None, False]}
+LOWER = np.array([[0.0, 0.0, 0.1], [2.0, 0.0, 0.0], [5.0, 1 / 3, 0.0]])
+VERTICES = np.random.default_rng(2).normal(size=(7, 3))
+FACES = [[0, 1, 2], [2, 1, 4], [5, 1, 0]]
+MATRICES = np.eye(3, 4) + np.array([0.0, 2.5, -1.0])[:, None, None] * [[0, 0, 0, 1]]
+IDS = ["a", "b", "ö"]
+GEOMETRIES = {
+    "boxes": rb.Boxes(LOWER, LOWER + 1),
+    "named boxes": rb.Boxes(LOWER, LOWER + 1, ids=IDS, labels=LABELS | SOME),
+    "flat boxes": rb.Boxes(LOWER[:, :2], LOWER[:, :2] + 1, ids=[3, 2**40, -1]),
+    "mesh": rb.Mesh(VERTICES, FACES),
+    "named mesh": rb.Mesh(VERTICES, FACES, objects=[2, 0, 0], ids=IDS, labels=LABELS | SOME),
+    "grid": rb.Grid([0, 1, 3], [0, 1], [0, 0.5], occupied=[True, False], ids=["u", "v"]),
+    "flat grid": rb.Grid([0, 1, 3], [0, 1, 2.5]),
+    "planes": rb.Planes([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]], [1, 2, 3], ids=IDS, labels=LABELS),
+    "instances": rb.Instances(
+        rb.Mesh(VERTICES, FACES, objects=[1, 0, 0], ids=IDS[:2]), MATRICES, labels=SOME
+    ),
+    "copies of boxes": rb.Instances(rb.Boxes(LOWER, LOWER + 1, labels=LABELS), MATRICES, ids=IDS),
+}
+EQUAL, VALUES, OBJECTS = "equal", "values", "objects"
+"""What loads again: the same; types of labels by the rules of tables; triangles and objects."""
+SAVED = {
+    ".npz": dict.fromkeys(GEOMETRIES, EQUAL),
+    ".parquet": dict.fromkeys(["boxes", "named boxes", "flat boxes", "mesh", "named mesh"], EQUAL),
+    ".csv": {"boxes": EQUAL, "named boxes": VALUES, "flat boxes": VALUES},
+    ".npy": {"boxes": EQUAL, "named boxes": VALUES, "flat boxes": VALUES},
+    ".ply": {"mesh": OBJECTS, "named mesh": OBJECTS},
+    ".las": {},
+    ".laz": {},
+    ".pcd": {},
+}
+
+
+def plain(values):
+    """Return values as a table without types has them: numbers, and text; None for each missing one."""
+    return [
+        None if v is None or v != v or v == "" else v + 0 if not isinstance(v, str) else v for v in values
+    ]
+
+
+@pytest.mark.parametrize("name", GEOMETRIES)
+@pytest.mark.parametrize("ending", SAVED)
+def test_a_geometry_loads_as_the_table_says(tmp_path, ending, name):
+    geometry, path = GEOMETRIES[name], tmp_path / f"a{ending}"
+    if name not in SAVED[ending]:
+        with pytest.raises(rb.InvalidInput, match=f"got {type(geometry).__name__}. Save it as .npz"):
+            rb.save(path, geometry)
+        assert not list(tmp_path.iterdir())
+        return
+    rb.save(path, geometry)
+    first, found = path.read_bytes(), rb.load(path, kind="scene")
+    outcome = SAVED[ending][name]
+    if outcome == EQUAL:
+        assert found.equals(geometry)
+        assert repr(found) == repr(geometry)
+        rb.save(path, found)
+        assert path.read_bytes() == first
+    elif outcome == VALUES:
+        assert np.array_equal([found.lower, found.upper], [geometry.lower, geometry.upper])
+        assert found.ids.tolist() == list(map(str, geometry.ids))
+        assert found.labels.keys() == geometry.labels.keys()
+        for label, values in geometry.labels.items():
+            assert plain(found.labels[label].tolist()) == plain(values.tolist()), label
+    else:
+        for field in ("vertices", "faces", "objects"):
+            assert np.array_equal(getattr(found, field), getattr(geometry, field))
+
+
+def test_each_outcome_and_each_refusal_is_tested():
+    outcomes = [SAVED[ending].get(name) for ending in SAVED for name in GEOMETRIES]
+    assert {*outcomes} == {EQUAL, VALUES, OBJECTS, None}
+    assert {*map(type, GEOMETRIES.values())} == {rb.Boxes, rb.Mesh, rb.Grid, rb.Planes, rb.Instances}
+
+
+def numbers_of(column):
+    """Return values of another program as Python's, NaN as None."""
+    return [None if value is None or value != value else value for value in column]
+
+
+def table_of(path):
+    """Return the columns of a file by a reader that is not raybox's."""
+    if path.suffix == ".parquet":
+        return pq.read_table(path).to_pydict()
+    if path.suffix == ".csv":
+        head, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline=""))
+        return {name: list(values) for name, values in zip(head, zip(*rows, strict=True), strict=True)}
+    with open(path, "rb") as file:
+        table = np.load(file)
+        return {name: table[name].tolist() for name in table.dtype.names}
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".npy"])
+def test_other_programs_read_the_columns_of_boxes(tmp_path, ending):
+    boxes = GEOMETRIES["named boxes"]
+    rb.save(tmp_path / f"a{ending}", boxes)
+    found = table_of(tmp_path / f"a{ending}")
+    bounds = np.hstack([boxes.lower, boxes.upper]).T.tolist()
+    names = [f"{end}_{axis}" for end in ("min", "max") for axis in "xyz"]
+    wanted = dict(zip(names, bounds, strict=True)) | {"id": IDS} | dict(boxes.labels)
+    assert [*found] == [*wanted]
+    for name, column in wanted.items():
+        assert numbers_of(found[name]) == [
+            shown(v, ending, name) for v in numbers_of(np.array(column).tolist())
+        ]
+
+
+def shown(value, ending, name):
+    """Return a value as a reader of a format has it."""
+    if ending == ".csv":
+        return "" if value is None else value if isinstance(value, str) else repr(value + 0)
+    return "" if value is None and (ending, name) == (".npy", "kind") else value
+
+
+@pytest.mark.parametrize("name", GEOMETRIES)
+def test_numpy_reads_the_arrays_of_npz(tmp_path, name):
+    geometry = GEOMETRIES[name]
+    rb.save(tmp_path / "a.npz", geometry)
+    with np.load(tmp_path / "a.npz") as archive:  # allow_pickle=False
+        arrays = dict(archive)
+    if "raybox" in arrays:
+        assert str(arrays["raybox"]) == type(geometry).__name__.lower()
+    for field in ("lower", "upper", "vertices", "faces", "normals", "offsets", "transforms", "occupied"):
+        assert (field in arrays) == hasattr(geometry, field)
+        if field in arrays:
+            assert np.array_equal(arrays[field], getattr(geometry, field))
+    for label, values in geometry.labels.items():
+        missing = arrays.get(f"missing/{label}", np.zeros(len(values), bool))
+        found = np.where(missing, None, arrays[f"labels/{label}"].astype(object))
+        assert numbers_of(found) == numbers_of(values)
+    if geometry.ids is not None:
+        assert arrays["id"].tolist() == geometry.ids.tolist()
+
+
+def test_plyfile_reads_the_triangles(tmp_path):
+    plyfile = pytest.importorskip("plyfile")
+    for name in ("mesh", "named mesh"):
+        mesh = GEOMETRIES[name]
+        rb.save(tmp_path / "a.ply", mesh)
+        found = plyfile.PlyData.read(tmp_path / "a.ply")
+        assert np.stack([found["vertex"][axis] for axis in "xyz"], -1).tolist() == mesh.vertices.tolist()
+        assert np.stack(found["face"]["vertex_indices"]).tolist() == mesh.faces.tolist()
+    assert found["face"]["object"].tolist() == mesh.objects.tolist()
+
+
+def test_the_table_beside_a_mesh_is_a_table_of_boxes(tmp_path):
+    rb.save(tmp_path / "a.ply", GEOMETRIES["named mesh"])
+    rb.save(tmp_path / "a.csv", GEOMETRIES["named boxes"])
+    mesh, boxes = table_of(tmp_path / "a.ply.labels.csv"), table_of(tmp_path / "a.csv")
+    assert {**mesh, "object": None} == {"object": None} | {
+        name: boxes[name] for name in ("id", *LABELS, *SOME)
+    }
+    clash = rb.Mesh(VERTICES, FACES, ids=IDS, labels={"object": [7, 8, 9], "id": [4, 5, 6]})
+    rb.save(tmp_path / "a.ply", clash)
+    text = (tmp_path / "a.ply.labels.csv").read_text(encoding="utf-8")
+    assert text == "object,id,object_object,object_id\n0,a,7,4\n1,b,8,5\n2,ö,9,6\n"
+
+
+def test_integers_as_ids_of_npy_stay_integers(tmp_path):
+    rb.save(tmp_path / "a.npy", GEOMETRIES["flat boxes"])
+    assert np.load(tmp_path / "a.npy")["id"].tolist() == [3, 2**40, -1]
+    assert rb.load(tmp_path / "a.npy", kind="scene").ids.tolist() == ["3", str(2**40), "-1"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".npy", ".parquet"])
+@pytest.mark.parametrize("columns", [{"a": [1, 2], "b": [1]}, {"a": np.zeros((2, 2))}, {"a": 5}])
+def test_columns_of_several_shapes_are_refused(tmp_path, ending, columns):
+    with pytest.raises(
+        rb.InvalidInput, match=r"flat and of one length; got 'a' of shape .*Save them as \.npz"
+    ):
+        rb.save(tmp_path / f"a{ending}", columns)
+    assert not list(tmp_path.iterdir())
+    rb.save(tmp_path / "a.npz", columns)
+    assert np.load(tmp_path / "a.npz").files == [*columns]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".npy", ".npz", ".parquet"])
+def test_no_columns_are_an_empty_table(tmp_path, ending):
+    rb.save(tmp_path / f"a{ending}", {})
+    assert (tmp_path / f"a{ending}").stat().st_size > 0
+
+
+@pytest.mark.parametrize("content", [GEOMETRIES["mesh"], [GEOMETRIES["boxes"]], rb.Rays([0, 0], [1, 0])])
+def test_ids_that_do_not_apply_are_refused(tmp_path, content):
+    with pytest.raises(rb.InvalidInput, match="ids are for boxes and results"):
+        rb.save(tmp_path / "a.npz", content, ids=IDS)
+    assert not list(tmp_path.iterdir())
+
+
+LEFT_OUT = {"faces of fewer than three corners": 3, 'nodes "ä",\n%': 2**40}
+
+
+@pytest.mark.parametrize("ending", [".npz", ".parquet"])
+@pytest.mark.parametrize("name", GEOMETRIES)
+def test_counts_of_what_was_left_out_load_again(tmp_path, ending, name):
+    if name not in SAVED[ending]:
+        return
+    geometry, path = with_skipped(GEOMETRIES[name], LEFT_OUT), tmp_path / f"a{ending}"
+    rb.save(path, GEOMETRIES[name])
+    plain_bytes = path.read_bytes()
+    assert not rb.load(path, kind="scene").skipped
+    rb.save(path, geometry)
+    assert path.read_bytes() != plain_bytes
+    found = read(path, kind="scene")  # without a warning: the file holds all that was saved
+    assert found.geometry.equals(geometry)
+    assert dict(found.geometry.skipped) == LEFT_OUT
+    assert not found.skipped
+    if "boxes" in name or "mesh" in name:
+        assert dict(rb.load(path, boxes=True).skipped) == LEFT_OUT
+
+
+def test_counts_of_lists_instances_and_rays_load_again(tmp_path):
+    inner = with_skipped(GEOMETRIES["mesh"], {"one": 1})
+    copies = with_skipped(rb.Instances(inner, MATRICES), {"two": 2})
+    rb.save(tmp_path / "a.npz", [copies, GEOMETRIES["boxes"]])
+    found, boxes = rb.load(tmp_path / "a.npz")
+    assert (dict(found.skipped), dict(found.geometry.skipped), dict(boxes.skipped)) == (
+        {"two": 2},
+        {"one": 1},
+        {},
+    )
+    rays = with_skipped(rb.Rays([0, 0], [[1, 0], [0, 1]]), LEFT_OUT)
+    rb.save(tmp_path / "a.npz", rays)
+    assert dict(rb.load(tmp_path / "a.npz", kind="rays").skipped) == LEFT_OUT
+
+
+def test_counts_of_a_reader_reach_the_next_file(tmp_path):
+    (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nf 1 2\n")
+    with pytest.warns(SkippedWarning):
+        mesh = rb.load(tmp_path / "a.obj")
+    assert dict(mesh.skipped) == {"faces of fewer than three corners": 1}
+    for ending in (".npz", ".parquet"):
+        mesh.save(tmp_path / f"a{ending}")
+        assert rb.load(tmp_path / f"a{ending}").skipped == mesh.skipped
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"skipped/reason": np.array(["a"])},
+        {"skipped/count": np.array([1, 2])},
+        {"skipped/count": np.array([1.5])},
+        {"skipped/reason": np.array("a"), "skipped/count": np.array(1)},
+    ],
+)
+@pytest.mark.parametrize("name", ["boxes", "rays"])
+def test_damaged_counts_of_npz_are_refused(tmp_path, name, arrays):
+    content = GEOMETRIES["boxes"] if name == "boxes" else rb.Rays([0, 0, 0], [[1, 0, 0]])
+    rb.save(tmp_path / "a.npz", with_skipped(content, {"b": 1}))
+    with np.load(tmp_path / "a.npz") as archive:
+        whole = {n: array for n, array in archive.items() if not n.startswith("skipped")}
+    single = {"skipped/reason": np.array(["b"])} if len(arrays) == 1 and "skipped/count" in arrays else {}
+    np.savez(tmp_path / "a.npz", **whole, **(single | arrays))
+    with pytest.raises(rb.FileFormatError, match="skipped must have a whole number for each reason") as error:
+        rb.load(tmp_path / "a.npz", kind="rays" if name == "rays" else None)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": null}', '{"a": 1e999}', "\udcff", "[" * 5000])
+def test_damaged_counts_of_parquet_are_refused(tmp_path, text):
+    path = tmp_path / "a.parquet"
+    rb.save(path, GEOMETRIES["named mesh"])
+    table = pq.read_table(path)
+    facts = {**table.schema.metadata, b"raybox.skipped": text.encode(errors="surrogateescape")}
+    pq.write_table(table.replace_schema_metadata(facts), path)
+    with pytest.raises(rb.FileFormatError, match=re.escape("damaged metadata raybox.skipped")) as error:
+        rb.load(path)
+    assert "\n" not in str(error.value)
