@@ -2,10 +2,10 @@
 
     python benchmarks/damaged_formats.py [--mutants 2500] [--seed 29] [--only VOX PLY]
 
-Each file format (and each encoding of PCD) gets as many mutants of small samples: flipped bits, cut ends,
-pieces moved or removed, counts of 10^12. A mutant may be read, or refused with an error of one line of
-raybox's own. Faults are other exceptions, errors with Python's words, more than 10 s or 100 MB, and a process
-that ends. All must be 0; else the exit code is 1.
+Each file format (and each encoding of PCD, and each kind of saved file) gets as many mutants of small
+samples: flipped bits, cut ends, pieces moved or removed, counts of 10^12. A mutant may be read, or refused
+with an error of one line of raybox's own. Faults are other exceptions, errors with Python's words, more than
+10 s or 100 MB, and a process that ends. All must be 0; else the exit code is 1.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
-from file_samples import samples
+from file_samples import samples, saved
 from mutants import Tally, mutants, tally
 from raybox.errors import SkippedWarning
 
@@ -32,14 +32,15 @@ def families() -> dict[str, list[str]]:
     names = list(samples())
     kinds = ["csv", "npy", "npz", "parquet", "vox", "ply", "obj", "stl", "glb", "las", "laz", "json", "ifc"]
     found = {kind.upper(): [name for name in names if name.endswith(f".{kind}")] for kind in kinds}
-    return found | {f"PCD {name.removesuffix('.pcd')}": [name] for name in names if name.endswith(".pcd")}
+    found |= {f"PCD {name.removesuffix('.pcd')}": [name] for name in names if name.endswith(".pcd")}
+    return found | {name: [name] for name in saved()}
 
 
 def run(sample: str, count: int, seed: int, start: int) -> tuple[Tally, list[str]]:
     """Read a chunk of the mutants of a sample, in a process of its own."""
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", SkippedWarning)  # what is left out is counted
-    content, options = samples()[sample]
+    content, options = (samples() | saved())[sample]
     with tempfile.TemporaryDirectory() as folder:
         chosen = islice(mutants(content, count, seed), start, min(start + CHUNK, count))
         return tally(Path(folder) / sample, chosen, options)

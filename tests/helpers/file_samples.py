@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import raybox as rb
+from raybox.geometry import with_skipped
 
 # A tetrahedron, as vertices and faces, and the three boxes and four rays of every table.
 CORNERS = np.array([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 4.0]])
@@ -338,3 +339,23 @@ def samples() -> dict[str, tuple[bytes, dict[str, object]]]:
     found |= {f"points.{ending}": (las(ending), points) for ending in ("las", "laz")}
     found["points.ply"] = ply("binary_little_endian", []), points
     return found
+
+
+@cache
+def saved() -> dict[str, tuple[bytes, dict[str, object]]]:
+    """Return the files that `save` makes of geometries with ids, labels and counts, and how to read them."""
+    labels = {
+        "n": [1, None, 2],
+        "text": ["x", None, "ö"],
+        "real": [0.5, np.nan, 2],
+        "flag": [True, False, True],
+    }
+    bare = rb.Mesh(CORNERS, FACES, objects=[0, 2, 0, 1], ids=["a", "ö", "c"], labels=labels)
+    mesh = with_skipped(bare, {"faces of fewer than three corners": 3})
+    boxes = with_skipped(rb.Boxes(BOXES.lower, BOXES.upper, ids=IDS, labels=labels), {"rows": 2})
+    copies = rb.Instances(mesh, [np.eye(3, 4)] * 3, ids=[1, 2, 3], labels=labels)
+    grid = rb.Grid([0, 1, 2], [0, 3.5], [0, 2], occupied=[True, False], ids=["u", "v"])
+    planes = rb.Planes([[0, 0, 1]], [0.5], labels={"a": ["x"]})
+    contents = {"mesh.npz": mesh, "instances.npz": copies, "scene.npz": [boxes, mesh, copies, grid, planes]}
+    contents |= {"mesh.parquet": mesh, "boxes.parquet": boxes, "mesh.ply": mesh}
+    return {f"saved {name}": (_saved(name, content), {"kind": "scene"}) for name, content in contents.items()}

@@ -5,14 +5,15 @@ table is a CSV file of its own, as are names that a format does not allow.
 """
 
 from datetime import date
-from typing import Any, BinaryIO, NamedTuple
+from itertools import count
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import InvalidInput
 from raybox.io.formats.common import checked_texts, require
-from raybox.io.formats.saved_columns import Columns, plain
+from raybox.io.formats.saved_columns import Columns, plain, rows_of
 from raybox.io.formats.typed_labels import objects
 from raybox.validation import Array, Floats
 
@@ -24,12 +25,7 @@ _STEPS = 2**31 - 2  # of a coordinate of LAS from its offset, at most
 _PLY = {"i1": "char", "u1": "uchar", "i4": "int", "f8": "double"}
 _SAVED = date(2000, 1, 1)  # LAS has a date; with one date, equal hits make equal files
 _TABLE = ("dimension", "label", "code", "text")
-
-
-class _Dimension(NamedTuple):
-    values: Array
-    texts: list[str] | None = None
-    """the text of each code, if the values are codes; -1: none"""
+_Dimension = tuple[Array, list[str] | None]
 
 
 def write(file: BinaryIO, columns: Columns, suffix: str) -> Columns:
@@ -65,20 +61,14 @@ def _names(columns: Columns, suffix: str) -> dict[str, str]:
 
 
 def _unique(name: str, taken: set[str], size: int) -> str:
-    """Return a name of some bytes at most that no other dimension has."""
-    found, count = _cut(name, size), 2
-    while found.lower() in taken:
-        found, count = f"{_cut(name, size - 1 - len(str(count)))}_{count}", count + 1
-    return found
-
-
-def _cut(name: str, size: int) -> str:
-    """Return the first characters of a name, as many as fit into bytes of UTF-8."""
-    return name.encode()[:size].decode(errors="ignore")
+    """Return a name of so many bytes of UTF-8, at most, that no other dimension has."""
+    tails = ("" if number == 1 else f"_{number}" for number in count(1))
+    names = (name.encode()[: size - len(tail)].decode(errors="ignore") + tail for tail in tails)
+    return next(found for found in names if found.lower() not in taken)
 
 
 def _dimension(name: str, values: NDArray[Any], suffix: str) -> _Dimension:
-    """Return a column as numbers of a type that a format has."""
+    """Return a column as numbers of a type that a format has; with texts, these are codes of them."""
     if values.dtype.kind in "OU":
         given = [value for value in values.tolist() if value is not None]
         is_full = len(given) == len(values)
@@ -87,13 +77,13 @@ def _dimension(name: str, values: NDArray[Any], suffix: str) -> _Dimension:
             return _codes(name, values)
         values = values.astype(np.int64) if is_full else plain(name, values)
     if values.dtype.kind == "b":
-        return _Dimension(values.astype(np.uint8))
+        return values.astype(np.uint8), None
     if values.dtype.kind == "f" or suffix in _LAS:
-        return _Dimension(values)
+        return values, None
     largest = max(-int(values.min(initial=0)), int(values.max(initial=0)))
     if largest > _MAX_EXACT:
         return _codes(name, values)
-    return _Dimension(values.astype(np.int32 if largest < 2**31 else np.float64))
+    return values.astype(np.int32 if largest < 2**31 else np.float64), None
 
 
 def _codes(name: str, values: NDArray[Any]) -> _Dimension:
@@ -102,15 +92,13 @@ def _codes(name: str, values: NDArray[Any]) -> _Dimension:
     known = sorted({text for text in texts if text is not None})
     checked_texts(known, f"values of {name!r}")
     codes: dict[str | None, int] = {text: code for code, text in enumerate(known)} | {None: -1}
-    return _Dimension(np.array([codes[text] for text in texts], dtype=np.int32), known)
+    return np.array([codes[text] for text in texts], dtype=np.int32), known
 
 
 def _write_rows(file: BinaryIO, fields: Columns, misses: int, suffix: str) -> None:
     """Write points as binary PLY or PCD."""
     kinds = {name: values.dtype.newbyteorder("<") for name, values in fields.items()}
-    rows = np.empty(len(fields["x"]), dtype=[*kinds.items()])
-    for name, values in fields.items():
-        rows[name] = values
+    rows = rows_of(fields, is_named=True).astype([*kinds.items()])
     what = f"points of hits by raybox; {misses} misses are left out"
     if suffix == ".ply":
         properties = [f"property {_PLY[kind.str[1:]]} {name}" for name, kind in kinds.items()]

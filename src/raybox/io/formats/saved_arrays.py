@@ -17,7 +17,7 @@ The array `raybox` names the kind. Ids are the array ``id``, labels ``labels/NAM
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes
 from raybox.geometry.array_container import ReadOnly
 from raybox.geometry.labels import Attributes, Labels, checked_attributes
 from raybox.geometry.mesh import stored_objects
-from raybox.io.formats.common import FileArrays, Loaded, ReadOptions, SceneGeometry, file_error
+from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, SceneGeometry, file_error
 from raybox.io.formats.numpy_arrays import as_floats, load_members, read_npz
 from raybox.io.formats.object_boxes import boxes_of
 from raybox.io.formats.saved_columns import check_texts, id_array, large_ids
@@ -117,12 +117,12 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
 
 def geometry_of(arrays: Arrays, path: Path) -> SceneGeometry | list[SceneGeometry]:
     """Return the geometry that arrays of a file make, or a list."""
-    if _kind(arrays) != "list":
-        return _single(_Saved(arrays, path))
+    if _kind(arrays, KIND) != "list":
+        return _single(arrays, path, "")
     numbers = sorted({name.partition("/")[0] for name in arrays if name != KIND}, key=lambda n: (len(n), n))
     if numbers != [str(k) for k in range(len(numbers))] or not numbers:
         raise file_error(path, f"lacks a geometry of its list: it has {' '.join(numbers) or 'none'}", _AGAIN)
-    return [_single(_Saved(arrays, path).within(f"{k}/")) for k in numbers]
+    return [_single(arrays, path, f"{k}/") for k in numbers]
 
 
 def _within(arrays: Arrays, prefix: str) -> dict[str, Array]:
@@ -130,61 +130,48 @@ def _within(arrays: Arrays, prefix: str) -> dict[str, Array]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _kind(arrays: Arrays) -> str:
-    found = arrays.get(KIND)
+def _kind(arrays: Arrays, name: str) -> str:
+    found = arrays.get(name)
     return "mesh" if found is None else str(found.item()) if found.size == 1 else ""
 
 
-class _Saved(NamedTuple):
-    """The arrays of one geometry in a file, whose names begin with `at`."""
-
-    arrays: Arrays
-    path: Path
-    at: str = ""
-
-    def within(self, prefix: str) -> "_Saved":
-        """Return the arrays whose names begin so."""
-        return _Saved(_within(self.arrays, prefix), self.path, self.at + prefix)
-
-    def get(self, name: str) -> Array:
-        """Return an array; raise `FileFormatError` if there is none."""
-        if name not in self.arrays:
-            raise file_error(self.path, f"lacks the array {self.at}{name}", _AGAIN)
-        return self.arrays[name]
-
-    def floats(self, name: str) -> NDArray[np.float64]:
-        """Return an array of numbers as float64."""
-        return as_floats(self.get(name), self.path, self.at + name)
-
-
-def _single(saved: _Saved) -> SceneGeometry:
-    """Return the geometry of some arrays."""
+def _single(arrays: Arrays, path: Path, at: str) -> SceneGeometry:
+    """Return the geometry of the arrays whose names begin with `at`."""
     try:
-        made = _bare(saved)
+        made = _bare(arrays, path, at)
         objects = stored_objects(made) if isinstance(made, Mesh) else None
-        return made._with(attributes_of(saved.arrays, objects, len(made)))
+        return made._with(attributes_of(_within(arrays, at), objects, len(made)))
     except InvalidInput as error:
-        raise file_error(saved.path, str(error).rstrip("."), "correct the file", saved.at[:-1]) from error
+        raise file_error(path, str(error).rstrip("."), "correct the file", at.rstrip("/")) from error
 
 
-def _bare(saved: _Saved) -> SceneGeometry:
+def _bare(arrays: Arrays, path: Path, at: str) -> SceneGeometry:
     """Return a geometry without ids and labels."""
-    match _kind(saved.arrays):
+
+    def get(name: str) -> Array:
+        if at + name not in arrays:
+            raise file_error(path, f"lacks the array {at}{name}", _AGAIN)
+        return arrays[at + name]
+
+    def floats(name: str) -> Floats:
+        return as_floats(get(name), path, at + name)
+
+    match _kind(arrays, at + KIND):
         case "boxes":
-            return Boxes(saved.floats("lower"), saved.floats("upper"))
+            return Boxes(floats("lower"), floats("upper"))
         case "mesh":
-            return Mesh(saved.floats("vertices"), saved.get("faces"), objects=saved.arrays.get("objects"))
+            return Mesh(floats("vertices"), get("faces"), objects=arrays.get(f"{at}objects"))
         case "planes":
-            return Planes(saved.floats("normals"), saved.floats("offsets"))
+            return Planes(floats("normals"), floats("offsets"))
         case "grid":
-            edges = [saved.floats(name) for name in EDGES if name != "z_edges" or name in saved.arrays]
-            return Grid(*edges, occupied=saved.get("occupied"))
+            axes = EDGES if f"{at}z_edges" in arrays else EDGES[:2]
+            return Grid(*map(floats, axes), occupied=get("occupied"))
         case "instances":
-            inner = _single(saved.within("geometry/"))
-            return Instances(inner, saved.floats("transforms"))  # type: ignore[arg-type]  # it checks the type
+            inner = _single(arrays, path, f"{at}geometry/")
+            return Instances(inner, floats("transforms"))  # type: ignore[arg-type]  # it checks the type
         case kind:
             problem = f"holds a geometry of unknown kind {kind!r:.40}"
-            raise file_error(saved.path, problem, _AGAIN, saved.at + KIND)
+            raise file_error(path, problem, _AGAIN, at + KIND)
 
 
 def attributes_of(arrays: Arrays, objects: Ints | None, rows: int) -> Attributes:

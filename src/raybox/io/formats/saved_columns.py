@@ -4,9 +4,10 @@ A column is an array of numbers, bools or text, or of objects: text, int or bool
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.lib.recfunctions import structured_to_unstructured
 from numpy.typing import NDArray
 
 from raybox.errors import InvalidInput
@@ -27,7 +28,6 @@ from raybox.validation import Array
 Columns = Mapping[str, Array]
 Results: TypeAlias = Hits | AllHits | ObjectHits
 Saveable: TypeAlias = SceneGeometry | Sequence[SceneGeometry] | Scene | Rays | Results | Columns
-BOUNDS = ("lower", "upper")
 CORNERS = [f"{axis}{corner}" for corner in range(3) for axis in "xyz"]
 VERTICES = [f"vertex{corner}" for corner in range(3)]
 OBJECT = "object"
@@ -44,14 +44,16 @@ def columns_of(content: Saveable, options: Options) -> Columns:
     """Return content as named columns of one length."""
     match content:
         case Boxes():
-            every = [name for array in BOUNDS for name in column_names(array)]  # also of the axis z in 2D
-            return _flat({"lower": content.lower, "upper": content.upper}) | attributes(content, every)
+            own = [*column_names("lower"), *column_names("upper")]  # also of the axis z in 2D
+            return _flat({"lower": content.lower, "upper": content.upper}) | attributes(content, own)
         case Rays():
             return _flat(ray_arrays(content))
         case HitTables():
             columns = content.to_dict(labels=options.labels or False)
-            if (own := columns.get("id")) is not None:
-                columns["id"] = np.where(own == None, "", own).astype(str)  # noqa: E711
+            if "id" in columns:
+                columns["id"] = np.array(
+                    ["" if one is None else str(one) for one in columns["id"]], dtype=str
+                )
             columns |= given_ids(columns, options)
             first = [name for name in ("ray", "index", "object", "id") if name in columns]
             return {name: columns[name] for name in (*first, *columns)}
@@ -119,11 +121,12 @@ def mesh_columns(mesh: Mesh) -> dict[str, Array]:
     return columns
 
 
-def object_columns(mesh: HasAttributes) -> Columns:
+def object_columns(mesh: Mesh) -> Columns:
     """Return a row for each object of a mesh, with its id and labels; nothing without both."""
-    ids = {} if mesh.ids is None else {"id": mesh.ids}
-    named = ids | {label_column(name, (OBJECT, "id")): values for name, values in mesh.labels.items()}
-    return {OBJECT: np.arange(len(next(iter(named.values()))))} | named if named else {}
+    found: dict[str, Array] = {} if mesh.ids is None else {"id": mesh.ids}
+    for name, values in mesh.labels.items():
+        found[label_column(name, {OBJECT, "id", *mesh.labels.keys() - {name}})] = values
+    return {OBJECT: np.arange(object_count(mesh))} | found if found else {}
 
 
 def attributes(geometry: HasAttributes, own: Iterable[str]) -> dict[str, Array]:
@@ -182,10 +185,9 @@ def plain(name: str, column: Array) -> Array:
 
 
 def rows_of(columns: Columns, *, is_named: bool) -> Array:
-    """Return columns as one array: with named fields, or (rows, columns) of float64."""
-    rows = len(next(iter(columns.values()), ()))
+    """Return columns as one array: with named fields, or (rows, columns) of one type."""
     types = [(name, column.dtype) for name, column in columns.items()]
-    table: NDArray[Any] = np.empty(rows, types) if is_named else np.empty((rows, len(columns)))
-    for k, (name, column) in enumerate(columns.items()):
-        table[name if is_named else (..., k)] = column
-    return table
+    table: NDArray[np.void] = np.empty(len(next(iter(columns.values()), ())), types)
+    for name, column in columns.items():
+        table[name] = column
+    return table if is_named else structured_to_unstructured(table)

@@ -235,7 +235,7 @@ def _points(
     labelled = content.to_dict(labels=True if options.labels is None else options.labels)
     columns = own | dict(zip("xyz", points.T, strict=False)) | given_ids(own, options)
     for name in [name for name in labelled if name not in own]:
-        columns[label_column(name, {*labelled, *"xyz"}) if name in "xyz" else name] = labelled[name]
+        columns[label_column(name, {*labelled, *"xyz"}) if name in {*"xyz"} else name] = labelled[name]
     return point_files.write(file, columns, suffix)
 
 
