@@ -147,7 +147,7 @@ def test_what_has_no_points_is_refused(tmp_path):
     for content in (rb.Scene(BOXES).all(RAYS).by_object(), BOXES, RAYS, {"a": np.zeros(3)}):
         with pytest.raises(rb.InvalidInput, match="hold points of hits"):
             rb.save(tmp_path / "a.las", content)
-    with pytest.raises(rb.InvalidInput, match="ids must name every box: got 1, a hit is of box 2"):
+    with pytest.raises(rb.InvalidInput, match="ids must name every box: got 1, a hit has index 2"):
         rb.save(tmp_path / "a.ply", HITS, ids=["a"])
     assert not list(tmp_path.iterdir())
 

@@ -124,13 +124,11 @@ def _write_arrays(folder: Path, scene: Scene) -> None:
     """Write planes, instances or several geometries, whose trees are built again."""
     with (folder / _GEOMETRY).open("wb") as file:
         write_npz(file, saved_arrays.arrays_of(scene.geometry))
-    facts: SceneFacts = {
-        "format": FORMAT,
-        "kind": "arrays",
-        "size": len(scene),
-        "quality": quality_of(scene),
-    }
-    manifest.write(folder / FACTS, facts, [_GEOMETRY])
+    manifest.write(folder / FACTS, _facts(scene, "arrays"), [_GEOMETRY])
+
+
+def _facts(scene: Scene, kind: str) -> SceneFacts:
+    return {"format": FORMAT, "kind": kind, "size": len(scene), "quality": quality_of(scene)}
 
 
 def _read_arrays(opened: Manifest, check: bool) -> Scene:
@@ -150,17 +148,11 @@ def write_tree(folder: Path, scene: Scene) -> str:
 
     `scene.json` lists all arrays of the folder.
     """
-    part, quality = state_of(scene)
-    tree = part.tree
+    tree = state_of(scene).part.tree
     assert isinstance(tree, Tree)  # that of a grid is not written
     for name in _TREE:
         np.save(folder / f"{name}.npy", getattr(tree, name))
-    facts: SceneFacts = {
-        "format": FORMAT,
-        "kind": _kind(scene.geometry),
-        "size": len(scene),
-        "quality": quality,
-    }
+    facts = _facts(scene, _kind(scene.geometry))
     facts |= {"scale": tree.scale, "exponent": tree.exponent}
     names = sorted(path.name for path in folder.glob("*.np[yz]"))
     return manifest.write(folder / FACTS, facts, names)
@@ -168,18 +160,12 @@ def write_tree(folder: Path, scene: Scene) -> str:
 
 def _write_grid(folder: Path, scene: Scene) -> None:
     """Write the edges and the mask of a grid; its tree is built again in less time than it takes to check."""
-    grid, quality = scene.geometry, state_of(scene).quality
+    grid = scene.geometry
     edges = dict(zip(EDGES, grid.edges, strict=False))
     mask = grid.occupied.reshape(-1) if grid.rows().blocks.size else NO_MASK
     for name, array in (edges | {_MASK: mask.view(np.uint8)}).items():
         np.save(folder / f"{name}.npy", array)
-    facts: SceneFacts = {
-        "format": FORMAT,
-        "kind": "grid",
-        "size": len(scene),
-        "quality": quality,
-        "axes": len(edges),
-    }
+    facts = _facts(scene, "grid") | {"axes": len(edges)}
     manifest.write(folder / FACTS, facts, sorted(path.name for path in folder.glob("*.np[yz]")))
 
 

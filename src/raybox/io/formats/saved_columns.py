@@ -97,7 +97,7 @@ def given_ids(columns: Columns, options: Options) -> dict[str, Array]:
         return {}
     ids, last = checked_texts(options.ids), int(columns["index"].max(initial=-1))
     if last >= len(ids):
-        raise InvalidInput(f"ids must name every box: got {len(ids)}, a hit is of box {last}")
+        raise InvalidInput(f"ids must name every box: got {len(ids)}, a hit has index {last}")
     return {"id": np.array([*ids, ""], dtype=str)[columns["index"]]}
 
 

@@ -48,7 +48,6 @@ ArrowColumns: TypeAlias = "dict[str, pyarrow.ChunkedArray]"
 
 def arrow_table(geometry: Boxes | Mesh) -> "pyarrow.Table":
     """Return boxes or a mesh as a table of Arrow, in which ids and labels keep their types."""
-    is_mesh = isinstance(geometry, Mesh)
     columns = mesh_columns(geometry) if isinstance(geometry, Mesh) else columns_of(geometry, Options())
     try:
         table = table_of(columns)
@@ -59,8 +58,9 @@ def arrow_table(geometry: Boxes | Mesh) -> "pyarrow.Table":
         field.with_metadata(_PYTHON) if field.name in python and str(field.type) != "string" else field
         for field in table.schema
     ]
-    facts = {SCENE_KEY: "mesh" if is_mesh else "boxes"}
-    facts |= {_SKIPPED_KEY: json.dumps(dict(geometry.skipped))} if geometry.skipped else {}
+    facts = {SCENE_KEY: "mesh" if isinstance(geometry, Mesh) else "boxes"}
+    if geometry.skipped:
+        facts[_SKIPPED_KEY] = json.dumps({reason: int(count) for reason, count in geometry.skipped.items()})
     return table.cast(require("pyarrow", "io", ".parquet").schema(fields, metadata=facts))
 
 

@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -105,7 +105,7 @@ def _plain_content(content: Saveable, ids: Sequence[str] | None) -> Saveable:
     """Return the geometry of a scene, and boxes with ids as such; other content as it is."""
     if isinstance(content, Scene):
         content = content.geometry
-    if ids is not None and not isinstance(content, Boxes | HitTables | dict):
+    if ids is not None and not isinstance(content, Boxes | HitTables | Mapping):
         raise InvalidInput(f"ids are for boxes and results; got {type(content).__name__}. Leave them out.")
     if isinstance(content, Boxes) and ids is not None:
         if len(ids) != len(content):
@@ -198,7 +198,7 @@ def _npz(file: BinaryIO, content: Saveable, options: Options) -> None:
                 del found["raybox"]  # boxes as all programs write them
         case Rays():
             found = ray_arrays(content) | saved_arrays.skipped_arrays(content.skipped)
-        case dict():
+        case Mapping():
             found = {name: plain(name, np.asanyarray(column)) for name, column in content.items()}
         case _:
             found = {name: plain(name, column) for name, column in columns_of(content, options).items()}
