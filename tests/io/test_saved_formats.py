@@ -172,10 +172,11 @@ def test_the_table_beside_a_mesh_is_a_table_of_boxes(tmp_path):
     assert {**mesh, "object": None} == {"object": None} | {
         name: boxes[name] for name in ("id", *LABELS, *SOME)
     }
-    clash = rb.Mesh(VERTICES, FACES, ids=IDS, labels={"object": [7, 8, 9], "id": [4, 5, 6]})
-    rb.save(tmp_path / "a.ply", clash)
+    labels = {"object": [7, 8, 9], "id": [4, 5, 6], "object_id": ["x", "y", "z"]}
+    rb.save(tmp_path / "a.ply", rb.Mesh(VERTICES, FACES, ids=IDS, labels=labels))
     text = (tmp_path / "a.ply.labels.csv").read_text(encoding="utf-8")
-    assert text == "object,id,object_object,object_id\n0,a,7,4\n1,b,8,5\n2,ö,9,6\n"
+    head = "object,id,object_object,object_object_id,object_id"
+    assert text.splitlines() == [head, "0,a,7,4,x", "1,b,8,5,y", "2,ö,9,6,z"]
 
 
 def test_integers_as_ids_of_npy_stay_integers(tmp_path):
