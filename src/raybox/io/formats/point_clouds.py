@@ -49,10 +49,10 @@ class LasTable(Table):
 
     def __init__(self, path: Path) -> None:
         require("laspy", "las", path.suffix.lower())
-        check_las(path)
         self.path, self.names = path, ["x", "y", "z"]
         with path.open("rb") as file:
             head = file.read(_LAS_HEADER_BYTES)
+            _check(head, file, path)
         count = int.from_bytes(head[_COUNT_14 if head[_MINOR_VERSION] >= 4 else _COUNT], "little")
         self.rows = count or None  # some writers leave 0 there
 
@@ -71,24 +71,19 @@ class LasTable(Table):
         return f"point {row} (the first is 0), column {column}"
 
 
-def check_las(path: Path) -> None:
-    """Raise unless the header fits the size of the file.
-
-    Laspy does not check it.
-    """
+def _check(head: bytes, file: BinaryIO, path: Path) -> None:
+    """Raise unless the header fits the size of the file, which laspy does not check."""
     size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(LAS_HEAD.size)
-        if len(head) < LAS_HEAD.size:
-            raise cut_off(path, f"byte {size}")
-        header, start, records = LAS_HEAD.unpack(head)
-        if header + 54 * records > start:
-            problem = f"its header and {records} records do not fit in front of its points"
-            raise file_error(path, problem, "copy or download it again", "byte 100")
-        if start > size:
-            raise cut_off(path, f"byte {size} of {start}")
-        file.seek(header)
-        compressor = _compressor(file, records)
+    if len(head) < LAS_HEAD.size:
+        raise cut_off(path, f"byte {size}")
+    header, start, records = LAS_HEAD.unpack_from(head)
+    if header + 54 * records > start:
+        problem = f"its header and {records} records do not fit in front of its points"
+        raise file_error(path, problem, "copy or download it again", "byte 100")
+    if start > size:
+        raise cut_off(path, f"byte {size} of {start}")
+    file.seek(header)
+    compressor = _compressor(file, records)
     if compressor not in (None, *LASZIP_CHUNKED):
         version = " (version 1.2 or older)" if compressor == 1 else ""
         problem = f"is compressed by method {compressor} of LASzip{version}, lazrs reads methods 2 and 3"
