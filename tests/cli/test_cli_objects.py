@@ -491,8 +491,8 @@ def test_info_refuses_a_filter_of_what_has_no_objects(folder):
     raybox("cast", "boxes.csv", "rays.csv", "-o", "hits.csv")
     rb.save("two.npz", [rb.Boxes([[0, 0, 0]], [[1, 1, 1]])] * 2)
     Path("points.csv").write_text("x,y,z\n1,2,3\n")
-    held = {"rays.csv": "rays", "two.npz": "geometries", "points.csv": "points", "hits.csv": "results of"}
-    for name, what in held.items():
+    kinds = {"rays.csv": "rays", "two.npz": "geometries", "points.csv": "points", "hits.csv": "results of"}
+    for name, what in kinds.items():
         error = raybox("info", name, "--where", "id == 'a'", code=2).stderr
         assert error.startswith(f"raybox: {name}: --where is for objects; the file holds {what}"), error
 
