@@ -62,9 +62,14 @@ def test_ids_of_a_scene_in_parts_are_those_of_the_whole(tmp_path):
     assert found.ids.tolist() == (found.index + 100).tolist()
 
 
-def test_a_scene_in_parts_of_an_iterable_has_no_ids(tmp_path):
+def test_a_scene_in_parts_has_the_ids_of_an_iterable(tmp_path):
     rb.SplitScene(PLAIN, parts=2, folder=tmp_path / "parts")
-    opened, iterated = rb.SplitScene.open(tmp_path / "parts"), rb.SplitScene(iter([BOXES]), parts=2)
+    opened, iterated = (
+        rb.SplitScene.open(tmp_path / "parts"),
+        rb.SplitScene(iter([PLAIN[:1], PLAIN[1:]]), parts=2),
+    )
+    hits = rb.SplitScene(iter([BOXES[:1], BOXES[1:]]), parts=2).nearest(RAYS)
+    assert hits.ids.tolist() == [[NAMES[0], None], [NAMES[1], NAMES[1]]]
     for scene in (opened, iterated, rb.SplitScene(PLAIN, parts=2)):
         hits = scene.nearest(RAYS)
         assert hits.index.tolist() == [[0, -1], [1, 1]]
