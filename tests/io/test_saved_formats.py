@@ -289,3 +289,20 @@ def test_damaged_counts_of_parquet_are_refused(tmp_path, text):
     with pytest.raises(rb.FileFormatError, match=re.escape("damaged metadata raybox.skipped")) as error:
         rb.load(path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["named boxes", "named mesh"])
+@pytest.mark.parametrize("column", ["id", "kind"])
+def test_texts_of_parquet_that_are_not_utf_8_are_refused(tmp_path, name, column):
+    path = tmp_path / "a.parquet"
+    rb.save(path, GEOMETRIES[name])
+    data = path.read_bytes()
+    wrong = data.replace(
+        *(("ö".encode(), b"\xff\xff") if column == "id" else ("Tür".encode(), b"T\xff\xffr"))
+    )
+    assert len(wrong) == len(data)
+    assert wrong != data
+    path.write_bytes(wrong)
+    with pytest.raises(rb.FileFormatError, match="holds ids or labels that are not UTF-8") as error:
+        rb.load(path)
+    assert "\n" not in str(error.value)

@@ -150,8 +150,12 @@ def _attributes(table: ParquetTable, columns: ArrowColumns, rows: Ints) -> Attri
     """Return the ids and labels in some rows, and counts of what was left out."""
     arrow = require("pyarrow", "io", ".parquet")
     chosen = {name: column.take(arrow.array(rows)) for name, column in columns.items()}
-    ids = chosen.pop("id").to_pylist() if "id" in chosen else None
-    found = checked_attributes(ids, chosen or None, len(rows), "object")
+    try:
+        ids = chosen.pop("id").to_pylist() if "id" in chosen else None
+        found = checked_attributes(ids, chosen or None, len(rows), "object")
+    except UnicodeDecodeError as error:
+        problem = "holds ids or labels that are not UTF-8"
+        raise file_error(table.path, problem, "write it again as UTF-8") from error
     labels: dict[str, NDArray[Any]] = dict(found.labels)
     for name, values in labels.items():
         if (table.field(name).metadata or {}).items() >= _PYTHON.items():
