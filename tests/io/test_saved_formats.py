@@ -306,3 +306,18 @@ def test_texts_of_parquet_that_are_not_utf_8_are_refused(tmp_path, name, column)
     with pytest.raises(rb.FileFormatError, match="holds ids or labels that are not UTF-8") as error:
         rb.load(path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("member", ["raybox", "id", "labels/kind", "skipped/reason"])
+def test_texts_of_npz_beyond_unicode_are_refused(tmp_path, member, order):
+    path = tmp_path / "a.npz"
+    rb.save(path, with_skipped(GEOMETRIES["named mesh"], LEFT_OUT))
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    text = arrays[member].astype(arrays[member].dtype.newbyteorder(order))
+    text.reshape(-1).view(f"{order}u4")[-1] = 0x110000
+    np.savez(path, **arrays | {member: text})
+    with pytest.raises(rb.FileFormatError, match=f"{member}.npy: holds text that is not Unicode") as error:
+        rb.load(path)
+    assert "\n" not in str(error.value)
