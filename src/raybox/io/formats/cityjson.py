@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.geometry.polygons import Polygons, Triangles, triangulate
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error, quoted, reason
 from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene
-from raybox.io.formats.polygons import Polygons, triangulate
 
 _DEPTHS = {"MultiSurface": 0, "CompositeSurface": 0, "Solid": 1, "MultiSolid": 2, "CompositeSolid": 2}
 _WITHOUT_SURFACES = ("MultiPoint", "MultiLineString")

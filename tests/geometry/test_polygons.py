@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import polygon_truth
-from raybox.io.formats import polygon_ears
-from raybox.io.formats.plane_signs import area_signs, largest_axes, turn_signs
-from raybox.io.formats.polygons import Polygons, _convex, triangulate, without_holes
+from raybox.geometry import polygon_ears
+from raybox.geometry.polygons import Polygons, _convex, triangulate, without_holes
 
 L_SHAPE = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]
 BIG = [(0, 0), (9, 0), (9, 9), (0, 9)]
@@ -130,9 +129,7 @@ def test_rings_may_touch(name, installed, monkeypatch):
 def test_a_corner_on_an_inner_edge_is_a_corner_of_both_sides(monkeypatch):
     """What mapbox_earcut might return: the edge from (0, 0) to (4, 0) is cut above, and whole below."""
     ring = [(0, 0), (2, -2), (4, 0), (4, 2), (2, 0), (0, 2)]
-    monkeypatch.setattr(
-        polygon_ears, "_earcut", lambda outlines, polygon: np.array([[0, 1, 2], [2, 3, 4], [4, 5, 0]])
-    )
+    monkeypatch.setattr(polygon_ears, "_earcut", lambda outline: np.array([[0, 1, 2], [2, 3, 4], [4, 5, 0]]))
     ((triangles,), failed) = cut([[ring]])
     assert failed == [False]
     assert len(triangles) == 4
@@ -154,6 +151,106 @@ def test_holes_without_corners_are_ignored_and_empty_polygons_fail():
     assert len(found[2]) == 7
     nothing = triangulate(np.zeros((0, 3)), without_holes(np.zeros(0, np.int64), np.zeros(0, np.int64)))
     assert nothing.faces.shape == (0, 3)
+
+
+def quads(rng):
+    """Return quads (N, 4, 3) by kind, in any plane of the axes, with any corner first."""
+    n = 60
+    square = np.array([[0, 0, 0], [4, 0, 0], [4, 4, 0], [0, 4, 0.0]])
+    dart = np.array([[0, 0, 0], [4, 1, 0], [0, 2, 0], [1, 1, 0.0]])
+    kinds = {
+        "planar convex": square + rng.uniform(-1, 1, (n, 4, 3)) * [1, 1, 0],
+        "planar concave": dart + rng.uniform(-0.2, 0.2, (n, 4, 3)) * [1, 1, 0],
+        "bow tie": (square + rng.uniform(-1, 1, (n, 4, 3)))[:, [0, 2, 1, 3]],
+        "non-planar convex": square + rng.uniform(-1, 1, (n, 4, 3)),
+        "non-planar concave": dart + rng.uniform(-0.2, 0.2, (n, 4, 3)),
+        "anywhere": rng.normal(size=(n, 4, 3)),
+        "on a grid": rng.integers(0, 3, (5 * n, 4, 3)).astype(float),
+        "flat on a grid": rng.integers(0, 3, (5 * n, 4, 3)) * [1, 1, 0.0],
+        "on a line": rng.integers(-3, 4, (n, 4, 1)) * np.array([1.0, 2, -1]),
+        "repeated corners": rng.normal(size=(n, 4, 3))[:, [0, 1, 1, 2]],
+        "far away": square / 1024
+        + rng.integers(2**40, 2**41, (n, 1, 3))
+        + rng.integers(0, 9, (n, 4, 3)) / 8192,
+        "huge": rng.uniform(-1, 1, (n, 4, 3)) * 1.7e308,
+        "tiny": rng.integers(-4, 5, (n, 4, 3)) * 5e-324,
+    }
+    for kind, corners in kinds.items():
+        for quad in corners:
+            yield kind, np.roll(np.roll(quad, rng.integers(4), axis=0), rng.integers(3), axis=1)
+
+
+def expected_quad(quad):
+    """Return the triangles of a quad by their signs in Fractions: a fan of its first or second corner."""
+    corners = polygon_truth.exact(quad)
+    if not any(polygon_truth.newell(corners)):
+        has_area = any(any(polygon_truth.newell([corners[k] for k in t])) for t in fan(4))
+        return [] if has_area else fan(4)
+    (flat,) = polygon_truth.flat_rings([quad])
+    for triangles in (fan(4), [[1, 2, 3], [1, 3, 0]]):
+        areas = [polygon_truth.cross(*(flat[k] for k in t)) for t in triangles]
+        if min(areas) >= 0 or max(areas) <= 0:
+            return triangles
+    return []
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("seed", range(3))
+def test_quads_of_every_kind(seed):
+    named = list(quads(np.random.default_rng([40, seed])))
+    found, failed = cut([[quad] for _, quad in named])
+    cases = Counter()
+    for (kind, quad), triangles, wrong in zip(named, found, failed, strict=True):
+        expected = expected_quad(quad)
+        assert triangles.tolist() == expected, (kind, quad)
+        assert wrong == (not expected)
+        if not expected:
+            cases[kind, "left out"] += 1
+        elif any(polygon_truth.newell(polygon_truth.exact(quad))):
+            assert polygon_truth.broken_rule([quad], triangles) == "", (kind, quad)
+            cases[kind, "first" if expected == fan(4) else "second"] += 1
+        else:
+            cases[kind, "line"] += 1
+    for answer in ("first", "second", "left out", "line"):
+        assert sum(1 for kind, other in cases if other == answer and cases[kind, other] > 5) > 1, cases
+    assert cases["planar convex", "first"] == cases["on a line", "line"] == 60
+    assert cases["bow tie", "left out"] > 30
+    for kind in ("planar concave", "non-planar concave", "anywhere", "on a grid", "huge", "tiny"):
+        assert min(cases[kind, "first"], cases[kind, "second"]) > 2, cases
+
+
+@pytest.mark.parametrize("holed", [False, True])
+@pytest.mark.parametrize("turned", [1, -1])
+def test_large_stars_are_read_and_tangles_are_not(holed, turned):
+    """With corners on edges, repeated corners, and two rings that cross at one place."""
+    rng = np.random.default_rng(41)
+    star = polygon_truth.star(rng, 300, 0.5)
+    more = polygon_truth.with_more_corners(rng, star)
+    hole = [polygon_truth.star(rng, 250, 0.5, radius=0.3)] if holed else []
+    crossed = star.copy()
+    crossed[[100, 101]] = crossed[[101, 100]]
+    twice = np.concatenate([star, star])
+    tangle = rng.normal(size=(300, 2))
+    rings = [one[::turned] for one in (star, more, crossed, twice, tangle)]
+    found, failed = cut([[ring, *hole] for ring in rings])
+    assert failed == [False, False, True, True, True]
+    for ring, triangles in zip(rings[:2], found, strict=False):
+        assert len(triangles) == len(ring) - 2 + 252 * holed
+        areas = [polygon_truth.area(polygon_truth.exact(one)) for one in (ring, *hole)]
+        corners = [tuple(map(Fraction, point)) for point in np.concatenate([ring, *hole]).tolist()]
+        parts = [polygon_truth.cross(*(corners[k] for k in t)) for t in triangles.tolist()]
+        sign = 1 if areas[0] > 0 else -1
+        assert min(sign * part for part in parts) >= 0
+        assert sum(parts) == sign * (abs(areas[0]) - sum(map(abs, areas[1:])))
+
+
+def test_a_large_hole_that_crosses_itself_is_left_out():
+    """Its second loop runs the other way: there the outline and the hole are both to the left."""
+    rng = np.random.default_rng(42)
+    loops = [polygon_truth.star(rng, 150, 0.5, (x, 0.0), 0.3) for x in (-0.4, 0.4)]
+    for one, other in ((loops[0], loops[1][::-1]), loops):
+        _, failed = cut([[np.array(BIG) / 3 - 1.5, np.concatenate([one, other])]])
+        assert failed == [True]
 
 
 def test_corners_that_are_wrong_are_left_to_the_mesh():
@@ -247,49 +344,9 @@ def test_convex_is_what_turns_one_way_between_any_three_corners(corners):
     assert (got == expected).all()
 
 
-def test_signs_are_those_of_rational_arithmetic():
-    rng = np.random.default_rng(5)
-    n = 400
-    a, b = rng.normal(size=(2, n, 2)) * 10.0 ** rng.integers(-3, 6, (n, 1))
-    c = a + (b - a) * rng.uniform(-2, 2, (n, 1))  # all but on the line
-    third = n // 3
-    c[:third] = a[:third]
-    b[third : 2 * third] = np.round(b[third : 2 * third])
-    a[third : 2 * third], c[third : 2 * third] = 0, 3 * b[third : 2 * third]
-    small = rng.integers(-6, 7, (3, n, 2)) * 2.0**-538  # products are quarters of the smallest number
-    for points in (
-        small,
-        *(np.stack([a, b, c]) * scale for scale in (1.0, 2.0**-540, 2.0**-1040, 2.0**1000)),
-    ):
-        expected = []
-        for p, q, r in points.transpose(1, 0, 2).tolist():
-            area = polygon_truth.cross(*(tuple(map(Fraction, point)) for point in (p, q, r)))
-            expected.append((area > 0) - (area < 0))
-        counts = Counter(expected)
-        assert min(counts[sign] for sign in (-1, 0, 1)) > 10, counts
-        assert turn_signs(*points).tolist() == expected
-        assert area_signs(points.transpose(1, 0, 2).reshape(-1, 2), np.full(n, 3)).tolist() == expected
-
-
-def test_the_axis_is_that_of_the_largest_component():
-    rng = np.random.default_rng(6)
-    rings = rng.integers(-3, 4, (3_000, 4, 3)).astype(float)
-    rings[:300] *= 2.0**-1060
-    rings[300:600] *= 2.0**1000
-    rings[600:900, :, 0] += 2.0**52
-    axes = largest_axes(rings.reshape(-1, 3), np.full(len(rings), 4))
-    none = 0
-    for ring, axis in zip(rings, axes.tolist(), strict=True):
-        normal = [abs(x) for x in polygon_truth.newell(polygon_truth.exact(ring))]
-        none += axis == -1
-        assert (axis == -1) == (not any(normal))
-        assert axis == -1 or normal[axis] == max(normal)
-    assert 5 < none < 1_000
-
-
 @pytest.mark.parametrize("turned", [False, True])
 def test_polygons_of_hundreds_of_corners(turned):
-    """Their edges are tested in the order of one axis."""
+    """Triangles around them prove that they do not cross themselves, or their edges do."""
     rng = np.random.default_rng(8)
     comb = polygon_truth.comb(rng, 55)
     ring = np.array(CROSSING["strip across itself"][0], dtype=float)

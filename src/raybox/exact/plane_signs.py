@@ -1,12 +1,16 @@
 """Exact signs of turns and areas in the plane: float64 with error bounds, then integers of any length."""
 
+from typing import TypeAlias, TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.validation import Bools, Floats, Ints
-
-Signs = NDArray[np.int8]
-Integers = NDArray[np.object_]
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+Signs: TypeAlias = NDArray[np.int8]
+Integers: TypeAlias = NDArray[np.object_]
+T = TypeVar("T", np.float64, np.object_)
 
 # A sum or product of float64 is off by a factor of at most 1 + 2**-53; products may underflow besides.
 _ERROR = 2.0**-51
@@ -43,9 +47,8 @@ def turn_signs(a: Floats, b: Floats, c: Floats) -> Signs:
         x0, y0 = b[:, 0] - a[:, 0], b[:, 1] - a[:, 1]
         x1, y1 = c[:, 0] - a[:, 0], c[:, 1] - a[:, 1]
         left, right = x0 * y1, y0 * x1
-        area = left - right
-        signs = np.sign(area)
-        decided = np.abs(area) > _ERROR * (np.abs(left) + np.abs(right)) + _UNDERFLOW
+        signs = np.sign(left - right)
+        decided = np.abs(left - right) > _ERROR * (np.abs(left) + np.abs(right)) + _UNDERFLOW
     at = np.flatnonzero(~decided)
     signs[at] = 0
     at = at[((x0[at] != 0) & (y1[at] != 0)) | ((y0[at] != 0) & (x1[at] != 0))]
@@ -57,53 +60,48 @@ def turn_signs(a: Floats, b: Floats, c: Floats) -> Signs:
 
 def area_signs(points: Floats, sizes: Ints) -> Signs:
     """Return the sign of the area of each ring in the plane: 1 if it runs counter-clockwise."""
-    space = np.zeros((len(points), 3))
-    space[:, 1:] = points
-    areas, decided = _areas(space, sizes)
-    signs = np.where(decided[0], np.sign(areas[0]), 0).astype(np.int8)
-    starts = np.cumsum(sizes) - sizes
-    for ring in np.flatnonzero(~decided[0]):
-        signs[ring] = _signs_of(_exact_areas(space[starts[ring] :][: sizes[ring]]))[0]
+    space = np.column_stack([np.zeros(len(points)), points])
+    normals, decided = _normals(space, sizes)
+    signs = np.sign(np.where(decided[0], normals[0], 0)).astype(np.int8)
+    signs[~decided[0]] = _signs_of(_exact_normals(space, sizes, ~decided[0])[0])
     return signs
 
 
 def largest_axes(points: Floats, sizes: Ints) -> Ints:
     """Return the axis of the largest component of each ring's normal; -1 if all are zero."""
-    areas, decided = _areas(points, sizes)
-    axes: Ints = np.argmax(np.nan_to_num(np.abs(areas), nan=np.inf), axis=0)
-    starts = np.cumsum(sizes) - sizes
-    for ring in np.flatnonzero(~decided[axes, np.arange(len(sizes))]):
-        exact = np.abs(_exact_areas(points[starts[ring] :][: sizes[ring]]))
-        axes[ring] = np.argmax(exact) if exact.any() else -1
+    normals, decided = _normals(points, sizes)
+    axes: Ints = np.argmax(np.nan_to_num(np.abs(normals), nan=np.inf), axis=0)
+    rest = ~decided[axes, np.arange(len(sizes))]
+    exact = np.abs(_exact_normals(points, sizes, rest))
+    axes[rest] = np.where((exact != 0).any(axis=0), np.argmax(exact, axis=0), -1)
     return axes
 
 
-def _areas(points: Floats, sizes: Ints) -> tuple[Floats, Bools]:
+def _normals(points: Floats, sizes: Ints) -> tuple[Floats, Bools]:
     """Return twice the areas (3, R) of projections of rings, and whether their signs are certain."""
-    if not len(sizes):
-        return np.zeros((3, 0)), np.zeros((3, 0), dtype=bool)
     starts = np.cumsum(sizes) - sizes
     with np.errstate(all="ignore"):
         local = (points - np.repeat(points[starts], sizes, axis=0)).T.copy()
-        then = local[:, following(sizes)]
-        areas = np.stack(
-            [
-                np.add.reduceat(local[k - 2] * then[k - 1] - local[k - 1] * then[k - 2], starts)
-                for k in range(3)
-            ]
-        )
+        normals = _cross_sums(local, sizes)
         largest = np.maximum.reduceat(np.abs(local).max(axis=0), starts)
         bounds = 2 * sizes * (sizes + 4) * largest * largest * _ERROR + _UNDERFLOW
-        return areas, np.abs(areas) > bounds
+        return normals, np.abs(normals) > bounds
 
 
-def _exact_areas(points: Floats) -> Integers:
-    """Return twice the areas of the projections of a ring (3,), all times the same number."""
-    rows = integers(points.reshape(1, -1)).reshape(points.shape)
-    then = np.roll(rows, -1, axis=0)
-    left = np.roll(rows, -1, axis=1) * np.roll(then, -2, axis=1)
-    areas: Integers = (left - np.roll(rows, -2, axis=1) * np.roll(then, -1, axis=1)).sum(axis=0)
-    return areas
+def _exact_normals(points: Floats, sizes: Ints, chosen: Bools) -> Integers:
+    """Return twice the areas (3, R) of projections of the chosen rings, times one number."""
+    if not chosen.any():
+        return np.zeros((3, 0), dtype=object)
+    corners = points[np.repeat(chosen, sizes)]
+    return _cross_sums(integers(corners.reshape(1, -1)).reshape(corners.shape).T, sizes[chosen])
+
+
+def _cross_sums(rows: NDArray[T], sizes: Ints) -> NDArray[T]:
+    """Return the sums (3, R) of the vector products of corners (3, N) and those after them."""
+    then = rows[:, following(sizes)]
+    starts = np.cumsum(sizes) - sizes
+    products = (rows[k - 2] * then[k - 1] - rows[k - 1] * then[k - 2] for k in range(3))
+    return np.stack([np.add.reduceat(product, starts) for product in products])
 
 
 def _signs_of(numbers: Integers) -> Signs:
