@@ -31,6 +31,7 @@ Saveable: TypeAlias = SceneGeometry | Sequence[SceneGeometry] | Scene | Rays | R
 CORNERS = [f"{axis}{corner}" for corner in range(3) for axis in "xyz"]
 VERTICES = [f"vertex{corner}" for corner in range(3)]
 OBJECT = "object"
+_FIRST = ("ray", "index", "object", "geometry", "primitive", "id")
 
 
 class Options(NamedTuple):
@@ -55,7 +56,7 @@ def columns_of(content: Saveable, options: Options) -> Columns:
                     ["" if one is None else str(one) for one in columns["id"]], dtype=str
                 )
             columns |= given_ids(columns, options)
-            first = [name for name in ("ray", "index", "object", "id") if name in columns]
+            first = [name for name in _FIRST if name in columns]
             return {name: columns[name] for name in (*first, *columns)}
         case Mapping():
             columns = {name: np.asanyarray(column) for name, column in content.items()}
