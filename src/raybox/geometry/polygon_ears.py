@@ -29,11 +29,7 @@ class OwnedTriangles(NamedTuple):
 
 
 class _Outline(NamedTuple):
-    """A polygon to the left of its edges.
-
-    ``points`` (N, 2) are its corners, ``local`` (N, 2) the same near the origin, rounded; ring k runs from
-    ``bounds[k]`` to ``bounds[k + 1]``.
-    """
+    """Corners (N, 2) of a polygon, the same as in `_Outlines.local`, and where its rings begin and end."""
 
     points: Floats
     local: Floats
@@ -43,9 +39,9 @@ class _Outline(NamedTuple):
 class _Outlines(NamedTuple):
     """Polygons in the plane, with rings turned round so that each polygon is to the left of its edges.
 
-    ``order`` (N,) are the positions of the corners before; ``owner`` (N,) is the polygon of each corner;
-    ``edges`` (N, 2) are those of all rings; ``signs`` (P,) is -1 for outlines that were clockwise, and 0 for
-    those without an area.
+    ``local`` (N, 2) are the corners near the origin, scaled by a power of two and rounded; ``order`` (N,) are
+    the positions of the corners before, ``owner`` (N,) is the polygon of each; ``edges`` (N, 2) are those of
+    all rings; ``signs`` (P,) is -1 for outlines that were clockwise, and 0 for those without an area.
     """
 
     points: Floats
@@ -103,17 +99,11 @@ def _outlines(points: Floats, sizes: Ints, rings: Ints) -> _Outlines:
     order = np.where(np.repeat(signs == -expected, sizes), opposite, at)
     owner = np.repeat(np.repeat(np.arange(len(rings)), rings), sizes)
     edges = np.stack([at, following(sizes)], axis=-1)
-    local = _near_origin(points[order], np.bincount(owner))
-    return _Outlines(points[order], local, order, owner, edges, ring_bounds, bounds, signs[bounds[:-1]])
-
-
-def _near_origin(points: Floats, counts: Ints) -> Floats:
-    """Return corners moved and scaled, so that float64 loses less: polygon by polygon, by powers of two."""
-    starts = np.cumsum(counts) - counts
-    largest = np.maximum.reduceat(np.abs(points).max(axis=1), starts)
-    scaled = np.ldexp(points, -np.repeat(np.frexp(largest)[1], counts)[:, None])
-    local: Floats = scaled - np.repeat(scaled[starts], counts, axis=0)
-    return local
+    points, starts = points[order], ring_bounds[bounds[:-1]]
+    powers = -np.frexp(np.maximum.reduceat(np.abs(points).max(axis=1), starts))[1]
+    scaled = np.ldexp(points, powers[owner, None])
+    local = scaled - scaled[starts[owner]]
+    return _Outlines(points, local, order, owner, edges, ring_bounds, bounds, signs[bounds[:-1]])
 
 
 def _rings_are_simple(outline: _Outline) -> bool:
@@ -148,9 +138,8 @@ def _cut(cutter: Callable[[_Outline], Ints], outlines: _Outlines, polygons: Ints
     parts = [cutter(outlines.polygon(k)) for k in polygons.tolist()]
     polygon = np.repeat(polygons, [len(part) for part in parts])
     starts = np.searchsorted(outlines.owner, polygon)
-    return OwnedTriangles(
-        np.concatenate([np.zeros((0, 3), dtype=np.int64), *parts]) + starts[:, None], polygon
-    )
+    triangles = np.concatenate([np.zeros((0, 3), dtype=np.int64), *parts])
+    return OwnedTriangles(triangles + starts[:, None], polygon)
 
 
 def _unsound(ears: OwnedTriangles, outlines: _Outlines) -> Bools:
@@ -202,9 +191,8 @@ def _mended(outline: _Outline, attempt: int) -> Ints:
     at = np.concatenate(reduced)
     ends = np.cumsum([len(ring) for ring in reduced], dtype=np.uint32)
     opposite: Opposite = {}
-    for triangle in (
-        at[triangulate_float64(outline.local[at] @ _SHEARS[attempt], ends)].reshape(-1, 3).tolist()
-    ):
+    cut = triangulate_float64(outline.local[at] @ _SHEARS[attempt], ends)
+    for triangle in at[cut].reshape(-1, 3).tolist():
         _add(opposite, *triangle)
     for cycle in _gaps(opposite, rings):
         first, *rest = cycle[attempt:] + cycle[:attempt]
@@ -217,9 +205,7 @@ def _mended(outline: _Outline, attempt: int) -> Ints:
 
 def _gaps(opposite: Opposite, rings: list[Ints]) -> list[list[int]]:
     """Return the cycles of edges that triangles lack: they run around what earcut leaves out."""
-    boundary = {
-        edge for ring in rings for edge in zip(ring.tolist(), np.roll(ring, -1).tolist(), strict=True)
-    }
+    boundary = {(ring[k - 1], ring[k]) for ring in map(np.ndarray.tolist, rings) for k in range(len(ring))}
     edges = [edge for edge in boundary if edge not in opposite]
     edges += [(v, u) for u, v in opposite if (v, u) not in opposite and (u, v) not in boundary]
     missing: dict[int, list[int]] = {}
@@ -244,7 +230,8 @@ def _flip(opposite: Opposite, points: list[list[int]]) -> None:
 
     def faults(*triangles: tuple[int, int, int]) -> tuple[int, int]:
         """Return how much area is turned over, and how many triangles have none."""
-        areas = [_area(points[a], points[b], points[c]) for a, b, c in triangles]
+        corners = ([points[k] for k in triangle] for triangle in triangles)
+        areas = [(q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]) for p, q, r in corners]
         return -sum(min(area, 0) for area in areas), areas.count(0)
 
     waiting = list(opposite)
@@ -262,8 +249,3 @@ def _flip(opposite: Opposite, points: list[list[int]]) -> None:
 
 def _add(opposite: Opposite, a: int, b: int, c: int) -> None:
     opposite.update({(a, b): c, (b, c): a, (c, a): b})
-
-
-def _area(a: list[int], b: list[int], c: list[int]) -> int:
-    """Return twice the area of a triangle of integers."""
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

@@ -136,9 +136,8 @@ def _cut(points: Floats, polygons: Polygons) -> OwnedTriangles:
     outlines = polygons.sizes[is_outline]
     axes = largest_axes(points[np.repeat(is_outline, polygons.sizes)], outlines)
     flat = project(points, np.maximum(axes, 0)[owner])
-    quads = (polygons.rings == 1) & (outlines == 4) & (axes >= 0)
-    others = (polygons.rings == 1) & (outlines > 4) & (axes >= 0)
-    lines = (polygons.rings == 1) & (axes < 0)
+    single, lines = polygons.rings == 1, (polygons.rings == 1) & (axes < 0)
+    quads, others = single & ~lines & (outlines == 4), single & ~lines & (outlines > 4)
     apex = np.full(len(axes), -1)
     apex[quads] = _apexes_of_quads(flat[quads[owner]].reshape(-1, 4, 2))
     apex[others] = np.where(_convex(flat[others[owner]], outlines[others]), 0, -1)
@@ -155,12 +154,8 @@ def _cut(points: Floats, polygons: Polygons) -> OwnedTriangles:
 def _apexes_of_quads(corners: Floats) -> Ints:
     """Return the first corner around which two triangles are on one side, or -1; others do not exist."""
     a, b, c, d = corners.transpose(1, 0, 2)
-    found = []
-    for one, other in (
-        (turn_signs(a, b, c), turn_signs(a, c, d)),
-        (turn_signs(b, c, d), turn_signs(b, d, a)),
-    ):
-        found.append((one * other >= 0) & (one + other != 0))
+    fans = (turn_signs(a, b, c), turn_signs(a, c, d)), (turn_signs(b, c, d), turn_signs(b, d, a))
+    found = [one + other != 0 for one, other in fans]  # 0 if both have no area, or opposite signs
     return np.select(found, [0, 1], -1)
 
 
