@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import polygon_truth
 from raybox.geometry import polygon_ears
+from raybox.geometry.polygon_overlaps import _near_pairs
 from raybox.geometry.polygons import Polygons, _convex, triangulate, without_holes
 
 L_SHAPE = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]
@@ -342,6 +343,27 @@ def test_convex_is_what_turns_one_way_between_any_three_corners(corners):
     got = _convex(points.reshape(-1, 2).astype(float), np.full(len(rings), corners))
     assert 500 < expected.sum() < len(rings) // 2
     assert (got == expected).all()
+
+
+def test_near_pairs_are_those_of_boxes_that_meet():
+    rng = np.random.default_rng(9)
+    met = 0
+    for _ in range(50):
+        owner = np.sort(rng.integers(0, 3, rng.integers(1, 20)))
+        corners = rng.integers(0, 5, (len(owner), 2, 2)).astype(float)
+        lower, upper = corners.min(axis=1), corners.max(axis=1)
+        expected = [
+            (i, j)
+            for i, j in combinations(range(len(owner)), 2)
+            if owner[i] == owner[j] and (lower[i] <= upper[j]).all() and (lower[j] <= upper[i]).all()
+        ]
+        blocks = _near_pairs(corners, owner, np.zeros(3, dtype=bool))
+        found = [tuple(sorted(pair)) for one, other in blocks for pair in zip(one, other, strict=True)]
+        assert sorted(found) == expected
+        met += len(found)
+    assert met > 500
+    blocks = _near_pairs(np.zeros((10, 2, 2)), np.repeat([0, 1], 5), np.array([True, False]))
+    assert sorted(np.concatenate([one for one, _ in blocks]).tolist()) == [5] * 4 + [6] * 3 + [7] * 2 + [8]
 
 
 @pytest.mark.parametrize("turned", [False, True])
