@@ -64,11 +64,10 @@ def info(
 
 
 def _as_table(facts: Facts) -> str:
-    width = max(map(len, facts))
-    lines = (
-        f"{printable(name).replace('_', ' '):<{width}}  {_shown(value)}" for name, value in facts.items()
-    )
-    return "\n".join(lines)
+    labels = facts.get("labels", [])
+    names = {name: printable(name if name in labels else name.replace("_", " ")) for name in facts}
+    width = max(map(len, names.values()))
+    return "\n".join(f"{names[name]:<{width}}  {_shown(value)}" for name, value in facts.items())
 
 
 def _of_contents(file: str, kind: str | None, reading: SceneOptions) -> Facts:
@@ -152,8 +151,12 @@ def _of_levels(file: Path) -> Facts:
 
 
 def _left_out(loaded: "Loaded") -> Facts:
-    """Return what is lost and what is left out, with reasons."""
-    facts = {"lost": dict(loaded.skipped), "left_out": dict(loaded.left_out)}
+    """Return what is lost, and what is left out, also before a geometry was saved, with reasons."""
+    geometry = loaded.geometry
+    stored = {} if isinstance(geometry, list) else geometry.skipped
+    facts = {"lost": dict(loaded.skipped), "left_out": {**stored, **loaded.left_out}}
+    for reason in loaded.skipped:
+        facts["left_out"].pop(reason, None)
     return {name: counts for name, counts in facts.items() if counts}
 
 

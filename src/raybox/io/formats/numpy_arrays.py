@@ -125,7 +125,9 @@ class NpyTable(RowsTable):
     def columns(self, names: Iterable[str], start: int, end: int) -> dict[str, Array]:
         """Return columns of some rows."""
         rows: NDArray[Any] = _rows(self.path, self._header, start, end)
-        return {name: rows[name] if self._is_named else rows[:, int(name)] for name in names}
+        if not self._is_named:
+            return {name: rows[:, int(name)] for name in names}
+        return {name: _text_checked(rows[name], self.path, f"column {name}") for name in names}
 
 
 def _unnamed(shape: tuple[int, ...], path: Path, options: ReadOptions) -> TableColumns:
@@ -361,6 +363,15 @@ def _array(file: IO[bytes], size: int, path: Path, name: str) -> Array:
     file.seek(0)
     array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
     file.read()  # at the end of a member its checksum is compared
+    return _text_checked(array, path, name)
+
+
+def _text_checked(array: Array, path: Path, place: str) -> Array:
+    """Return an array; raise for text that is not Unicode."""
+    if array.dtype.kind == "U" and array.nbytes:
+        codes = np.ascontiguousarray(array).view(f"{array.dtype.str[0]}u4")
+        if codes.max() > sys.maxunicode:
+            raise file_error(path, "holds text that is not Unicode", "save it again", place)
     return array
 
 

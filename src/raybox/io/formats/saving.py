@@ -96,6 +96,10 @@ def save(
     """
     target = path_of(path)
     check_target(target)
+    if labels is not None and not isinstance(content, HitTables):
+        raise InvalidInput(
+            f"labels are for results; got {type(content).__name__}, which has its own. Leave them out."
+        )
     found, write = _plain_content(content, ids), WRITERS[target.suffix.lower()]
     with atomic_file(target) as file:
         _write_beside(target, write(file, found, Options(ids, labels)))
