@@ -137,6 +137,17 @@ def test_a_corner_on_an_inner_edge_is_a_corner_of_both_sides(monkeypatch):
     assert polygon_truth.broken_rule([np.column_stack([ring, np.zeros(6)])], triangles) == ""
 
 
+def test_no_edge_is_in_two_triangles_on_one_side(monkeypatch):
+    """Two triangles without area, one the other turned round, are as many edges in both directions."""
+    original = polygon_ears._earcut
+    monkeypatch.setattr(
+        polygon_ears, "_earcut", lambda outline: np.concatenate([original(outline), [[0, 1, 2], [2, 1, 0]]])
+    )
+    ((triangles,), failed) = cut([[[(0, 0), (1, 0), (2, 0), (1, 1), (2, 2), (0, 2)]]])
+    assert failed == [False]
+    assert len(triangles) == 4
+
+
 def test_degenerate_polygons_keep_their_numbers_of_triangles():
     line = [(k, 2.0 * k, 1.0) for k in (0, 1, 2, 3, 5)]
     back = [(0, 0, 0), (2, 2, 2), (1, 1, 1), (3, 3, 3)]
