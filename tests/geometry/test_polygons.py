@@ -137,6 +137,18 @@ def test_a_corner_on_an_inner_edge_is_a_corner_of_both_sides(monkeypatch):
     assert polygon_truth.broken_rule([np.column_stack([ring, np.zeros(6)])], triangles) == ""
 
 
+def test_bends_enclose_the_same_area():
+    rng = np.random.default_rng(10)
+    left_out = 0
+    for _ in range(300):
+        ring = rng.integers(0, 3, (rng.integers(3, 9), 2)).astype(float)
+        bends = polygon_ears._bends(ring)
+        areas = [polygon_truth.area(polygon_truth.exact(some)) for some in (ring, ring[bends])]
+        assert areas[0] == areas[1], ring
+        left_out += len(ring) - len(bends)
+    assert left_out > 300
+
+
 def test_no_edge_is_in_two_triangles_on_one_side(monkeypatch):
     """Two triangles without area, one the other turned round, are as many edges in both directions."""
     original = polygon_ears._earcut
