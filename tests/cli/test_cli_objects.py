@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import raybox as rb
 from raybox.cli import main
+from raybox.geometry.labels import with_skipped
 from raybox.io.chunked import cast_arguments, writer_stage
 from streaming import fail_at
 
@@ -337,6 +338,15 @@ def test_info_of_objects(folder):
     assert (boxes["holds"], boxes["one box for"]) == ("boxes", "each object")
     assert "objects" not in boxes
     assert "one box for" not in facts_of(raybox("info", "boxes.csv").stdout)
+
+
+def test_info_names_labels_as_expressions_do_and_what_was_left_out_before_saving(folder):
+    boxes = rb.Boxes(np.zeros((4, 3)), np.ones((4, 3)), labels={"ifc_class": ["a", "a", "b", "b"]})
+    rb.save("named.npz", with_skipped(boxes, {"IfcSpace": 3}))
+    facts = facts_of(raybox("info", "named.npz").stdout)
+    assert facts["ifc_class"] == "a 2, b 2"
+    assert facts["left out"] == "IfcSpace 3"
+    assert "left out" not in facts_of(raybox("info", "boxes.csv").stdout)
 
 
 def facts_of(text):

@@ -210,6 +210,15 @@ def test_ids_that_do_not_apply_are_refused(tmp_path, content):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    "content", [GEOMETRIES["boxes"], GEOMETRIES["mesh"], rb.Rays([0, 0], [1, 0]), {"a": [1]}]
+)
+def test_labels_that_do_not_apply_are_refused(tmp_path, content):
+    with pytest.raises(rb.InvalidInput, match="labels are for results"):
+        rb.save(tmp_path / "a.npz", content, labels=True)
+    assert not list(tmp_path.iterdir())
+
+
 LEFT_OUT = {"faces of fewer than three corners": 3, 'nodes "ä",\n%': 2**40}
 
 
@@ -319,5 +328,23 @@ def test_texts_of_npz_beyond_unicode_are_refused(tmp_path, member, order):
     text.reshape(-1).view(f"{order}u4")[-1] = 0x110000
     np.savez(path, **arrays | {member: text})
     with pytest.raises(rb.FileFormatError, match=f"{member}.npy: holds text that is not Unicode") as error:
+        rb.load(path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("column", ["id", "kind"])
+def test_texts_of_npy_beyond_unicode_are_refused(tmp_path, column, order):
+    names = [f"{end}_{axis}" for end in ("min", "max") for axis in "xyz"]
+    table = np.zeros(2, [*((name, "<f8") for name in names), ("id", f"{order}U2"), ("kind", f"{order}U2")])
+    table["id"], table["kind"] = ["a", "b"], ["c", "d"]
+    path = tmp_path / "a.npy"
+    np.save(path, table)
+    assert rb.load(path).labels["kind"].tolist() == ["c", "d"]
+    text = table[column].copy()
+    text.view(f"{order}u4")[0] = 0x110000
+    table[column] = text
+    np.save(path, table)
+    with pytest.raises(rb.FileFormatError, match=f"column {column}: holds text that is not Unicode") as error:
         rb.load(path)
     assert "\n" not in str(error.value)

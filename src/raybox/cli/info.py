@@ -64,7 +64,8 @@ def info(
 
 
 def _as_table(facts: Facts) -> str:
-    labels = facts.get("labels", [])
+    own = facts.get("labels")
+    labels = own if isinstance(own, list) else []
     names = {name: printable(name if name in labels else name.replace("_", " ")) for name in facts}
     width = max(map(len, names.values()))
     return "\n".join(f"{names[name]:<{width}}  {_shown(value)}" for name, value in facts.items())
