@@ -78,7 +78,8 @@ STORED = {
     rb.AllHits: "__init__ offsets index primitive t shape t_enter t_exit",
     rb.Scene: "geometry",
     rb.SplitScene: "folder parts memory kind digest ndim_space",
-    hits.RayHits: "__init__ index primitive geometry object ids labels t t_enter t_exit lengths distances uv",
+    hits.RayHits: "__init__ index primitive geometry object ids labels t t_enter t_exit lengths points"
+    " distances uv",
     hits.ObjectHits: "__init__ ray geometry object t_first t_last contacts",
     RayMeshIntersector: "",
     trimesh.RayTriangleIntersector: "",

@@ -23,10 +23,10 @@ from file_samples import (
     vox_transform,
 )
 from mutants import Tally, mutants, tally
+from raybox.geometry.triangle_strips import strip_triangles
 from raybox.io.chunked.readers import open_ray_file
 from raybox.io.formats import contents, lzf, read
 from raybox.io.formats.common import ReadOptions
-from raybox.io.formats.mesh_parts import strip_triangles
 from refusals import check_replaced, refused
 
 ORIGIN = (0.5, 0.25, 0.0)

@@ -312,7 +312,7 @@ def test_texts_of_parquet_that_are_not_utf_8_are_refused(tmp_path, name, column)
     assert len(wrong) == len(data)
     assert wrong != data
     path.write_bytes(wrong)
-    with pytest.raises(rb.FileFormatError, match="holds ids or labels that are not UTF-8") as error:
+    with pytest.raises(rb.FileFormatError, match=f"column {column}: holds text that is not UTF-8") as error:
         rb.load(path)
     assert "\n" not in str(error.value)
 

@@ -1,6 +1,7 @@
 """OBJ, STL, PLY and PCD: harmless bytes are read, unknown lines refused, what is left out is counted."""
 
 import struct
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 import raybox as rb
 from file_samples import CORNERS, FACES, compress_lzf, pcd, ply, stl
 from raybox.errors import SkippedWarning
-from raybox.io.formats import contents
+from raybox.io.formats import contents, read
 from raybox.io.formats.text_lines import floats
 from refusals import check_replaced, refused
 

@@ -1,4 +1,4 @@
-"""Functions of one geometry of boxes or triangles refuse lists, instances and planes."""
+"""Functions of one geometry refuse lists and planes; most of them, instances."""
 
 import numpy as np
 import pytest
@@ -11,29 +11,7 @@ MESH = rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
 INSTANCES = rb.Instances(BOXES, np.eye(4))
 PLANES = rb.Planes([1, 0, 0], 4)
 MADE = {"several": [BOXES, MESH], "list of one": [BOXES], "instances": INSTANCES, "planes": PLANES}
-REFUSAL = r"cast at Boxes, a Mesh or a Grid; got Scene\(.*Cast them at one geom"
 every = pytest.mark.parametrize("geometry", MADE.values(), ids=MADE)
-
-
-@every
-def test_files_are_cast_at_boxes_or_a_mesh(geometry, tmp_path):
-    np.save(tmp_path / "rays.npy", [[0.0, 0, 0, 1, 0, 0]])
-    with pytest.raises(rb.InvalidInput, match=REFUSAL):
-        rb.stream.cast(rb.Scene(geometry), tmp_path / "rays.npy", tmp_path / "out.csv")
-    assert [path.name for path in tmp_path.iterdir()] == ["rays.npy"]
-
-
-@every
-def test_clusters_cast_at_boxes_or_a_mesh(geometry, tmp_path):
-    pytest.importorskip("distributed")
-    arrays = pytest.importorskip("dask.array")
-    np.save(tmp_path / "rays.npy", [[0.0, 0, 0, 1, 0, 0]])
-    scene = rb.Scene(geometry)
-    with pytest.raises(rb.InvalidInput, match=REFUSAL):
-        rb.cluster.cast(scene, tmp_path / "rays.npy", tmp_path / "out.csv", cluster=None)
-    with pytest.raises(rb.InvalidInput, match=REFUSAL):
-        rb.cluster.ask(scene, arrays.ones((1, 6), chunks=(1, 6)))
-    assert [path.name for path in tmp_path.iterdir()] == ["rays.npy"]
 
 
 @every
@@ -59,12 +37,12 @@ def test_what_cannot_be_split(geometry, tmp_path):
 
 @every
 def test_one_geometry_is_shown_and_drawn(geometry):
-    with pytest.raises(
-        rb.InvalidInput, match=r"scene must be of Boxes, a Grid or a Mesh; got .*Show its geometries one by"
-    ):
-        stage_of(rb.Scene(geometry))
-    with pytest.raises(rb.InvalidInput, match="scene must be a path, Boxes, a Grid, a Mesh or a Scene; got "):
-        stage_of(geometry)
+    if geometry is not INSTANCES:
+        text = r"scene must be of Boxes, a Grid, a Mesh or Instances; got .*Show its geometries one by"
+        with pytest.raises(rb.InvalidInput, match=text):
+            stage_of(rb.Scene(geometry))
+        with pytest.raises(rb.InvalidInput, match="scene must be a path, a geometry or a Scene; got "):
+            stage_of(geometry)
     pytest.importorskip("matplotlib")
     for one in (geometry, rb.Scene(geometry)):
         with pytest.raises(

@@ -76,11 +76,10 @@ def divide(
         _write_mesh(folder, geometry, assigned, len(starts))
     else:
         _write_boxes(folder, lower, upper, assigned, lengths)
-    dimension = lower.shape[1]
-    del lower, upper, assigned  # views of the spool files, which Windows does not remove while mapped
+    dimension, kind = lower.shape[1], "mesh" if isinstance(geometry, Mesh) else "boxes"
+    del geometry, lower, upper, assigned  # views of spool files, which Windows does not remove while mapped
     corners = np.empty((len(starts), 2, dimension))
     digest, checksums = blake2b(digest_size=16), list[str]()
-    kind = "mesh" if isinstance(geometry, Mesh) else "boxes"
     for part in range(len(starts)):
         corners[part], checksum = _build(part_folder(folder, part), kind, build, digest)
         checksums.append(checksum)

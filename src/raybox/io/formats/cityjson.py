@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.geometry.polygons import Polygons, Triangles, triangulate
+from raybox.geometry.polygons import Polygons, triangulate
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error, quoted, reason
 from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene
 

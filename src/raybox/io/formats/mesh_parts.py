@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from raybox.errors import FileFormatError
 from raybox.geometry import Mesh, column_of
 from raybox.geometry.polygons import Triangles, triangulate, without_holes
-from raybox.io.formats.common import Floats, Loaded, ReadOptions, file_error
+from raybox.io.formats.common import Floats, Loaded, ReadOptions, counts_in_words, file_error
 from raybox.io.formats.object_boxes import boxes_of_objects
 from raybox.validation import Array
 

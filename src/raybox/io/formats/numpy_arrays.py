@@ -335,21 +335,7 @@ def load_members(path: Path, names: Iterable[str]) -> tuple[list[str], dict[str,
     with open_archive(path) as archive:
         for info in archive.infolist():
             archive.open(info).close()  # compares the two names of a member: a damaged one would be ignored
-        return list(members), {n: _member(archive, members[n], path) for n in names if n in members}
-
-
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> Array:
-    """Return one array of an archive, after a check of its header against its size."""
-    with archive.open(info) as file:
-        header(file, info.file_size, path, info.filename)
-    with archive.open(info) as file:
-        array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-        file.read()  # at the end of a member its checksum is compared
-    if array.dtype.kind == "U" and array.nbytes:
-        codes = np.ascontiguousarray(array).view(f"{array.dtype.str[0]}u4")
-        if codes.max() > sys.maxunicode:
-            raise file_error(path, "holds text that is not Unicode", "save it again", info.filename)
-    return array
+        return list(archive.members), {n: archive.array(n) for n in names if n in archive.members}
 
 
 def load_array(path: Path) -> Array:
