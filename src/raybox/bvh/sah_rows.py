@@ -108,7 +108,7 @@ def number_of(b: Builder, row: Lanes) -> Scalar:
 
 @vector_code(ROW_TYPE)
 def outward(b: Builder, lower: Memory, upper: Memory, i: Scalar, center: Memory, scale: Scalar) -> Lanes:
-    """Return box i in tree coordinates, rounded outward as `raybox.bvh.node.outward_up` does."""
+    """Return box i in tree coordinates, rounded outward: planes that are in order stay in order."""
     zero = [F64(0.0)]
 
     def corner(array: Memory, at: Scalar) -> list[Scalar]:
@@ -121,9 +121,9 @@ def outward(b: Builder, lower: Memory, upper: Memory, i: Scalar, center: Memory,
     planes = multiply_add(lined_up(b, corner(lower, i) + corner(upper, i)), down, away)
     shifted = (-planes.permuted(LOW)).shuffled(planes.permuted(UP), range(8)) * greater(whole, 1.0)
 
-    # Round up, which is outward on every lane: an infinite size makes a NaN, replaced at once.
-    size = (shifted < 0.0).choose(-shifted, shifted)
-    moved = shifted + (size * _SLACK + NUDGE)
+    # Round up, which is outward on every lane. A product and a sum with constants keep planes in order, as
+    # rounding does: `raybox.queries.nearest.packet` relies on it.
+    moved = shifted * (shifted < 0.0).choose(constant(b, F64, 8, 1.0 - _SLACK), 1.0 + _SLACK) + NUDGE
     moved = (shifted > FAR).choose(np.inf, (shifted < -FAR).choose(-FAR, moved))
     row = moved.to(F32).bits(I32)
     return row.with_lane(3, b.trunc(i, I32)).with_lane(7, I32(0)).bits(F32)

@@ -16,7 +16,7 @@ from raybox.exact.double_double import Vector3
 from raybox.exact.predicate import order, time
 from raybox.geometry import BoxRows
 from raybox.primitives.box_lengths import write_lengths
-from raybox.primitives.box_planes import certain_order, entry_times, plane_order
+from raybox.primitives.box_planes import certain_order, entry_planes, entry_times, plane_order
 from raybox.primitives.box_simd import classify, first_contacts
 from raybox.primitives.ray import Mover, Ray, extent
 from raybox.validation import Floats
@@ -26,6 +26,7 @@ __all__ = [
     "certain_order",
     "classify",
     "entry",
+    "entry_planes",
     "entry_times",
     "first_contacts",
     "hits",

@@ -62,8 +62,13 @@ def _planes_of(b: Builder, boxes: Fields, planes: Lanes) -> _Planes:
     lower, upper = (b.ptrtoint(corner.data, I64) for corner in (boxes.lower, boxes.upper))
     apart = splat(b, b.ashr(b.sub(upper, lower), I64(3)), planes.count)
     above, within = planes >= _UPPER, planes >= _WITHIN
-    axes = within.choose(0, above.choose(planes - _UPPER, planes))
+    axes = (within | (planes < 0)).choose(0, above.choose(planes - _UPPER, planes))
     return _Planes(axes + above.choose(apart, 0), axes, within)
+
+
+def entry_planes(b: Builder, boxes: Fields, items: Lanes, planes: Lanes) -> Lanes:
+    """Return planes of boxes by their numbers; what stands for a number outside of 0 to 5 means nothing."""
+    return boxes.lower.pick(items.to(I64) * 3 + _planes_of(b, boxes, planes.to(I64)).offsets)
 
 
 def plane_order(b: Builder, boxes: Fields, one: Lanes, other: Lanes, planes: Lanes) -> Lanes:

@@ -83,9 +83,14 @@ def plane_order(b: Builder, rows: Fields, one: Lanes, other: Lanes, planes: Lane
     return TABLE[rows.__class__].plane_order(b, rows, one, other, planes)
 
 
+def entry_planes(b: Builder, rows: Fields, items: Lanes, planes: Lanes) -> Lanes:
+    """Return the planes of these numbers by which rays enter primitives: see `box_planes`."""
+    return TABLE[rows.__class__].entry_planes(b, rows, items, planes)
+
+
 def has_planes(rows: Fields) -> bool:
     """Return whether primitives are compared by the planes by which rays enter them."""
-    return hasattr(TABLE[rows.__class__], "plane_order")
+    return hasattr(TABLE[rows.__class__], "entry_planes")
 
 
 _KERNELS = cast("Primitive[Rows, AnyRay]", Namesakes(TABLE))

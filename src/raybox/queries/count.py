@@ -29,6 +29,7 @@ from raybox.queries.query import (
     refuse_more,
 )
 from raybox.queries.scheduler import run
+from raybox.traversal.box_entry import certain_hits
 from raybox.traversal.certain_hits import CertainHits, record_hits
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import is_certain, undecided
@@ -144,7 +145,7 @@ def _write_results(
 
 
 def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
-    certain = is_certain(at.near, at.far, at.margin * 2.0)
+    certain = certain_hits(b, at)
     deferred = add_undecided(b, at, undecided(at.near, at.far, certain))
     return deferred.choose(PASSES, at.stop), deferred.choose(DEFERRED, at.result + certain.to(I32))
 

@@ -30,6 +30,7 @@ from raybox.queries.query import (
     refuse_more,
 )
 from raybox.queries.scheduler import run
+from raybox.traversal.box_entry import certain_hits
 from raybox.traversal.certain_hits import CertainHits, record_hits
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
@@ -122,7 +123,7 @@ def _write_results(
 
 
 def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
-    certain = is_certain(at.near, at.far, at.margin * 2.0)
+    certain = certain_hits(b, at)
     deferred = add_undecided(b, at, undecided(at.near, at.far, certain))  # a later box may decide it
     result = certain.choose(constant(b, I32, LANES, 1), deferred.choose(DEFERRED, at.result))
     return certain.choose(PASSES, at.stop), result

@@ -15,7 +15,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.intrinsics import Fields, int64, vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar
 from raybox.compiler.simd_arrays import Memory, Register
-from raybox.traversal.node_test import clip, sides_of
+from raybox.traversal.node_test import clip, sides_of, slab_times
 from raybox.traversal.ray_setup import PACKED_WORDS, STOP, Frame, make_frame
 from raybox.traversal.slab_coefficients import expand, packed_parts
 from raybox.validation import Floats, Floats32, Ints
@@ -83,7 +83,7 @@ def list_candidates(
         def planes_of(axis: int) -> list[Lanes]:
             return [planes.load(b.add(start, side), BLOCK) for side in sides[axis]]
 
-        near, far = clip(planes_of, slabs, words[STOP])
+        near, far = clip(slab_times(planes_of, slabs), words[STOP])
         return near <= far
 
     def test_blocks(begin: Scalar, stop: Scalar, blocks_per_branch: int) -> None:

@@ -36,7 +36,7 @@ from raybox.compiler.simd_arrays import Memory, Register, on_stack
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, PASSES, STOP, at_a_time, margins
 from raybox.traversal.slab_coefficients import SlabCoefficients, load_rays, single_ray
 
-_TAME = 2.0**50  # planes beyond were moved by an unknown distance
+TAME = 2.0**50  # planes beyond were moved by an unknown distance
 
 
 def _backward(b: Builder, octant: Scalar, axis: int) -> Scalar:
@@ -59,26 +59,29 @@ def near_and_far(
     return near, far
 
 
-def clip(planes: Callable[[int], list[Lanes]], slabs: SlabCoefficients, stop: Lanes) -> tuple[Lanes, Lanes]:
-    """Return when rays enter and leave boxes.
+def clip(slabs: list[tuple[Lanes, Lanes]], stop: Lanes) -> tuple[Lanes, Lanes]:
+    """Return when rays enter and leave boxes, by `slab_times`.
 
-    planes: the near and far planes of an axis. Ends come last: they change from slot to slot, and would be
-    waited for (2 % of `nearest`).
+    Ends come last: they change from slot to slot, and
+    would be waited for (2 % of `nearest`).
     """
     near, far = constant(stop.b, F32, stop.count, 0.0), constant(stop.b, F32, stop.count, np.inf)
-    for axis in range(2, -1, -1):
-        first, last = slab_times(planes, slabs, axis)
+    for first, last in reversed(slabs):
         near, far = greater(first, near), lesser(last, far)
     return near, lesser(far, stop)
 
 
-def slab_times(
-    planes: Callable[[int], list[Lanes]], slabs: SlabCoefficients, axis: int
-) -> tuple[Lanes, Lanes]:
-    """Return when lines enter and leave the slabs of boxes on one axis."""
-    first, last = planes(axis)
-    near = multiply_add(first, slabs.steep[axis], slabs.near[axis])
-    return near, multiply_add(last, slabs.flat[axis], slabs.far[axis])
+def slab_times(planes: Callable[[int], list[Lanes]], slabs: SlabCoefficients) -> list[tuple[Lanes, Lanes]]:
+    """Return when lines enter and leave the slabs of boxes, axis by axis.
+
+    planes: the near and far planes of an axis.
+    """
+    times = []
+    for axis in range(3):
+        first, last = planes(axis)
+        near = multiply_add(first, slabs.steep[axis], slabs.near[axis])
+        times.append((near, multiply_add(last, slabs.flat[axis], slabs.far[axis])))
+    return times
 
 
 def valid(b: Builder, at: Scalar, number: Scalar, count: int = LANES) -> Lanes:
@@ -92,7 +95,7 @@ def is_certain(near: Lanes, far: Lanes, room: Lanes) -> Lanes:
 
     room: two margins; or one, if near is what near times `reach`.
     """
-    return reach(near, room) <= lesser(far, constant(near.b, F32, near.count, _TAME))
+    return reach(near, room) <= lesser(far, constant(near.b, F32, near.count, TAME))
 
 
 def undecided(near: Lanes, far: Lanes, certain: Lanes) -> Lanes:
@@ -124,12 +127,11 @@ class RayVector:
 
     def intersect_slots(self, slots: Slots, slot: Scalar) -> tuple[Lanes, Lanes]:
         """Return when the rays enter and leave a slot's box; those that may hit it enter first."""
-        return clip(partial(self._planes_of, slots, slot), self.coefficients, self.stop.lanes)
+        return clip(self.slab_times(slots, slot), self.stop.lanes)
 
     def slab_times(self, slots: Slots, slot: Scalar) -> list[tuple[Lanes, Lanes]]:
         """Return when the lines enter and leave the slabs of a slot's box, axis by axis."""
-        planes = partial(self._planes_of, slots, slot)
-        return [slab_times(planes, self.coefficients, axis) for axis in range(3)]
+        return slab_times(partial(self._planes_of, slots, slot), self.coefficients)
 
     def _planes_of(self, slots: Slots, slot: Scalar, axis: int) -> list[Lanes]:
         return [slots.plane(2 * axis + side, slot, self.count) for side in range(2)]
@@ -217,7 +219,7 @@ def _intersect(
         return [planes.load(side, WIDTH) for side in sides_of(b, row, octant, axis)]
 
     stop = workspace.packed_rays.splat(b.add(b.mul(ray, I64(PACKED_WORDS)), I64(STOP)), WIDTH)
-    near, far = clip(planes_of, coefficients, stop)
+    near, far = clip(slab_times(planes_of, coefficients), stop)
     workspace.slots.store(order(near, far), I64(0))
     certain = is_certain(near, far, margin + margin)
     return b.or_((near <= far).mask(), b.shl(certain.mask(), I64(WIDTH)))

@@ -25,10 +25,9 @@ from raybox.bvh.node import CHILD, ROW
 from raybox.compiler.decorators import declare, device, whole
 from raybox.compiler.intrinsics import Fields, lowest_bit, vector_code, void
 from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar
-from raybox.primitives.table import prefetch_rows
 from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
-from raybox.traversal.node_test import clip, sides_of
+from raybox.traversal.node_test import clip, sides_of, slab_times
 from raybox.traversal.packet_box import BLOCK, PacketAtBox
 from raybox.traversal.packet_setup import end_packet
 from raybox.traversal.protocol import (
@@ -38,7 +37,7 @@ from raybox.traversal.protocol import (
     StoreRays,
     ends_rays,
     longest_first,
-    prefetches_boxes,
+    make_room,
 )
 from raybox.traversal.ray_setup import LANES, STOP
 from raybox.traversal.slab_coefficients import expand, margin_of, packed_parts
@@ -69,14 +68,17 @@ def _intersection(decide: IntersectBox, store_rays: StoreRays | None) -> _Inters
             return [planes.splat(b.add(side, slot), LANES) for side in sides_of(b, row, octant, axis)]
 
         stop, parts = word(STOP), packed_parts([word(k) for k in range(STOP)])
-        near, far = clip(planes_of, expand(*parts), stop)
+        slabs = slab_times(planes_of, expand(*parts))
+        near, far = clip(slabs, stop)
         with b.if_then((near <= far).any()):
             item = b.not_(job.tree.nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
             result = word(RESULTS).bits(I32)
             stop, result = decide(
                 b,
                 PacketAtBox(
-                    near, far, margin_of(*parts), stop, result, item, octant, job.rows, packets, packet
+                    *(near, far, slabs, [planes_of(axis)[0] for axis in range(3)]),
+                    *(margin_of(*parts), stop, result, item, octant),
+                    *(job.rows, packets, workspace, packet),
                 ),
             )
             packets.words.store(stop, b.add(base, I64(LANES * STOP)))
@@ -113,8 +115,7 @@ def intersect_packet_lists(
     while mask != 0:
         slot = lowest_bit(mask)
         mask &= mask - 1
-        if prefetches_boxes(recorder.inner):
-            prefetch_rows(job.rows, whole(~job.tree.nodes[node, CHILD + slot]))
+        make_room(recorder.inner, recorder, job, workspace, workspace.lengths[slot])
         at = LeafSlot(node, octant, slot)
         for k in range(workspace.starts[slot], workspace.starts[slot] + workspace.lengths[slot]):
             _intersect_box(recorder.inner, recorder, job, workspace, at, whole(workspace.lists[k]))
@@ -129,8 +130,7 @@ def intersect_single_packet(
     while mask != 0:
         slot = lowest_bit(mask)
         mask &= mask - 1
-        if prefetches_boxes(recorder.inner):
-            prefetch_rows(job.rows, whole(~job.tree.nodes[node, CHILD + slot]))
+        make_room(recorder.inner, recorder, job, workspace, 1)
         _intersect_box(recorder.inner, recorder, job, workspace, LeafSlot(node, octant, slot), packet)
 
 

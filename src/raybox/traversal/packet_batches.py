@@ -26,6 +26,7 @@ from raybox.traversal.stream import resolve_candidates, traverse_stream
 from raybox.traversal.workspace import (
     COLUMNS,
     DEFERRED,
+    ENTRY,
     MAX_PACKET_HITS,
     MAX_UNDECIDED,
     NO_OCTANT,
@@ -100,7 +101,7 @@ def _update_results(packets: PacketRecorder, order: Order, workspace: Workspace,
     for lane in range(LANES):
         if _is_open(packets, p, lane):
             result = workspace.state[p * LANES + lane, RESULT]
-            packets.state[p, RESULTS, lane] = result
+            packets.state[p, RESULTS, lane], packets.state[p, ENTRY, lane] = result, MISS_INDEX
             if result == UNDECIDED_INDEX:
                 list_undecided(order, packets.first[p] + lane)
 

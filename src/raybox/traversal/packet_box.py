@@ -16,6 +16,8 @@ class PacketAtBox(NamedTuple):
 
     near: Lanes
     far: Lanes
+    slabs: list[tuple[Lanes, Lanes]]  # when the rays enter and leave those of each axis
+    planes: list[Lanes]  # near ones, axis by axis
     margin: Lanes
     stop: Lanes
     result: Lanes  # of each ray, so far
@@ -23,6 +25,7 @@ class PacketAtBox(NamedTuple):
     octant: Scalar  # that the rays run into
     rows: Fields  # of the job
     packets: Fields  # of the `PacketRecorder`
+    workspace: Fields
     packet: Scalar
 
     def add_to_lists(self, b: Builder, some: Lanes, last: Lanes) -> None:

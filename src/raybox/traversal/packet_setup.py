@@ -178,7 +178,7 @@ def _set_up(
     """Make a packet of rays of which some may hit something; return their octant or UNFIT."""
     clipped, given = rays
     words = pack_rays(clipped)
-    results = [words.result, constant(b, I32, LANES, MISS_INDEX)]
+    results = [words.result, *[constant(b, I32, LANES, MISS_INDEX)] * 2]
     base = b.mul(packet, I64(BLOCK))
     for k, column in enumerate([*words.columns(), *(column.bits(F32) for column in results)]):
         recorder.words.store(column, b.add(base, I64(LANES * k)))

@@ -61,6 +61,13 @@ def prefetch_none(_recorder: Recorder, _item: int) -> None:
     """Prefetch nothing."""
 
 
+@device
+def has_room_for_all(
+    _recorder: Recorder, _packets: PacketRecorder, _job: Job, _workspace: Workspace, _number: int
+) -> None:
+    """Do nothing."""
+
+
 @inlined
 def record_each(recorder: Recorder, state: S, ray: Ray, stretches: Stretches) -> S:
     """Record stretches one by one."""
@@ -109,8 +116,8 @@ class PacketHooks(NamedTuple, Generic[R]):
     """Write the results of the rays begin <= k < end, which hit nothing, while they are in a core's cache."""
     has_room: Callable[[R, int], bool] = yes
     """Return whether there is room for the results of so many rays in packets."""
-    prefetches_boxes: Flag[R] = no
-    """whether boxes that packets are tested against are read soon after"""
+    make_room: Callable[[R, PacketRecorder, Job, Workspace, int], None] = has_room_for_all
+    """Make room for what `intersect_box` stores of so many packets with a box."""
     store_rays: StoreRays | None = None
     """Vector code: store the rays of a packet in float64, for its hits."""
 
@@ -189,7 +196,7 @@ _PACKET = cast("PacketHooks[Recorder]", Namesakes(PACKET))
 write_packets = _PACKET.write_packets
 write_misses = _PACKET.write_misses
 has_room = _PACKET.has_room
-prefetches_boxes = _PACKET.prefetches_boxes
+make_room = _PACKET.make_room
 
 _EXACT = cast("ExactHooks[Recorder]", Namesakes(EXACT))
 resolve = _EXACT.resolve

@@ -151,7 +151,8 @@ def list_undecided(order: Order, k: int) -> None:
 MAX_PACKET_HITS = 64  # of a ray in a packet; rays with more are left to streams
 MAX_UNDECIDED = 4  # boxes that a ray may keep undecided until its packet has been everywhere
 RESULTS, UNDECIDED_BOXES = 8, 9  # columns past those of packed rays: results; how many boxes, less one
-COLUMNS = 10
+ENTRY, PLANE = 10, 11  # by which axis and plane rays enter the box of their results (`box_entry`)
+COLUMNS = 12
 DEFERRED = -3  # the result of rays that are left to streams
 NO_OCTANT, UNFIT = 8, 9  # in place of an octant: no ray hits anything; these rays are no packet
 
@@ -172,7 +173,7 @@ class PacketRecorder(NamedTuple):
     """The recorder of a query, and the rays of packets; see `raybox.traversal.packet`."""
 
     inner: Recorder  # the recorder of the query
-    words: Floats32  # (packets, COLUMNS, 16): packed rays and results, column by column
+    words: Floats32  # (packets, COLUMNS, 16): packed rays, results and entries, column by column
     state: Ints32  # the same memory as int32
     first: Ints32  # (packets,): the first ray of each, from the base of the span
     octant: Ints32  # (packets,)

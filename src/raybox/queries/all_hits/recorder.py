@@ -10,6 +10,7 @@ from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_simd import Pairs
 from raybox.queries.hit_pairs import CertainPairs, add_certain
 from raybox.queries.hit_sorting import HitArrays
+from raybox.traversal.box_entry import certain_hits
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet_box import PacketAtBox
@@ -60,7 +61,7 @@ def record_certain(recorder: AllHitsRecorder, job: Job, workspace: Workspace, sl
 def intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
     """List certain hits of the rays of a packet; defer rays that may hit a box, or have too many hits."""
     # boxes that may be hit where the range begins tie there
-    certain = is_certain(at.near, at.far, at.margin * 2.0) & (at.near > at.margin)
+    certain = certain_hits(b, at) & (at.near > at.margin)
     certain = certain & (at.result < MAX_PACKET_HITS - 1)
     deferred = undecided(at.near, at.far, certain)
     result = at.result + certain.to(I32)

@@ -26,7 +26,7 @@ from raybox.queries.merge import (
     hits_of_part,
     pick_rows,
 )
-from raybox.queries.nearest import stream
+from raybox.queries.nearest import packet, stream
 from raybox.queries.nearest.stream import NearestRecorder
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import (
@@ -197,7 +197,7 @@ QUERY = Query(
     name="nearest",
     hooks=(
         stream.HOOKS,
-        stream.PACKET_HOOKS,
+        packet.HOOKS,
         ExactHooks(ExactNearest, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
     run=_run,

@@ -1,4 +1,4 @@
-"""`nearest` in the stream and packet traversals: bounds of the first hit of each ray, until one is certain.
+"""`nearest` in the stream traversal: bounds of the first hit of each ray, until one is certain.
 
 What is certain in float32 is in `raybox.queries.nearest.certain`.
 
@@ -12,28 +12,20 @@ import numpy as np
 from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device, whole, yes
 from raybox.compiler.intrinsics import float32, larger, prefetch_to_write, smaller, vector_code
-from raybox.compiler.simd import F32, Builder, Lanes, Scalar, splat
+from raybox.compiler.simd import F32, Builder, Scalar
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED_INDEX, UNKNOWN_ORDER
 from raybox.primitives.table import certain_order, entry_times, first_contacts
 from raybox.queries.nearest.certain import BY, CertainNearest, plane_entered
 from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.job import Job
-from raybox.traversal.node_test import is_certain, reach, undecided
-from raybox.traversal.packed_rays import store_rows
-from raybox.traversal.packet_batches import resolve_undecided
-from raybox.traversal.packet_box import PacketAtBox, add_undecided
-from raybox.traversal.protocol import PacketHooks, StreamHooks
-from raybox.traversal.ray_setup import LANES, PASSES, RESULT, STOP, TIMED, margins
+from raybox.traversal.protocol import StreamHooks
+from raybox.traversal.ray_setup import RESULT, STOP, TIMED, margins
 from raybox.traversal.ray_state import both_at_range_start, end_at, mark_undecided
 from raybox.traversal.slab_coefficients import MARGIN
 from raybox.traversal.workspace import (
-    DEFERRED,
-    RESULTS,
     LeafSlot,
     Order,
-    PacketGroup,
-    PacketRecorder,
     Span,
     Workspace,
     list_undecided,
@@ -207,51 +199,4 @@ HOOKS = StreamHooks(
     intersect_lists=record_hits(CertainNearest),
     record_certain=_record_certain,
     defers_float64=yes,
-)
-
-
-# In the packet traversal.
-
-
-def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
-    late = reach(at.near, at.margin)
-    certain = is_certain(late, at.far, at.margin)
-    deferred = add_undecided(b, at, undecided(at.near, at.far, certain))
-    result = deferred.choose(DEFERRED, certain.choose(splat(b, at.item, LANES), at.result))
-    return deferred.choose(PASSES, certain.choose(late, at.stop)), result
-
-
-@device
-def _write_packets(
-    recorder: NearestRecorder,
-    packets: PacketRecorder,
-    job: Job,
-    order: Order,
-    workspace: Workspace,
-    group: PacketGroup,
-) -> None:
-    pairs, found = workspace.pairs, 0
-    resolve_undecided(packets, job, order, workspace, group)
-    for p in range(group.count):
-        for lane in range(LANES):
-            i = packets.state[p, RESULTS, lane]
-            if i >= 0:
-                pairs.ray[found], pairs.item[found] = p * LANES + lane, i
-                pairs.source[found] = group.base + packets.first[p] + lane
-                found += 1
-    write_hits(recorder, job, order, workspace.rays64, workspace, (group.base, found))
-
-
-@device
-def _write_misses(recorder: NearestRecorder, begin: int, end: int) -> None:
-    recorder.index[begin:end], recorder.t[begin:end] = MISS_INDEX, np.inf
-
-
-PACKET_HOOKS = PacketHooks(
-    NearestRecorder,
-    intersect_box=_intersect_box,
-    write_packets=_write_packets,
-    write_misses=_write_misses,
-    prefetches_boxes=yes,
-    store_rays=store_rows,
 )

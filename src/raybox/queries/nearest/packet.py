@@ -1,0 +1,310 @@
+"""`nearest` in the packet traversal: first hits by the planes of entry, and times by one plane.
+
+A ray keeps, with its first box so far, the number of the plane by which it enters this box and that plane in
+float32, as the tree stores it: negated where rays run backward, so that a greater plane is a later one.
+
+**Order.** Let a ray enter box j by the plane q of an axis, for certain (`raybox.traversal.box_entry`), and
+let p be the near plane of box i on this axis. Both are crossed at (p - o)/d and (q - o)/d, with one o and one
+d != 0: p > q in the direction of the ray is a later time, p = q the same one, and no rounding is involved. A
+ray has crossed all near planes of a box when it enters it: it enters box i no sooner than it crosses p. ::
+
+    p > q   =>   box i is later than box j, or missed
+    p < q   =>   box i is earlier, if the ray certainly hits it and enters it by the plane p
+    p = q   =>   both are hit at the same time, under the same two conditions: the lower index is first
+
+Box i is certainly hit within the ray's range where it comes no later than box j, which is. A ray that starts
+inside of boxes hits them where its range starts, and no box sooner: their plane is 0.
+
+**Planes in float32.** A tree's planes are float64 ones, moved and rounded by functions that keep their order
+(`raybox.bvh.sah_rows.outward`): where the float32 planes of two boxes differ, the float64 planes are in the
+same order. No margin is needed, and planes that were moved by an unknown distance (`raybox.bvh.node.FAR`)
+are no exception. Where the float32 planes are equal, the box is listed, and float64 planes decide later.
+Until then box j stands for all boxes that tie with it. The result may change before: to a box by the same
+plane, with which the listed one is compared then, or to one that is certainly earlier, by another plane or by
+none that is known. Listed boxes of that ray no longer matter: their near times are those of box j.
+
+Where axes differ or are unknown, margins decide (`raybox.traversal.node_test`). Boxes that these cannot tell
+apart are kept undecided.
+
+**Times.** A box that is certainly entered by a plane p is entered at (p - o)/d: one number of it is read.
+"""
+
+import numpy as np
+
+from raybox.compiler.decorators import device, whole
+from raybox.compiler.intrinsics import Fields, int64, vector_code, void
+from raybox.compiler.simd import (
+    F32,
+    F64,
+    I32,
+    I64,
+    Builder,
+    Lanes,
+    Scalar,
+    constant,
+    joined,
+    lesser,
+    splat,
+    steps,
+)
+from raybox.compiler.simd_arrays import Register, loop
+from raybox.primitives.box_simd import inverse_of, quotient
+from raybox.primitives.status import MISS_INDEX
+from raybox.primitives.table import entry_planes, has_planes
+from raybox.queries.nearest.stream import NearestRecorder, write_hits
+from raybox.traversal.box_entry import INSIDE, NO_PLANE, BoxEntry, entry_of, plane_number
+from raybox.traversal.job import Job
+from raybox.traversal.node_test import is_certain, reach, undecided, valid
+from raybox.traversal.packet_batches import resolve_undecided
+from raybox.traversal.packet_box import BLOCK, PacketAtBox, add_undecided
+from raybox.traversal.protocol import PacketHooks
+from raybox.traversal.ray_keys import bounds_in_a_row, copy_ray, load_columns
+from raybox.traversal.ray_setup import LANES, PASSES
+from raybox.traversal.workspace import (
+    DEFERRED,
+    ENTRY,
+    PLANE,
+    RESULTS,
+    Order,
+    PacketGroup,
+    PacketRecorder,
+    Workspace,
+)
+
+_UPPER = 3  # the first number of an upper plane
+_SIGN = 31  # the bit of a float32's sign
+_BITS = 4  # of a ray's number in its packet
+_HALF = LANES // 2
+
+
+def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
+    if not has_planes(at.rows):
+        late = reach(at.near, at.margin)
+        certain = is_certain(late, at.far, at.margin)
+        return _recorded(b, at, late, certain, undecided(at.near, at.far, certain))
+    entry = entry_of(b, at)
+    before = entry.room <= lesser(entry.far, at.stop)
+    first = Register(b, before.value)
+    left = Register(b, undecided(at.near, at.far, before).value)
+    with b.if_then(left.lanes.any()):
+        earlier, decided = _compare(b, at, entry, left.lanes)
+        first.value = (before | earlier).value
+        left.value = (left.lanes & ~decided).value
+    with b.if_then(first.lanes.any()):
+        _store_entry(b, at, entry, first.lanes)
+    return _recorded(b, at, entry.late, first.lanes, left.lanes)
+
+
+def _recorded(b: Builder, at: PacketAtBox, late: Lanes, first: Lanes, left: Lanes) -> tuple[Lanes, Lanes]:
+    """Return new stops and results: of rays whose first hit this is, and of those that may hit it."""
+    deferred = add_undecided(b, at, left)
+    result = deferred.choose(DEFERRED, first.choose(splat(b, at.item, LANES), at.result))
+    return deferred.choose(PASSES, first.choose(lesser(late, at.stop), at.stop)), result
+
+
+def _column(b: Builder, packet: Scalar, column: int) -> Scalar:
+    """Return the place of a column of a packet."""
+    return b.add(b.mul(packet, I64(BLOCK)), I64(LANES * column))
+
+
+def _plane_by(b: Builder, at: PacketAtBox, numbers: Lanes) -> Lanes:
+    """Return the near planes of these numbers, negated where rays run backward: 0 inside, NaN for none."""
+    chosen = numbers.equals(INSIDE).choose(constant(b, F32, LANES, 0.0), np.nan)
+    for axis, plane in enumerate(at.planes):
+        sign = b.shl(b.trunc(b.lshr(at.octant, I64(axis)), I32), I32(_SIGN))
+        number = splat(b, plane_number(b, at.octant, axis), LANES)
+        chosen = numbers.equals(number).choose((plane.bits(I32) ^ splat(b, sign, LANES)).bits(F32), chosen)
+    return chosen
+
+
+def _compare(b: Builder, at: PacketAtBox, entry: BoxEntry, left: Lanes) -> tuple[Lanes, Lanes]:
+    """Return which rays enter the box before their result, and which of them are decided; list ties."""
+    number = at.packets.state.load(_column(b, at.packet, ENTRY), LANES)
+    p, q = _plane_by(b, at, number), at.packets.words.load(_column(b, at.packet, PLANE), LANES)
+    same = left & number.equals(entry.plane) & (entry.room <= entry.far)
+    tied, inside = same & p.equals(q), number.equals(INSIDE)
+    earlier = (same & (p < q)) | (tied & inside & (splat(b, at.item, LANES) < at.result))
+    _list_ties(b, at, number, tied & ~inside)
+    return earlier, earlier | tied | (p > q)
+
+
+def _list_ties(b: Builder, at: PacketAtBox, number: Lanes, tied: Lanes) -> None:
+    """List the box for rays that enter it by a plane which in float32 is that of their result."""
+    with b.if_then(tied.any()):
+        pairs, count = at.workspace.pairs, at.workspace.waiting_count
+        place = count.get(0)
+        pairs.ray.squeeze(steps(b, b.mul(at.packet, I64(LANES)), LANES).to(I32), tied, place)
+        pairs.status.squeeze(number, tied, place)
+        pairs.item.store(splat(b, at.item, LANES), place)
+        count.put(b.add(place, b.ctpop(tied.mask())), 0)
+
+
+def _store_entry(b: Builder, at: PacketAtBox, entry: BoxEntry, first: Lanes) -> None:
+    """Store by which planes some rays enter the box."""
+    for memory, column, new in (
+        (at.packets.state, ENTRY, entry.plane),
+        (at.packets.words, PLANE, _plane_by(b, at, entry.plane)),
+    ):
+        place = _column(b, at.packet, column)
+        memory.store(first.choose(new, memory.load(place, LANES)), place)
+
+
+@device
+def _make_room(
+    _recorder: NearestRecorder, packets: PacketRecorder, job: Job, workspace: Workspace, number: int
+) -> None:
+    """Make room for the ties of so many packets with a box."""
+    if workspace.waiting_count[0] + number * LANES > workspace.pairs.ray.size - LANES:
+        _resolve_ties(packets, job, workspace)
+
+
+@vector_code(void)
+def _resolve_ties(b: Builder, packets: Fields, job: Fields, workspace: Fields) -> None:
+    """Decide listed ties by planes in float64, one after the other: a ray may have several."""
+    count = workspace.waiting_count.get(0)
+    if has_planes(job.rows):
+        with loop(b, count, _HALF) as k:
+            _load_ties(b, packets, job, workspace, k)
+        with loop(b, count) as k:
+            _resolve_tie(b, packets, job, workspace, k)
+    workspace.waiting_count.put(I64(0), 0)
+
+
+def _load_ties(b: Builder, packets: Fields, job: Fields, workspace: Fields, first: Scalar) -> None:
+    """Store the planes of eight listed boxes, and of their rays' results, which are soon compared.
+
+    In a loop of few instructions, so that many loads are under way at once.
+    """
+    pairs, listed = workspace.pairs, valid(b, first, workspace.waiting_count.get(0), _HALF)
+    rays, boxes = (listed.choose(array.load(first, _HALF), 0) for array in (pairs.ray, pairs.item))
+    numbers = pairs.status.load(first, _HALF)
+    pairs.low.store(entry_planes(b, job.rows, boxes, numbers), first)
+    results = packets.state.pick(_places(b, rays, RESULTS))
+    results = (results > MISS_INDEX).choose(results, boxes)
+    pairs.high.store(entry_planes(b, job.rows, results, numbers), first)
+
+
+def _places(b: Builder, rays: Lanes, column: int) -> Lanes:
+    """Return the places of rays in a column of their packets."""
+    wide = rays.to(I64)
+    return (wide >> _BITS) * BLOCK + (wide & (LANES - 1)) + LANES * column
+
+
+def _resolve_tie(b: Builder, packets: Fields, job: Fields, workspace: Fields, k: Scalar) -> None:
+    """Decide one listed tie: the box is the result if it is entered first, or ties and has a lower index."""
+    pairs = workspace.pairs
+    ray, box, number = (array.load(k, 1) for array in (pairs.ray, pairs.item, pairs.status))
+    place, by = (_places(b, ray, column).lane(0) for column in (RESULTS, ENTRY))
+    result = packets.state.load(place, 1)
+    # a result by another plane is certainly earlier
+    same = (result > MISS_INDEX) & packets.state.load(by, 1).equals(number)
+    p, q = pairs.low.load(k, 1), entry_planes(b, job.rows, same.choose(result, box), number)
+    earlier = (number >= _UPPER).choose(p > q, p < q) | (p.equals(q) & (box < result))
+    packets.state.store((same & earlier).choose(box, result), place)
+
+
+@vector_code(int64)
+def _write_entries(
+    b: Builder, recorder: Fields, packets: Fields, job: Fields, workspace: Fields, group: Fields
+) -> Scalar:
+    """Write the first hits of packets whose times one plane gives; list the others as pairs, return how many.
+
+    `pairs.ray` is numbered from the first packet's.
+    """
+    if has_planes(job.rows):
+        with loop(b, group.count) as p:
+            _load_planes(b, packets, job, p)
+    left = Register(b, I64(0))
+    with loop(b, group.count) as p:
+        result = packets.state.load(_column(b, p, RESULTS), LANES)
+        hit = result > MISS_INDEX
+        with b.if_then(hit.any()):
+            first = b.add(group.base, b.sext(packets.first.get(p), I64))
+            known, t = _entry_times(b, packets, job, p, first)
+            for k, (some, index, time) in enumerate(
+                zip((hit & known).halves(), result.halves(), t, strict=True)
+            ):
+                to = b.add(first, I64(k * _HALF))
+                recorder.index.store(some.choose(index, MISS_INDEX).to(I64), to)
+                recorder.t.store(some.choose(time, np.inf), to)
+            others = hit & ~known
+            with b.if_then(others.any()):
+                pairs = workspace.pairs
+                pairs.ray.squeeze(steps(b, b.mul(p, I64(LANES)), LANES).to(I32), others, left.value)
+                pairs.item.squeeze(result, others, left.value)
+                left.value = b.add(left.value, b.ctpop(others.mask()))
+    return left.value
+
+
+def _load_planes(b: Builder, packets: Fields, job: Fields, packet: Scalar) -> None:
+    """Store the planes of entry of a packet's rays where its coefficients were.
+
+    In a loop of few instructions, so that many loads are under way at once.
+    """
+    results, numbers = (packets.state.load(_column(b, packet, column), LANES) for column in (RESULTS, ENTRY))
+    boxes, to = (results > MISS_INDEX).choose(results, 0), b.lshr(_column(b, packet, 0), I64(1))
+    for k, (box, number) in enumerate(zip(boxes.halves(), numbers.halves(), strict=True)):
+        planes = entry_planes(b, job.rows, box, number)
+        packets.words.as_items(F64).store(planes, b.add(to, I64(k * _HALF)))
+
+
+def _entry_times(
+    b: Builder, packets: Fields, job: Fields, packet: Scalar, first: Scalar
+) -> tuple[Lanes, list[Lanes]]:
+    """Return which entry times of a packet's rays into their boxes are known, and these.
+
+    first: its first ray.
+    """
+    numbers = packets.state.load(_column(b, packet, ENTRY), LANES)
+    place = b.lshr(_column(b, packet, 0), I64(1))
+    origins, ways = (load_columns(b, v, first) for v in (job.rays.origins, job.rays.directions))
+    starts = bounds_in_a_row(b, job.rays.t_min, first).halves()
+    known, times = [], []
+    for k, number in enumerate(numbers.halves()):
+        o, d = (_picked(number, [column.halves()[k] for column in columns]) for columns in (origins, ways))
+        inside = number.equals(INSIDE)
+        p = packets.words.as_items(F64).load(b.add(place, I64(k * _HALF)), _HALF)
+        exact, t = quotient(p, o, d, inverse_of(d))
+        known.append((exact & (number > NO_PLANE)) | inside)
+        times.append(inside.choose(starts[k] + 0.0, t))
+    return joined(known), times
+
+
+def _picked(number: Lanes, columns: list[Lanes]) -> Lanes:
+    """Return the columns of the axes of planes."""
+    on_y, on_z = (number.equals(axis) | number.equals(axis + _UPPER) for axis in (1, 2))
+    return on_y.choose(columns[1], on_z.choose(columns[2], columns[0]))
+
+
+@device
+def _write_packets(
+    recorder: NearestRecorder,
+    packets: PacketRecorder,
+    job: Job,
+    order: Order,
+    workspace: Workspace,
+    group: PacketGroup,
+) -> None:
+    _resolve_ties(packets, job, workspace)
+    resolve_undecided(packets, job, order, workspace, group)
+    left = _write_entries(recorder, packets, job, workspace, group)
+    for k in range(left):
+        r = whole(workspace.pairs.ray[k])
+        ray = group.base + packets.first[r // LANES] + r % LANES
+        workspace.pairs.source[k] = ray
+        copy_ray(job.rays, ray, workspace.rays64, r)
+    write_hits(recorder, job, order, workspace.rays64, workspace, (group.base, left))
+
+
+@device
+def _write_misses(recorder: NearestRecorder, begin: int, end: int) -> None:
+    recorder.index[begin:end], recorder.t[begin:end] = MISS_INDEX, np.inf
+
+
+HOOKS = PacketHooks(
+    NearestRecorder,
+    intersect_box=_intersect_box,
+    write_packets=_write_packets,
+    write_misses=_write_misses,
+    make_room=_make_room,
+)
