@@ -290,7 +290,7 @@ def test_rays_of_both_kinds_in_one_batch(query, picture_scene, packet_calls):
 
 def seem_coherent_at(rays, numbers, places):
     """Return whether the sixteen rays from each index on seem coherent."""
-    return np.array([packet_batches.seem_coherent(rays, numbers, at, at + LANES) for at in places])
+    return np.array([packet_batches.seem_coherent(rays, numbers, at, at + LANES, 5.0) for at in places])
 
 
 def test_pictures_seem_coherent_and_random_rays_do_not():
@@ -305,10 +305,13 @@ def test_pictures_seem_coherent_and_random_rays_do_not():
     assert seem_coherent_at(picture, numbers, at).mean() > 0.8
     crowd = rb.Rays(rng.random(goals.shape), rng.standard_normal(goals.shape)).rows()
     assert not seem_coherent_at(crowd, numbers, at).any()
-    assert packet_batches.seem_coherent(picture, numbers, 0, len(goals))
-    assert not packet_batches.seem_coherent(crowd, numbers, 0, len(goals))
+    assert packet_batches.seem_coherent(picture, numbers, 0, len(goals), 5.0)
+    assert not packet_batches.seem_coherent(crowd, numbers, 0, len(goals), 5.0)
     coarse = rb.Rays(picture.origins[::64], picture.directions[::64]).rows()
     assert not seem_coherent_at(coarse, numbers, np.arange(0, 1000, LANES)).any()
+    half_row = rb.Rays(picture.origins[:128:8], picture.directions[:128:8]).rows()
+    wide = [packet_batches.seem_coherent(half_row, numbers, 0, LANES, grains) for grains in (5.0, 100.0)]
+    assert wide == [False, True]
 
 
 WORK = {"nearest": (24_089, 178), "occluded": (24_964, 168), "count": (29_042, 105)}

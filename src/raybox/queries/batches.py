@@ -44,6 +44,7 @@ _SHARED = 2  # groups for each thread, at least, where rays are few
 _NARROW = 512  # rays of a group, at least
 _PACKET_CHUNK = 1 << 13  # rays among which a thread looks for packets at a time, at least
 _PAST_CACHES = 1 << 17  # rays whose rows are written past the caches
+GRAINS = 5.0  # where every box counts: up to here packets are faster than streams on any scene
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
 _MAX_FREE = max(4, os.cpu_count() or 1)  # free items of one size that a pool stores
 _NONE = np.empty(0, np.int64)
@@ -61,6 +62,7 @@ class Plan(NamedTuple, Generic[R]):
     packet_recorder: Callable[[int], R] | None = None  # for so many rays in packets; None: no packets
     scattered: bool = False  # whether groups are wide only if few rays go one way from one place
     packet_width: int = 1  # groups of packets are of up to so many times as many rays
+    grains: float = GRAINS  # how many boxes a packet may be wide
 
     def grown(self, recorder: R, factor: float) -> R:
         """Return a recorder with more room."""
@@ -187,7 +189,7 @@ def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> lis
         plan.packet_recorder is not None
         and job.frame is not None
         and fills_boxes(job.rows)
-        and packet_batches.seem_coherent(job.rays, job.frame.numbers, *span)
+        and packet_batches.seem_coherent(job.rays, job.frame.numbers, *span, plan.grains)
     )
     count = span.end - span.begin
     past = count >= _PAST_CACHES
@@ -225,7 +227,7 @@ def _key_packets(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) 
     while (first := next_ray(order)) < span.end:
         recorder = make_recorder(min(span.end - first, size))
         packet_recorder = PacketRecorder(recorder, *memory)
-        left += packet_batches.traverse_packets(job, span, order, workspace, packet_recorder)
+        left += packet_batches.traverse_packets(job, span, order, workspace, packet_recorder, plan.grains)
         packets.append(PacketPart(recorder, RaySpan(first, next_ray(order))))
     _PACKETS.put_back((memory, workspace), size)
     counts = np.zeros(MISS_KEY, np.int64)

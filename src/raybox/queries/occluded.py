@@ -160,6 +160,7 @@ PER_RAY = PerRay[OccludedResults, None](
     write_hits=_write_hits,
     group_widths=(1, 4, 8, 16),
     scattered=True,
+    grains=9.0,
 )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from raybox.compiler import huge_pages
 from raybox.geometry import with_scratch
+from raybox.queries.batches import GRAINS
 from raybox.queries.exact_fallback import OrderedHits, undecided_hits
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
@@ -47,6 +48,8 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
     """whether groups are wide only if few rays go one way from one place"""
     packets: Callable[[Opt], bool] = lambda _options: True
     """(options) -> whether packets are looked for"""
+    grains: float = GRAINS
+    """how many boxes a packet may be wide, by the length of a box"""
     grow: Callable[[Any, float], Any] | None = None
     """see `raybox.queries.batches.Plan`"""
     release: Callable[[Any], Any] | None = None

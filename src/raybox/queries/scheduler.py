@@ -84,6 +84,7 @@ def _plan(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt) -> Pl
         packet_recorder=recorder if per_ray.packets(options) else None,
         scattered=per_ray.scattered,
         packet_width=PACKET_WIDTH,
+        grains=per_ray.grains,
     )
 
 

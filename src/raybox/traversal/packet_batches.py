@@ -106,16 +106,14 @@ def _update_results(packets: PacketRecorder, order: Order, workspace: Workspace,
                 list_undecided(order, packets.first[p] + lane)
 
 
-# how many boxes a packet may be wide (10^3, 10^5, 10^6 boxes: at 6 to 8 as fast as streams)
-GRAINS = 5.0
 _SAMPLES = 32
 
 
 @device
-def _is_coherent(rays: RayRows, numbers: Floats, at: int) -> bool:
+def _is_coherent(rays: RayRows, numbers: Floats, at: int, grains: float) -> bool:
     """Return whether the sixteen rays from `at` on seem to form a packet, by a test of four.
 
-    They run into one octant and, at the centre of the scene, are no farther apart than a few boxes are long.
+    They run into one octant and, at the centre of the scene, are no farther apart than some boxes are long.
     """
     o, d = rays.origins, rays.directions
     size = larger(larger(abs(d[at, 0]), abs(d[at, 1])), abs(d[at, 2]))
@@ -127,15 +125,15 @@ def _is_coherent(rays: RayRows, numbers: Floats, at: int) -> bool:
         for axis in range(3):
             one, other = d[at, axis], d[at + k, axis]
             apart = abs(o[at, axis] - o[at + k, axis]) + away * abs(one - other) / size
-            same = same and (one < 0.0) == (other < 0.0) and apart * numbers[SCALE] <= GRAINS * numbers[GRAIN]
+            same = same and (one < 0.0) == (other < 0.0) and apart * numbers[SCALE] <= grains * numbers[GRAIN]
     return same
 
 
 @entry
-def seem_coherent(rays: RayRows, numbers: Floats, begin: int, end: int) -> bool:
-    """Return whether any of a few samples of rays seems to form a packet."""
+def seem_coherent(rays: RayRows, numbers: Floats, begin: int, end: int, grains: float) -> bool:
+    """Return whether any of a few samples of rays seems to form a packet, so many boxes wide at most."""
     for k in range(_SAMPLES):
-        if _is_coherent(rays, numbers, begin + k * (end - begin - LANES) // (_SAMPLES - 1)):
+        if _is_coherent(rays, numbers, begin + k * (end - begin - LANES) // (_SAMPLES - 1), grains):
             return True
     return False
 
@@ -156,10 +154,11 @@ def make_packets(rays: int) -> tuple[PacketMemory, Workspace]:
 
 @entry
 def traverse_packets(
-    job: Job, span: Span, order: Order, workspace: Workspace, recorder: PacketRecorder
+    job: Job, span: Span, order: Order, workspace: Workspace, recorder: PacketRecorder, grains: float
 ) -> int:
     """Traverse with the packets among some rays; key the others, and return their number.
 
+    grains: how many boxes a packet may be wide.
     Continues at `next_ray`. Where that is not the span's end afterwards, there was no room.
     """
     base, _, end = span
@@ -168,7 +167,7 @@ def traverse_packets(
         packets, first = whole(0), at
         while at + LANES <= end and packets < most:
             octant = whole(UNFIT)
-            if _is_coherent(job.rays, frame_of(job).numbers, base + at):
+            if _is_coherent(job.rays, frame_of(job).numbers, base + at, grains):
                 octant = set_up_packet(job, workspace, recorder, base + at, packets)
             if octant == UNFIT:
                 _write_keys(job, order, base, at)
