@@ -309,7 +309,7 @@ def test_hardly_any_rays_need_the_exact_fallback(query, single_chunk):
 
 
 FALLBACK_RAYS = {
-    "nearest": 41,
+    "nearest": 38,
     "occluded": 5,
     "count": 62,
     "first": 50,
@@ -370,9 +370,9 @@ CAST = {
     "sparse": sparse,
 }
 WORK = {
-    ("nearest", "crowd"): (132_708, 5395, 9),
-    ("occluded", "crowd"): (131_009, 5594, 7),
-    ("count", "crowd"): (292_713, 1775, 19),
+    ("nearest", "crowd"): (132_708, 5395, 5),
+    ("occluded", "crowd"): (131_009, 5594, 5),
+    ("count", "crowd"): (292_713, 1775, 14),
     ("first", "crowd"): (250_717, 2295, 18_772),
     ("all", "crowd"): (292_713, 1775, 44),
     ("nearest", "camera"): (48_225, 436, 1),
@@ -380,9 +380,9 @@ WORK = {
     ("count", "camera"): (74_807, 56, 1),
     ("first", "camera"): (70_970, 85, 5053),
     ("all", "camera"): (74_807, 56, 1),
-    ("nearest", "sparse"): (69_332, 23_837, 91),
-    ("occluded", "sparse"): (72_062, 11_642, 5),
-    ("count", "sparse"): (234_249, 21_036, 24),
+    ("nearest", "sparse"): (69_332, 23_837, 18),
+    ("occluded", "sparse"): (72_062, 11_642, 4),
+    ("count", "sparse"): (234_249, 21_036, 20),
     ("first", "sparse"): (127_437, 27_926, 23_724),
     ("all", "sparse"): (234_249, 21_036, 1018),
 }

@@ -44,6 +44,7 @@ def close(seed):
     return lower + moved, upper + rng.permutation(moved)
 
 
+FLAT = {"plane", "cells"}
 SCENES = BOX_SETS | {"close": lambda: close(81)}
 
 
@@ -130,7 +131,10 @@ def test_certain_hits_are_counted_and_others_are_listed(name, intersect):
             counts["certain"] += number
             counts["missed"] += len(left - hits)
     assert counts["undecided"] > 0 or name == "plane", counts
-    assert (counts["certain"] > 50) == (name not in {"plane", "cells"}), counts
+    if name in FLAT:  # in lists those are certain that are flat where rays enter them
+        assert (counts["certain"] > 0) == (intersect is as_list), counts
+    else:
+        assert counts["certain"] > 50, counts
 
 
 @pytest.mark.parametrize("intersect", [as_list, one_by_one])
@@ -141,14 +145,15 @@ def test_a_ray_ends_at_a_certain_hit(name, intersect):
         for r in rays:
             hits = [case.hits[r][i] for i in items if i in case.hits[r]]
             if case.workspace.state[r, RESULT] == 1:
-                assert any(not f.plain[5] for f in hits)
+                assert hits
                 assert case.workspace.packed_rays[r, STOP] == PASSES
                 ended += 1
             else:
                 assert case.workspace.state[r, RESULT] == MISS_INDEX
                 assert all(r in listed[items[f.index]] for f in hits)
                 assert case.workspace.packed_rays[r, STOP] == case.initial_rays[r, STOP]
-    assert (ended > 30) == (name not in {"plane", "cells"}), ended
+    assert (ended > 0) == (name not in FLAT or intersect is as_list)
+    assert ended > 30 or name in FLAT
 
 
 @pytest.mark.parametrize("intersect", [as_list, one_by_one])
@@ -179,9 +184,8 @@ def test_the_nearest_certain_hit_is_before_all_unlisted_ones(name, intersect):
             assert (
                 limit < exact.real(float(case.workspace.packed_rays[r, STOP])) <= case.initial_rays[r, STOP]
             )
-    assert counts["tied"] == 0 or intersect is as_list
     if name == "close":
-        assert counts["tied"] > 20 or intersect is one_by_one, counts
+        assert counts["tied"] > 20, counts
         assert min(counts["undecided"], counts["among others"]) > 20, counts
         assert counts["known"] > 5, counts
     if name in {"cloud", "map", "small", "large"}:

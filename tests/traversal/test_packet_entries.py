@@ -85,6 +85,43 @@ def test_shared_and_nearly_shared_planes(query, packet_calls):  # noqa: F811
     assert min(counts.values()) > 25, counts
 
 
+@pytest.mark.parametrize("query", QUERIES)
+def test_streams_of_the_same_rays(query, packet_calls):  # noqa: F811
+    """In no order, so that no sixteen of them form a packet; in lists, and one by one."""
+    for seed in range(4):
+        rng = np.random.default_rng([304, seed])
+        lower, upper = shared(rng, 40)
+        rays = packets_at(rng, lower, upper, 4 * PACKETS)
+        order = rng.permutation(len(rays[0]))
+        pairs = Pairs(*(column[order] for column in rays), lower, upper)
+        found = list(exact.along(*pairs))
+        assert run_query(query, pairs) == truth(query, found), seed
+    assert not packet_calls
+
+
+def crossed(rng, count) -> Pairs:
+    """Return three boxes that many rays enter nearly at once: two by one plane of x, one by a plane of y."""
+    late = np.ldexp(rng.random() + 0.5, rng.integers(-22, -18))  # about a margin
+    lower = np.array([[late, -1.0, -1.0], [0.0, -1.0, -1.0], [-1.0, 0.0, -1.0]])
+    upper = lower + np.array([[1.0, 2.0, 2.0], [1.0, 2.0, 2.0], [2.0, 1.0, 2.0]])
+    order, ways = rng.permutation(3), rng.uniform([0.2, 0.2, -0.1], [1.0, 1.0, 0.1], (count, 3))
+    apart = np.ldexp(rng.uniform(-1.0, 1.0, (count, 3)), rng.integers(-27, -20, (count, 1)))
+    origins = ways * apart - ways * rng.uniform(0.5, 3.0, (count, 1))
+    return Pairs(origins, ways, np.zeros(count), np.full(count, INF), lower[order], upper[order])
+
+
+def test_three_boxes_at_once(packet_calls):  # noqa: F811
+    """A box that replaces another by the same plane is the one that later boxes must come before."""
+    counts = Counter()
+    for seed in range(40):
+        pairs = crossed(np.random.default_rng([305, seed]), 300)
+        found = list(exact.along(*pairs))
+        assert run_query("nearest", pairs) == truth("nearest", found), seed
+        counts.update(row[0].index for row in found if len(row) == 3)
+    assert min(counts[k] for k in range(3)) > 500, counts
+    assert all(left == number for left, number in packet_calls)
+
+
 numbers = st.builds(
     lambda whole, power, sign: whole * 0.25 + sign * 2.0**-power * abs(whole),
     st.integers(-4, 4),

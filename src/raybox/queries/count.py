@@ -29,12 +29,11 @@ from raybox.queries.query import (
     refuse_more,
 )
 from raybox.queries.scheduler import run
-from raybox.traversal.box_entry import certain_hits
 from raybox.traversal.certain_hits import CertainHits, record_hits
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet_batches import resolve_undecided
-from raybox.traversal.packet_box import PacketAtBox, add_undecided
+from raybox.traversal.packet_box import PacketAtBox, add_undecided, certain_hits
 from raybox.traversal.protocol import ExactHooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_setup import LANES, PASSES, RESULT
 from raybox.traversal.ray_state import mark_undecided
@@ -110,6 +109,11 @@ class _CertainCount(CertainHits):
         certain = is_certain(near, far, self.rays.room)
         self.count.value = (self.count.lanes + certain.to(I32)).value
         return undecided(near, far, certain)
+
+    def decide(self, slot: Scalar, left: Lanes) -> Lanes:
+        certain = self.flat_hits(slot, left)
+        self.count.value = (self.count.lanes + certain.to(I32)).value
+        return left & ~certain
 
     def finish(self) -> None:
         count = self.count.value

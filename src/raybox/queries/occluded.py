@@ -30,11 +30,10 @@ from raybox.queries.query import (
     refuse_more,
 )
 from raybox.queries.scheduler import run
-from raybox.traversal.box_entry import certain_hits
 from raybox.traversal.certain_hits import CertainHits, record_hits
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
-from raybox.traversal.packet_box import PacketAtBox, add_undecided
+from raybox.traversal.packet_box import PacketAtBox, add_undecided, certain_hits
 from raybox.traversal.protocol import ExactHooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_setup import LANES, PASSES, RESULT, STOP
 from raybox.traversal.workspace import DEFERRED, LeafSlot, Order, Span, Workspace, list_undecided
@@ -86,9 +85,17 @@ class _CertainOccluded(CertainHits):
 
     def record(self, _slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
         certain = is_certain(near, far, self.rays.room)
+        self._end(certain)
+        return undecided(near, far, certain)
+
+    def decide(self, slot: Scalar, left: Lanes) -> Lanes:
+        certain = self.flat_hits(slot, left)
+        self._end(certain)
+        return left & ~certain
+
+    def _end(self, certain: Lanes) -> None:
         self.rays.stop.value = certain.choose(PASSES, self.rays.stop.lanes).value
         self.ended.value = certain.choose(1, self.ended.lanes).value
-        return undecided(near, far, certain)
 
     def finish(self) -> None:
         with bits(self.b, (self.ended.lanes > 0).mask()) as lane:

@@ -15,12 +15,18 @@ time is that of a plane that was moved by a rounding alone: it is before `TAME`.
 from typing import NamedTuple
 
 from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar, constant, greater, lesser, splat
-from raybox.compiler.simd_arrays import Register
-from raybox.traversal.node_test import TAME, is_certain, reach, undecided
-from raybox.traversal.packet_box import PacketAtBox
+from raybox.traversal.node_test import TAME, reach
 
 INSIDE = 6  # in place of the number of a plane: the ray starts inside
 NO_PLANE = -1  # neither is proven
+
+
+class BoxTimes(NamedTuple):
+    """When rays of an octant enter and leave boxes, by the node test."""
+
+    slabs: list[tuple[Lanes, Lanes]]  # those of each axis
+    margin: Lanes
+    octant: Scalar
 
 
 class BoxEntry(NamedTuple):
@@ -38,28 +44,19 @@ def plane_number(b: Builder, octant: Scalar, axis: int) -> Scalar:
     return b.add(I32(axis), b.mul(b.trunc(backward, I32), I32(3)))
 
 
-def entry_of(b: Builder, at: PacketAtBox) -> BoxEntry:
-    """Return how the rays of a packet enter a box."""
-    near, far = ([slab[side] for slab in at.slabs] for side in range(2))
-    later = greater(near[0], near[1])
+def entry_of(b: Builder, times: BoxTimes) -> BoxEntry:
+    """Return how rays enter boxes."""
+    near, far = ([slab[side] for slab in times.slabs] for side in range(2))
+    later, zero = greater(near[0], near[1]), constant(b, F32, times.margin.count, 0.0)
     last = greater(later, near[2])
     other = greater(lesser(later, near[2]), lesser(near[0], near[1]))
-    known = reach(greater(other, constant(b, F32, last.count, 0.0)), at.margin) <= last
-    inside = reach(last, at.margin) < 0.0
+    known = reach(greater(other, zero), times.margin) <= last
+    inside = reach(last, times.margin) < 0.0
     plane = inside.choose(INSIDE, constant(b, I32, last.count, NO_PLANE))
     end = constant(b, F32, last.count, TAME)
     for axis in range(3):
         by = known & near[axis].equals(last)
-        plane = by.choose(splat(b, plane_number(b, at.octant, axis), last.count), plane)
+        plane = by.choose(splat(b, plane_number(b, times.octant, axis), last.count), plane)
         end = lesser(by.choose(TAME, far[axis]), end)
-    late = reach(at.near, at.margin)
-    return BoxEntry(plane, late, reach(late, at.margin), end)
-
-
-def certain_hits(b: Builder, at: PacketAtBox) -> Lanes:
-    """Return which rays of a packet hit a box for certain."""
-    certain = Register(b, is_certain(at.near, at.far, at.margin * 2.0).value)
-    with b.if_then(undecided(at.near, at.far, certain.lanes).any()):
-        entry = entry_of(b, at)
-        certain.value = (certain.lanes | (entry.room <= lesser(entry.far, at.stop))).value
-    return certain.lanes
+    late = reach(greater(last, zero), times.margin)
+    return BoxEntry(plane, late, reach(late, times.margin), end)

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import Fields, vector_code, void
-from raybox.compiler.simd import I64, Builder, Lanes, Scalar
+from raybox.compiler.simd import I64, Builder, Lanes, Scalar, lesser
 from raybox.compiler.simd_arrays import bits, loop
 from raybox.primitives.table import fills_boxes
+from raybox.traversal.box_entry import BoxEntry, BoxTimes, entry_of
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import RayVector, Slots
 from raybox.traversal.ray_setup import PACKED_WORDS, RESULT, STATE_WORDS, STOP, at_a_time
@@ -38,6 +39,20 @@ class CertainHits:
     def record(self, _slot: Scalar, near: Lanes, far: Lanes) -> Lanes:
         """Record the rays that hit a slot's box for certain; return the others that may hit it."""
         return near <= far
+
+    def entry(self, slot: Scalar) -> BoxEntry:
+        """Return how the rays enter a slot's box."""
+        slabs = self.rays.slab_times(self.slots, slot)
+        return entry_of(self.b, BoxTimes(slabs, self.rays.margin, self.slots.octant))
+
+    def decide(self, _slot: Scalar, left: Lanes) -> Lanes:
+        """Record what the planes of entry prove of the rays that are left; return the others."""
+        return left
+
+    def flat_hits(self, slot: Scalar, left: Lanes) -> Lanes:
+        """Return which of the rays that are left hit a slot's box for certain: it is flat, or thin."""
+        entry = self.entry(slot)
+        return left & (entry.room <= lesser(entry.far, self.rays.stop.lanes))
 
     def finish(self) -> None:
         """Write what was recorded to the state of the rays."""
@@ -77,6 +92,7 @@ def _intersect_lists(
             near, far = vector.intersect_slots(slots, slot)
             left = hits.record(slot, near, far)
             with b.if_then(left.any()) if hits.records_most else nullcontext():
+                left = hits.decide(slot, left)
                 vector.enlist(workspace, slots, slot, near if hits.timed else None, left)
         hits.finish()
         with bits(b, node.inner) as slot:

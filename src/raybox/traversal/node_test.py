@@ -28,6 +28,7 @@ from raybox.compiler.simd import (
     constant,
     greater,
     lesser,
+    looked_up,
     multiply_add,
     splat,
     steps,
@@ -133,6 +134,12 @@ class RayVector:
         """Return when the lines enter and leave the slabs of a slot's box, axis by axis."""
         return slab_times(partial(self._planes_of, slots, slot), self.coefficients)
 
+    def near_times(self, slots: Slots, numbers: Lanes) -> list[Lanes]:
+        """Return when the lines enter the slabs of their slots' boxes, axis by axis."""
+        planes = [slots.planes(2 * axis, numbers) for axis in range(3)]
+        each = zip(planes, self.coefficients.steep, self.coefficients.near, strict=True)
+        return [multiply_add(*one) for one in each]
+
     def _planes_of(self, slots: Slots, slot: Scalar, axis: int) -> list[Lanes]:
         return [slots.plane(2 * axis + side, slot, self.count) for side in range(2)]
 
@@ -160,6 +167,10 @@ class Slots:
     def plane(self, number: int, slot: Scalar, count: int) -> Lanes:
         """Return a plane of a slot's: near x, far x, near y and so on."""
         return self._planes.splat(self._planes.b.add(slot, I64(number * WIDTH)), count)
+
+    def planes(self, number: int, slots: Lanes) -> Lanes:
+        """Return that plane of each lane's slot."""
+        return looked_up(self._planes.load(number * WIDTH, WIDTH), slots)
 
     def item(self, slot: Scalar) -> Scalar:
         """Return the index of the box in a slot."""

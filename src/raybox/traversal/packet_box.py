@@ -3,8 +3,10 @@
 from typing import NamedTuple
 
 from raybox.compiler.intrinsics import Fields
-from raybox.compiler.simd import I32, I64, Builder, Lanes, Scalar, constant, splat, steps
+from raybox.compiler.simd import I32, I64, Builder, Lanes, Scalar, constant, lesser, splat, steps
 from raybox.compiler.simd_arrays import Register
+from raybox.traversal.box_entry import BoxEntry, BoxTimes, entry_of
+from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.workspace import COLUMNS, MAX_PACKET_HITS, MAX_UNDECIDED, UNDECIDED_BOXES
 
@@ -48,3 +50,17 @@ def add_undecided(b: Builder, at: PacketAtBox, undecided: Lanes) -> Lanes:
         at.packets.undecided.put(I32(1), at.packet)
         left.value = (undecided & ~some).to(I32).value
     return left.lanes > 0
+
+
+def entry_at(b: Builder, at: PacketAtBox) -> BoxEntry:
+    """Return how the rays of a packet enter the box."""
+    return entry_of(b, BoxTimes(at.slabs, at.margin, at.octant))
+
+
+def certain_hits(b: Builder, at: PacketAtBox) -> Lanes:
+    """Return which rays of a packet hit the box for certain."""
+    certain = Register(b, is_certain(at.near, at.far, at.margin * 2.0).value)
+    with b.if_then(undecided(at.near, at.far, certain.lanes).any()):
+        entry = entry_at(b, at)
+        certain.value = (certain.lanes | (entry.room <= lesser(entry.far, at.stop))).value
+    return certain.lanes

@@ -10,10 +10,9 @@ from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_simd import Pairs
 from raybox.queries.hit_pairs import CertainPairs, add_certain
 from raybox.queries.hit_sorting import HitArrays
-from raybox.traversal.box_entry import certain_hits
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
-from raybox.traversal.packet_box import PacketAtBox
+from raybox.traversal.packet_box import PacketAtBox, certain_hits
 from raybox.traversal.ray_setup import LANES, PASSES
 from raybox.traversal.slab_coefficients import MARGIN
 from raybox.traversal.workspace import DEFERRED, MAX_PACKET_HITS, LeafSlot, Workspace

@@ -52,11 +52,11 @@ from raybox.primitives.box_simd import inverse_of, quotient
 from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import entry_planes, has_planes
 from raybox.queries.nearest.stream import NearestRecorder, write_hits
-from raybox.traversal.box_entry import INSIDE, NO_PLANE, BoxEntry, entry_of, plane_number
+from raybox.traversal.box_entry import INSIDE, NO_PLANE, BoxEntry, plane_number
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, reach, undecided, valid
 from raybox.traversal.packet_batches import resolve_undecided
-from raybox.traversal.packet_box import BLOCK, PacketAtBox, add_undecided
+from raybox.traversal.packet_box import BLOCK, PacketAtBox, add_undecided, entry_at
 from raybox.traversal.protocol import PacketHooks
 from raybox.traversal.ray_keys import bounds_in_a_row, copy_ray, load_columns
 from raybox.traversal.ray_setup import LANES, PASSES
@@ -82,7 +82,7 @@ def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
         late = reach(at.near, at.margin)
         certain = is_certain(late, at.far, at.margin)
         return _recorded(b, at, late, certain, undecided(at.near, at.far, certain))
-    entry = entry_of(b, at)
+    entry = entry_at(b, at)
     before = entry.room <= lesser(entry.far, at.stop)
     first = Register(b, before.value)
     left = Register(b, undecided(at.near, at.far, before).value)

@@ -16,7 +16,7 @@ from raybox.compiler.simd import F32, Builder, Scalar
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED_INDEX, UNKNOWN_ORDER
 from raybox.primitives.table import certain_order, entry_times, first_contacts
-from raybox.queries.nearest.certain import BY, CertainNearest, plane_entered
+from raybox.queries.nearest.certain import BY, CertainNearest, enters_first, plane_entered
 from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import StreamHooks
@@ -123,12 +123,18 @@ def _record_certain(
 ) -> bool:
     near, stop, margin = workspace.slots[slot.slot], workspace.packed_rays[r, STOP], workspace.single[MARGIN]
     late = _reach(near, margin)
-    if _reach(late, margin) <= stop:
-        workspace.state[r, RESULT] = ~job.tree.nodes[slot.node, CHILD + slot.slot]
-        workspace.state[r, TIMED] = plane_entered(job.tree.nodes, workspace, slot, r)
-        workspace.packed_rays[r, STOP] = late
+    first, box = _reach(late, margin) <= stop, whole(~job.tree.nodes[slot.node, CHILD + slot.slot])
+    j, by = whole(workspace.state[r, RESULT]), whole(workspace.state[r, TIMED])
+    if not first and (near > stop or j < 0 or by > BY):
+        return near > stop
+    if not first and enters_first(job.rows, box, j, by) == 0:
         return True
-    return near > stop
+    plane = plane_entered(job.tree.nodes, workspace, slot, r)
+    if first or plane == by:
+        workspace.state[r, RESULT], workspace.state[r, TIMED] = box, plane
+        workspace.packed_rays[r, STOP] = min(late, stop)
+        return True
+    return False
 
 
 @device
