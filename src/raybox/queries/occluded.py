@@ -167,7 +167,7 @@ PER_RAY = PerRay[OccludedResults, None](
     write_hits=_write_hits,
     group_widths=(1, 4, 8, 16),
     scattered=True,
-    grains=9.0,
+    grains=8.5,
 )
 
 

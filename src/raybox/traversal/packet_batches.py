@@ -13,13 +13,15 @@ import numpy as np
 
 from raybox.compiler.decorators import device, whole
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import larger, smaller
+from raybox.compiler.intrinsics import Fields, int64, larger, smaller, vector_code
+from raybox.compiler.simd import I32, I64, Builder, Scalar, constant
 from raybox.geometry import RayRows
 from raybox.primitives.box_simd import make_pairs
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.traversal.job import Job, frame_of
+from raybox.traversal.packet_box import BLOCK
 from raybox.traversal.packet_setup import set_up_packet
-from raybox.traversal.protocol import add_candidate, has_room, write_misses, write_packets
+from raybox.traversal.protocol import add_candidate, has_room, write_misses, write_packets, writes_all
 from raybox.traversal.ray_keys import MISS_KEY, copy_ray, sort_keys
 from raybox.traversal.ray_setup import CENTER, GRAIN, LANES, RESULT, SCALE, STOP, TIMED
 from raybox.traversal.stream import resolve_candidates, traverse_stream
@@ -169,16 +171,14 @@ def traverse_packets(
             octant = whole(UNFIT)
             if _is_coherent(job.rays, frame_of(job).numbers, base + at, grains):
                 octant = set_up_packet(job, workspace, recorder, base + at, packets)
-            if octant == UNFIT:
-                _write_keys(job, order, base, at)
-                left += LANES
-            elif octant == NO_OCTANT:
-                order.keys[at : at + LANES] = MISS_KEY
-            else:
+            if octant < NO_OCTANT:
                 recorder.first[packets], recorder.octant[packets], recorder.undecided[packets] = at, octant, 0
                 packets += 1
+            else:
+                left += _leave_out(job, recorder, order, Span(base, at, at + LANES), octant)
             at += LANES
-        write_misses(recorder.inner, base + first, base + at)
+        if not writes_all(recorder.inner):
+            write_misses(recorder.inner, base + first, base + at)
         _traverse_octants(job, workspace, recorder, packets)
         write_packets(recorder.inner, recorder, job, order, workspace, PacketGroup(base, packets))
         left += _key_deferred(job, recorder, order, base, packets)
@@ -188,6 +188,18 @@ def traverse_packets(
         left, at = left + end - at, end
     set_next_ray(order, at)
     return left
+
+
+@device
+def _leave_out(job: Job, recorder: PacketRecorder, order: Order, span: Span, octant: int) -> int:
+    """Key sixteen rays that form no packet; return how many of them may hit anything."""
+    if writes_all(recorder.inner):
+        write_misses(recorder.inner, span.base + span.begin, span.base + span.end)
+    if octant == UNFIT:
+        _write_keys(job, order, span.base, span.begin)
+        return LANES
+    order.keys[span.begin : span.end] = MISS_KEY
+    return 0
 
 
 @device
@@ -223,13 +235,20 @@ def _key_deferred(job: Job, recorder: PacketRecorder, order: Order, base: int, p
     """Write the keys of deferred rays; return how many there are."""
     total = 0
     for p in range(packets):
-        at, left = whole(recorder.first[p]), 0
-        for lane in range(LANES):
-            left += int(recorder.state[p, RESULTS, lane] == DEFERRED)
-        if left > 0:
+        at, deferred = whole(recorder.first[p]), _drop_keys(recorder, order, p)
+        if deferred != 0:
             _write_keys(job, order, base, at)
-        for lane in range(LANES):
-            if recorder.state[p, RESULTS, lane] != DEFERRED:
-                order.keys[at + lane] = MISS_KEY
-        total += left
+            for lane in range(LANES):
+                if deferred >> lane & 1:
+                    total += 1
+                else:
+                    order.keys[at + lane] = MISS_KEY
     return total
+
+
+@vector_code(int64)
+def _drop_keys(b: Builder, recorder: Fields, order: Fields, packet: Scalar) -> Scalar:
+    """Write that the rays of a packet are not left; return a bit for each that is deferred."""
+    order.keys.store(constant(b, I32, LANES, MISS_KEY), recorder.first.get(packet))
+    results = recorder.state.load(b.add(b.mul(packet, I64(BLOCK)), I64(LANES * RESULTS)), LANES)
+    return results.equals(DEFERRED).mask()

@@ -19,9 +19,9 @@ inside of boxes hits them where its range starts, and no box sooner: their plane
 (`raybox.bvh.sah_rows.outward`): where the float32 planes of two boxes differ, the float64 planes are in the
 same order. No margin is needed, and planes that were moved by an unknown distance (`raybox.bvh.node.FAR`)
 are no exception. Where the float32 planes are equal, the box is listed, and float64 planes decide later.
-Until then box j stands for all boxes that tie with it. The result may change before: to a box by the same
-plane, with which the listed one is compared then, or to one that is certainly earlier, by another plane or by
-none that is known. Listed boxes of that ray no longer matter: their near times are those of box j.
+Until then box j stands for all boxes that tie with it. The result may change before, to a box that is entered
+certainly before box j, or by its plane. Listed boxes are compared with that one, on the same axis: if it is
+entered before them by another plane, it has crossed its plane on this axis before, too, and stays.
 
 Where axes differ or are unknown, margins decide (`raybox.traversal.node_test`). Boxes that these cannot tell
 apart are kept undecided.
@@ -31,7 +31,7 @@ apart are kept undecided.
 
 import numpy as np
 
-from raybox.compiler.decorators import device, whole
+from raybox.compiler.decorators import device, whole, yes
 from raybox.compiler.intrinsics import Fields, int64, vector_code, void
 from raybox.compiler.simd import (
     F32,
@@ -194,20 +194,19 @@ def _resolve_tie(b: Builder, packets: Fields, job: Fields, workspace: Fields, k:
     """Decide one listed tie: the box is the result if it is entered first, or ties and has a lower index."""
     pairs = workspace.pairs
     ray, box, number = (array.load(k, 1) for array in (pairs.ray, pairs.item, pairs.status))
-    place, by = (_places(b, ray, column).lane(0) for column in (RESULTS, ENTRY))
+    place = _places(b, ray, RESULTS).lane(0)
     result = packets.state.load(place, 1)
-    # a result by another plane is certainly earlier
-    same = (result > MISS_INDEX) & packets.state.load(by, 1).equals(number)
-    p, q = pairs.low.load(k, 1), entry_planes(b, job.rows, same.choose(result, box), number)
+    hit = result > MISS_INDEX
+    p, q = pairs.low.load(k, 1), entry_planes(b, job.rows, hit.choose(result, box), number)
     earlier = (number >= _UPPER).choose(p > q, p < q) | (p.equals(q) & (box < result))
-    packets.state.store((same & earlier).choose(box, result), place)
+    packets.state.store((hit & earlier).choose(box, result), place)
 
 
 @vector_code(int64)
 def _write_entries(
     b: Builder, recorder: Fields, packets: Fields, job: Fields, workspace: Fields, group: Fields
 ) -> Scalar:
-    """Write the first hits of packets whose times one plane gives; list the others as pairs, return how many.
+    """Write the results of packets; list hits whose times are not known as pairs, and return how many.
 
     `pairs.ray` is numbered from the first packet's.
     """
@@ -217,23 +216,35 @@ def _write_entries(
     left = Register(b, I64(0))
     with loop(b, group.count) as p:
         result = packets.state.load(_column(b, p, RESULTS), LANES)
-        hit = result > MISS_INDEX
-        with b.if_then(hit.any()):
-            first = b.add(group.base, b.sext(packets.first.get(p), I64))
-            known, t = _entry_times(b, packets, job, p, first)
-            for k, (some, index, time) in enumerate(
-                zip((hit & known).halves(), result.halves(), t, strict=True)
-            ):
-                to = b.add(first, I64(k * _HALF))
-                recorder.index.store(some.choose(index, MISS_INDEX).to(I64), to)
-                recorder.t.store(some.choose(time, np.inf), to)
-            others = hit & ~known
-            with b.if_then(others.any()):
-                pairs = workspace.pairs
-                pairs.ray.squeeze(steps(b, b.mul(p, I64(LANES)), LANES).to(I32), others, left.value)
-                pairs.item.squeeze(result, others, left.value)
-                left.value = b.add(left.value, b.ctpop(others.mask()))
+        hit, first = result > MISS_INDEX, b.add(group.base, b.sext(packets.first.get(p), I64))
+        with b.if_else(hit.any()) as (some, none):
+            with some:
+                known, times = _entry_times(b, packets, job, p, first)
+                _write(b, recorder, (hit & known).choose(result, MISS_INDEX), times, first)
+                _list_others(b, workspace, hit & ~known, (p, result), left)
+            with none:
+                missed = constant(b, F64, _HALF, np.inf)
+                _write(b, recorder, constant(b, I32, LANES, MISS_INDEX), [missed, missed], first)
     return left.value
+
+
+def _list_others(
+    b: Builder, workspace: Fields, others: Lanes, at: tuple[Scalar, Lanes], left: Register
+) -> None:
+    """List rays whose time is not known with their results, as pairs. at: the packet, and its results."""
+    with b.if_then(others.any()):
+        rays = steps(b, b.mul(at[0], I64(LANES)), LANES).to(I32)
+        workspace.pairs.ray.squeeze(rays, others, left.value)
+        workspace.pairs.item.squeeze(at[1], others, left.value)
+        left.value = b.add(left.value, b.ctpop(others.mask()))
+
+
+def _write(b: Builder, recorder: Fields, index: Lanes, times: list[Lanes], first: Scalar) -> None:
+    """Write the results of a packet's rays; those that hit nothing have no time."""
+    for k, (box, time) in enumerate(zip(index.halves(), times, strict=True)):
+        to = b.add(first, I64(k * _HALF))
+        recorder.index.store(box.to(I64), to)
+        recorder.t.store((box > MISS_INDEX).choose(time, np.inf), to)
 
 
 def _load_planes(b: Builder, packets: Fields, job: Fields, packet: Scalar) -> None:
@@ -306,5 +317,6 @@ HOOKS = PacketHooks(
     intersect_box=_intersect_box,
     write_packets=_write_packets,
     write_misses=_write_misses,
+    writes_all=yes,
     make_room=_make_room,
 )
