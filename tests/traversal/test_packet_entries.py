@@ -117,6 +117,8 @@ def test_three_boxes_at_once(packet_calls):  # noqa: F811
         pairs = crossed(np.random.default_rng([305, seed]), 300)
         found = list(exact.along(*pairs))
         assert run_query("nearest", pairs) == truth("nearest", found), seed
+        singles = Pairs(*(column[:60] for column in pairs[:4]), *pairs[4:])  # so few go one by one
+        assert run_query("nearest", singles) == truth("nearest", found[:60]), seed
         counts.update(row[0].index for row in found if len(row) == 3)
     assert min(counts[k] for k in range(3)) > 500, counts
     assert all(left == number for left, number in packet_calls)
