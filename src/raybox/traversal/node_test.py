@@ -63,8 +63,7 @@ def near_and_far(
 def clip(slabs: list[tuple[Lanes, Lanes]], stop: Lanes) -> tuple[Lanes, Lanes]:
     """Return when rays enter and leave boxes, by `slab_times`.
 
-    Ends come last: they change from slot to slot, and
-    would be waited for (2 % of `nearest`).
+    Ends come last: they change from slot to slot, and would be waited for (2 % of `nearest`).
     """
     near, far = constant(stop.b, F32, stop.count, 0.0), constant(stop.b, F32, stop.count, np.inf)
     for first, last in reversed(slabs):

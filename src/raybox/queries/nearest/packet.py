@@ -50,7 +50,7 @@ from raybox.compiler.simd import (
 from raybox.compiler.simd_arrays import Register, loop
 from raybox.primitives.box_simd import inverse_of, quotient
 from raybox.primitives.status import MISS_INDEX
-from raybox.primitives.table import entry_planes, has_planes
+from raybox.primitives.table import entry_planes, has_planes, plane_order
 from raybox.queries.nearest.stream import NearestRecorder, write_hits
 from raybox.traversal.box_entry import INSIDE, NO_PLANE, BoxEntry, plane_number
 from raybox.traversal.job import Job
@@ -72,6 +72,7 @@ from raybox.traversal.workspace import (
 )
 
 _UPPER = 3  # the first number of an upper plane
+_MANY = 8  # ties of sixteen rays with one box: decided at once (100 equal boxes: 0.43 of the time)
 _SIGN = 31  # the bit of a float32's sign
 _BITS = 4  # of a ray's number in its packet
 _HALF = LANES // 2
@@ -124,19 +125,27 @@ def _compare(b: Builder, at: PacketAtBox, entry: BoxEntry, left: Lanes) -> tuple
     same = left & number.equals(entry.plane) & (entry.room <= entry.far)
     tied, inside = same & p.equals(q), number.equals(INSIDE)
     earlier = (same & (p < q)) | (tied & inside & (splat(b, at.item, LANES) < at.result))
-    _list_ties(b, at, number, tied & ~inside)
+    earlier = earlier | _decide_ties(b, at, number, tied & ~inside)
     return earlier, earlier | tied | (p > q)
 
 
-def _list_ties(b: Builder, at: PacketAtBox, number: Lanes, tied: Lanes) -> None:
-    """List the box for rays that enter it by a plane which in float32 is that of their result."""
-    with b.if_then(tied.any()):
-        pairs, count = at.workspace.pairs, at.workspace.waiting_count
-        place = count.get(0)
+def _decide_ties(b: Builder, at: PacketAtBox, number: Lanes, tied: Lanes) -> Lanes:
+    """Return which rays enter the box before their result by the float32 plane of both; list a few ties."""
+    first = Register(b, (tied & ~tied).value)
+    count = b.ctpop(tied.mask())
+    with b.if_then(b.icmp_signed(">=", count, I64(_MANY))):
+        box = splat(b, at.item, LANES)
+        planes = tied.choose(number, INSIDE)
+        first.value = (tied & plane_order(b, at.rows, box, tied.choose(at.result, box), planes)).value
+    some = b.and_(b.icmp_signed(">", count, I64(0)), b.icmp_signed("<", count, I64(_MANY)))
+    with b.if_then(some):
+        pairs, listed = at.workspace.pairs, at.workspace.waiting_count
+        place = listed.get(0)
         pairs.ray.squeeze(steps(b, b.mul(at.packet, I64(LANES)), LANES).to(I32), tied, place)
         pairs.status.squeeze(number, tied, place)
         pairs.item.store(splat(b, at.item, LANES), place)
-        count.put(b.add(place, b.ctpop(tied.mask())), 0)
+        listed.put(b.add(place, count), 0)
+    return first.lanes
 
 
 def _store_entry(b: Builder, at: PacketAtBox, entry: BoxEntry, first: Lanes) -> None:
