@@ -18,7 +18,7 @@ from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import float32, int64, vector_code
 from raybox.compiler.simd import F32, I64, constant, multiply_add, splat
 from raybox.compiler.simd_arrays import Register, loop
-from raybox.traversal.node_test import clip
+from raybox.traversal.node_test import clip, slab_times
 from raybox.traversal.slab_coefficients import coefficients_of
 from raybox.validation import Floats32
 
@@ -73,7 +73,7 @@ def _slabs(b: Any, planes: Any, ray: Any, steps: Any) -> Any:
         row = b.mul(b.and_(step, I64(SETS - 1)), I64(6 * LANES))
         sides = [planes.load(b.add(row, I64(k * LANES)), LANES) for k in range(6)]
         stop = constant(b, F32, LANES, np.inf)
-        near, far = clip(lambda axis: sides[2 * axis : 2 * axis + 2], lines, stop)
+        near, far = clip(slab_times(lambda axis: sides[2 * axis : 2 * axis + 2], lines), stop)
         count.value = b.add(count.value, b.ctpop((near <= far).mask()))
     return count.value
 
