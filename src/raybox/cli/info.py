@@ -153,11 +153,13 @@ def _of_levels(file: Path) -> Facts:
 
 def _left_out(loaded: "Loaded") -> Facts:
     """Return what is lost, and what is left out, also before a geometry was saved, with reasons."""
-    geometry = loaded.geometry
-    stored = {} if isinstance(geometry, list) else geometry.skipped
-    facts = {"lost": dict(loaded.skipped), "left_out": {**stored, **loaded.left_out}}
-    for reason in loaded.skipped:
-        facts["left_out"].pop(reason, None)
+    stored = {} if isinstance(loaded.geometry, list) else loaded.geometry.skipped
+    left_out = {
+        reason: count
+        for reason, count in {**stored, **loaded.left_out}.items()
+        if reason not in loaded.skipped
+    }
+    facts = {"lost": dict(loaded.skipped), "left_out": left_out}
     return {name: counts for name, counts in facts.items() if counts}
 
 

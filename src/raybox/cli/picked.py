@@ -1,5 +1,6 @@
 """What one ray hits, as rows for people and for programs: hits, and objects with ids and labels."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from raybox.cli.common import Cell
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
     from raybox.cli.scenes import SceneContent
     from raybox.geometry import Rays
     from raybox.hits import AllHits, ObjectHits
+    from raybox.validation import Array
 
 Value: TypeAlias = Cell | list[int] | list[float]
 Row: TypeAlias = dict[str, Value]
@@ -91,29 +93,35 @@ def _hits(ray: "Rays", scene: "SceneContent", found: "AllHits") -> list[Row]:
     from raybox.hits.tables import number_columns
 
     columns = {
-        name: values.tolist() for name, values in number_columns(found._source, found, found.ray).items()
+        name: values
+        for name, values in number_columns(found._source, found, found.ray).items()
+        if name != "ray"
     }
     rows: list[Row] = []
-    for k, (index, t) in enumerate(zip(columns["index"], found.t.tolist(), strict=True)):
-        row: Row = {name: values[k] for name, values in columns.items() if name != "ray"}
-        row |= {"cell": _cell(scene, index)} if isinstance(scene, Grid) else {}
-        row |= {"t": t, "point": ray.at(t).tolist()}
-        rows.append(row | _face(ray, scene, index))
+    numbers = _rows(columns, len(found.index))
+    for row, index, t in zip(numbers, found.index.tolist(), found.t.tolist(), strict=True):
+        cell: Row = {"cell": _cell(scene, index)} if isinstance(scene, Grid) else {}
+        rows.append(row | cell | {"t": t, "point": ray.at(t).tolist()} | _face(ray, scene, index))
     return rows
 
 
 def _objects(found: "AllHits") -> list[ObjectRow]:
     """Return the objects that are hit, in order along the ray."""
     objects = found.by_object()
-    columns = {name: values.tolist() for name, values in objects.to_dict().items() if name != "ray"}
-    rows = [{name: values[k] for name, values in columns.items()} for k in range(len(objects))]
+    columns = {name: values for name, values in objects.to_dict().items() if name != "ray"}
+    rows = _rows(columns, len(objects))
     return [ObjectRow(row, labels) for row, labels in zip(rows, _label_rows(objects), strict=True)]
 
 
 def _label_rows(found: "AllHits | ObjectHits") -> list[Row]:
     """Return the labels of each row of hits."""
-    columns = {name: values.tolist() for name, values in found.labels().items()}
-    return [{name: values[k] for name, values in columns.items()} for k in range(len(found.object))]
+    return _rows(found.labels(), len(found.object))
+
+
+def _rows(columns: "Mapping[str, Array]", count: int) -> list[Row]:
+    """Return columns of so many rows as rows of Python's numbers and texts."""
+    lists = {name: values.tolist() for name, values in columns.items()}
+    return [{name: values[k] for name, values in lists.items()} for k in range(count)]
 
 
 def _cell(grid: Any, index: int) -> list[int]:
