@@ -104,7 +104,7 @@ def single_chunk(monkeypatch):
         monkeypatch.setattr(runner, "chunk_runner", at_once)
     monkeypatch.setattr(ray_groups, "SMALL_BATCH", 64)
     monkeypatch.setattr(batches, "_WORKSPACES", batches._Pool(make_workspace))
-    monkeypatch.setattr(batches, "_SMALL", batches._Pool(batches._make_small))
+    monkeypatch.setattr(batches, "_SMALL", [])
     monkeypatch.setattr(all_run, "_PAIRS", [])
     return monkeypatch
 

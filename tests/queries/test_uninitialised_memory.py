@@ -41,8 +41,9 @@ def fresh_memory(byte):
         patch.setattr(np, "empty", filled(np.empty, byte, calls))
         patch.setattr(huge_pages, "empty", filled(huge_pages.empty, byte, calls))
         patch.setattr(batches, "_MAX_FREE", 0)
-        for name in ("_WORKSPACES", "_PACKETS", "_SMALL", "_PLACES", "_ORDERS"):
+        for name in ("_WORKSPACES", "_PACKETS", "_PLACES", "_ORDERS"):
             patch.setattr(batches, name, batches._Pool(getattr(batches, name)._make))
+        patch.setattr(batches, "_SMALL", [])
         patch.setattr(all_run, "_PAIRS", [])
         patch.setattr(all_run, "_MOST", -1)
         patch.setattr(huge_pages, "_MIN_POOLED_BYTES", 1 << 12)

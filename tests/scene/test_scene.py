@@ -191,7 +191,7 @@ def test_normals_of_the_nearest():
 @pytest.mark.parametrize("geometry", [rb.Boxes([[0, 0, 0]], [[1, 1, 1]]), rb.Grid(*[[0, 1, 2]] * 3)])
 def test_the_tree_is_laid_out_once(geometry):
     scene, rays = rb.Scene(geometry), rb.Rays([-1, 0.5, 0.5], [1, 0, 0])
-    (one,), (other,) = (scene._request(rays, None, None)[0].jobs for _ in range(2))
+    (one,), (other,) = (scene._view(None, None).jobs(rays) for _ in range(2))
     assert one.tree is other.tree
     assert one.frame is other.frame
     assert {type(one.tree), type(one.frame)} <= {Block, type(None)}

@@ -22,7 +22,9 @@ _START = 0.0
 
 
 @final
-@guard_class("origins", "directions", "t_min", "t_max", "skipped", "shape", "ndim_space", "reshape", "rows")
+@guard_class(
+    "origins", "directions", "t_min", "t_max", "skipped", "shape", "ndim_space", "rows", "kernel_rays"
+)
 class Rays(RayConstructors, ArrayContainer):
     """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
 
@@ -58,8 +60,9 @@ class Rays(RayConstructors, ArrayContainer):
 
     __slots__ = ("_directions", "_origins", "_skipped", "_t_max", "_t_min")
     _AS_ARRAY = "numpy.concatenate([rays.origins, rays.directions], axis=-1)"
-    _origins: Floats
-    _directions: Floats
+    _rays: RayRows | tuple[Floats, Floats] | RaySource
+    """all as kernels read it; origins and directions of another shape; or what makes them"""
+    _shape: tuple[int, ...]
     _t_min: Floats
     _t_max: Floats
     _skipped: ReadOnly[int]
@@ -73,11 +76,20 @@ class Rays(RayConstructors, ArrayContainer):
         t_max: ArrayInput = inf,
         invalid: Invalid = "raise",
     ) -> None:
-        o = validation.points(origins, "origins")
-        d = validation.points(directions, "directions")
-        low = ZERO if t_min is _START else validation.floats(t_min, "t_min")
-        high = INF if t_max is inf else validation.floats(t_max, "t_max")
-        _made(self, *ray_input.validated(RayArrays(o, d, low, high), invalid))
+        if copy and t_min is _START and t_max is inf and invalid == "raise":
+            vectors = ray_input.small_vectors(origins, directions)
+            if vectors is not None:
+                _made(self, *vectors, ZERO, INF)
+                return
+        points, floats = (ray_input.points, validation.floats) if copy else (as_points, as_floats)
+        o, d = points(origins, "origins"), points(directions, "directions")
+        low = ZERO if t_min is _START else floats(t_min, "t_min")
+        high = INF if t_max is inf else floats(t_max, "t_max")
+        given = RayArrays(o, d, low, high)
+        if copy:
+            _made(self, *ray_input.validated(given, invalid))
+        else:
+            _made_of(self, UncopiedRays(given, invalid))
 
     @classmethod
     def _of(cls, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> "Rays":
@@ -91,7 +103,12 @@ class Rays(RayConstructors, ArrayContainer):
     @property
     def directions(self) -> Floats:
         """The directions, of any length: shape (..., D), read-only."""
-        return self._directions
+        return self._arrays[1]
+
+    @property
+    def _arrays(self) -> tuple[Floats, Floats]:
+        rays = self._rays
+        return rays[:2] if isinstance(rays, tuple) else arrays_in(rays, self._shape)
 
     @property
     def t_min(self) -> Floats:
@@ -170,6 +187,11 @@ class Rays(RayConstructors, ArrayContainer):
                 f"rays of shape {self.shape} do not fit into shape {tuple(wanted)}. "
                 f"Keep their number, {prod(self.shape)}."
             ) from error
+        made, rays = places.shape, self._rays
+        ranges = [t if t.ndim == 0 else t.reshape(made) for t in (self._t_min, self._t_max)]
+        if not isinstance(rays, tuple):
+            return _made_of(object.__new__(Rays), rays.reshaped(made), skipped=self._skipped)
+        arrays = [values.reshape((*made, self.ndim_space)) for values in rays[:2]]
         return _made(object.__new__(Rays), *arrays, *ranges, skipped=self._skipped)
 
     def at(self, t: ArrayInput) -> Floats:
@@ -213,9 +235,28 @@ class Rays(RayConstructors, ArrayContainer):
         return self._origins, self._directions, self.t_min, self.t_max
 
     def rows(self) -> RayRows:
-        """Return the arrays for kernels; in 3D without a copy."""
-        t_min, t_max = self._t_min.reshape(-1), self._t_max.reshape(-1)
-        return RayRows(in_space(self._origins), in_space(self._directions), t_min, t_max)
+        """Return the arrays for kernels, all valid; in 3D without a copy, if they are in memory."""
+        rays = self._rays
+        if isinstance(rays, RayRows):
+            return rays
+        if not isinstance(rays, tuple):
+            return rows_of(rays)
+        return RayRows(in_space(rays[0]), in_space(rays[1]), *_flat_ranges(self._t_min, self._t_max))
+
+    def kernel_rays(self) -> RayRows:
+        """Return `rows`, or what makes them block by block: see `raybox.geometry.ray_sources`."""
+        rays = self._rays
+        return self.rows() if type(rays) is tuple else cast("RayRows", rays)
+
+    def settled(self) -> "Rays":
+        """Return rays with arrays of their own, all valid."""
+        if isinstance(self._rays, tuple):
+            return self
+        o, d, low, high = self.rows()
+        shape, width = self._shape, self.ndim_space
+        vectors = (np.ascontiguousarray(v[:, :width]).reshape(*shape, width) for v in (o, d))
+        ranges = (t.reshape(()) if t.size == 1 else t.reshape(shape) for t in (low, high))
+        return _made(object.__new__(Rays), *vectors, *ranges, skipped=self._skipped)
 
     def __repr__(self) -> str:
         return f"Rays(shape={self.shape}, D={self.ndim_space})"
@@ -245,10 +286,48 @@ def _made(
     skipped: ReadOnly[int] = NOTHING,
 ) -> Rays:
     """Return ``rays`` with valid, C-ordered arrays, which are frozen."""
-    rays._origins, rays._directions, rays._t_min, rays._t_max = origins, directions, t_min, t_max
-    rays._skipped = skipped
+    shape = origins.shape
+    rays._shape, rays._t_min, rays._t_max, rays._skipped = shape[:-1], t_min, t_max, skipped
     validation.freeze(origins, directions, t_min, t_max)
+    if len(shape) == 2 and shape[1] == 3:
+        rays._rays = RayRows(origins, directions, *_flat_ranges(t_min, t_max))
+    else:
+        rays._rays = origins, directions
     return rays
+
+
+def _flat_ranges(t_min: Floats, t_max: Floats) -> tuple[Floats, Floats]:
+    """Return ranges as kernels read them, (1,) or (N,)."""
+    if t_min is ZERO and t_max is INF:
+        return FROM_START, TO_INFINITY
+    return t_min.reshape(-1), t_max.reshape(-1)
+
+
+def _made_of(rays: Rays, source: RaySource, *, skipped: ReadOnly[int] = NOTHING) -> Rays:
+    """Return ``rays`` made of a source."""
+    rays._rays, rays._shape, rays._skipped = source, source.shape, skipped
+    rays._t_min, rays._t_max = (
+        t.reshape(()) if t.size == 1 else t.reshape(source.shape) for t in (source.t_min, source.t_max)
+    )
+    validation.freeze(rays._t_min, rays._t_max)
+    return rays
+
+
+@in_default_environment
+def arrays_in(source: RaySource, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Return the origins and directions of a source in this shape."""
+    o, d = (values.reshape(*shape, source.ndim_space) for values in source.arrays())
+    return o, d
+
+
+@in_default_environment
+def rows_of(source: RaySource) -> RayRows:
+    """Return the rows of all rays of a source."""
+    return all_rows(source)
+
+
+def _spread(t: Floats, shape: tuple[int, ...]) -> Floats:
+    return t if t.shape == shape else np.broadcast_to(t, shape)
 
 
 def own(arrays: tuple[Floats, Floats, Floats | None, Floats | None], invalid: Invalid, finite: bool) -> Rays:

@@ -65,6 +65,11 @@ class Source(NamedTuple):
     position: Ints | None = None  # k of each hit, if these are some of a query's hits
     objects: tuple[ObjectRows, ...] = (NO_OBJECTS,)  # of the primitives of each geometry
 
+    @property
+    def ids_are_rows(self) -> bool:
+        """Whether hit ids are the rows of the only geometry."""
+        return len(self.parts) == 1 and type(self.parts[0]) is not InstanceRows
+
     def positions(self, size: int) -> Ints:
         """Return k of each hit, its number among all hits of the query."""
         return np.arange(size, dtype=np.int64) if self.position is None else self.position
@@ -158,6 +163,11 @@ class Source(NamedTuple):
     def freeze(self) -> None:
         """Set the arrays read-only, of a source that was pickled or copied."""
         _freeze_all((self.parts, self.position, self.objects))
+
+
+def source_of(rays: Rays, scene: tuple[Any, ...]) -> Source:
+    """Return a source of rays and the other fields, in half the time of `Source`."""
+    return tuple.__new__(Source, (rays, *scene))
 
 
 def _index_and_primitive(rows: Rows, hit_id: Ints) -> PrimitiveIds:

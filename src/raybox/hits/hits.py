@@ -70,7 +70,7 @@ class Hits(HitTables):
 
         For `Instances`, the instance.
         """
-        return self._primitives.index
+        return self._hit_id if self._source.ids_are_rows else self._primitives.index
 
     @property
     def primitive(self) -> Ints:

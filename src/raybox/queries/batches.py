@@ -37,7 +37,7 @@ M = TypeVar("M")
 R = TypeVar("R", bound=Recorder)
 BATCH = 1 << 20
 GROUP = 4096  # rays traversed together, or a multiple of it (`raybox.queries.scheduler`)
-_LEAST = 64  # rays that a recorder has room for, at least
+LEAST_ROOM = 64  # rays that a recorder has room for, at least
 _GROUPS_EACH = 4  # groups for each thread, at least, where groups are wide
 _AT_ONCE = 1 << 15  # fewer rays are scattered by one thread, before another would start
 _SHARED = 2  # groups for each thread, at least, where rays are few
@@ -125,23 +125,57 @@ class _Pool(Generic[M]):
             free.append(memory)
 
 
-def traverse_unsorted(job: Job, span: RaySpan, plan: Plan[R]) -> StreamPart[R]:
-    """Traverse a small batch ray by ray, in the order of the rays."""
-    base, count = span.begin, span.end - span.begin
-    order, workspace = _SMALL.take(ray_groups.SMALL_BATCH)
-    set_next_ray(order, 0)
-    clear_undecided(order)
-    plan.write_misses(*span)
-    recorder, undecided, begin = plan.recorder(max(count, _LEAST)), [], 0
+class _SmallMemory(NamedTuple):
+    """The memory for a small batch, laid out once, and two arrays of its order."""
+
+    order: Order
+    workspace: Workspace
+    undecided: Ints32
+    place: Ints
+
+
+_SMALL: list[_SmallMemory] = []
+_SPANS = [Span(0, 0, count) for count in range(ray_groups.SMALL_BATCH + 1)]
+
+
+def _make_small() -> _SmallMemory:
+    order = _make_order(ray_groups.SMALL_BATCH)._replace(starts=_NONE, place=_PLACES.take())
+    workspace = _with_rows(make_workspace(ray_groups.SMALL_BATCH), order)
+    return _SmallMemory(laid_out(order), laid_out(workspace), order.undecided, order.place)
+
+
+def traverse_small(
+    job: Job, base: int, count: int, recorder: R, grow: Callable[[R, float], R] | None
+) -> tuple[R, Ints]:
+    """Traverse so many rays from a base on, one by one in their order; misses are written before.
+
+    Return the recorder, which `grow` may have replaced, and the undecided rays.
+    """
+    memory = _SMALL.pop() if _SMALL else _make_small()
+    order, workspace, listed, place = memory
+    begin, undecided = 0, [_NONE]
     while begin < count:
-        rays = Span(base, begin, count)
+        rays = Span(base, begin, count) if base or begin else _SPANS[count]
         while not ray_groups.traverse_groups(job, rays, order, workspace, recorder, ray_groups.SMALL_BATCH):
-            recorder = plan.grown(recorder, 1.0)
-        undecided.append(_undecided_of(order))
-        begin = next_ray(order)
-    _SMALL.put_back((order, workspace), ray_groups.SMALL_BATCH)
-    parts = undecided[0] if len(undecided) == 1 else np.concatenate([_NONE, *undecided])
-    return StreamPart(_released(recorder, plan), RaySpan(0, count), parts)
+            assert grow is not None  # of a query whose results may have no room
+            recorder = grow(recorder, 1.0)
+        begin, lost = place.tolist()
+        if lost:
+            undecided.append(listed[:lost].astype(np.int64))
+    if len(_SMALL) < _MAX_FREE:
+        _SMALL.append(memory)
+    return recorder, undecided[0] if len(undecided) == 1 else np.concatenate(undecided)
+
+
+def _traverse_unsorted(job: Job, span: RaySpan, plan: Plan[R]) -> StreamPart[R]:
+    """Traverse a small batch of a plan."""
+    count = span.end - span.begin
+    job = job._replace(rays=all_rows(job.rays))
+    plan.write_misses(*span)
+    recorder, undecided = traverse_small(
+        job, span.begin, count, plan.recorder(max(count, LEAST_ROOM)), plan.grow
+    )
+    return StreamPart(_released(recorder, plan), RaySpan(0, count), undecided)
 
 
 @contextmanager
@@ -149,7 +183,7 @@ def traverse_batch(job: Job, span: RaySpan, plan: Plan[R], run: Run) -> Iterator
     """Traverse a batch of rays; the memory of their order is reused afterwards."""
     count = span.end - span.begin
     if count <= ray_groups.SMALL_BATCH:
-        done = traverse_unsorted(job, span, plan)
+        done = _traverse_unsorted(job, span, plan)
         yield Traversed([done], np.arange(count, dtype=np.int32), done.undecided, [])
         return
     order = _take_order(count)
@@ -300,11 +334,6 @@ def _undecided_of(order: Order) -> Ints:
     return order.undecided[:count].astype(np.int64) if count else _NONE
 
 
-def _make_small(rays: int) -> tuple[Order, Workspace]:
-    order = _make_order(rays)._replace(starts=_NONE, place=_PLACES.take())
-    return laid_out(order), laid_out(_with_rows(make_workspace(rays), order))
-
-
 def _take_order(rays: int) -> Order:
     """Return the memory for sorting so many rays."""
     order = _ORDERS.take()
@@ -319,6 +348,5 @@ def _make_order(rays: int) -> Order:
 
 _WORKSPACES = _Pool(make_workspace)  # by the size of a group
 _PACKETS = _Pool(packet_batches.make_packets)  # likewise
-_SMALL = _Pool(_make_small)  # by how many rays it has room for
 _PLACES = _Pool(lambda: huge_pages.empty((2,), np.int64))
 _ORDERS = _Pool[Order | None](lambda: None)

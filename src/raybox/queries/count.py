@@ -1,6 +1,7 @@
 """`count`: how many primitives each ray hits."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple, Never, Protocol
 
 import numpy as np
@@ -244,10 +245,6 @@ def _present(results: CountResults, shape: tuple[int, ...], _source: Source, _op
     return results.count.reshape(shape)
 
 
-def _run(job: Job, options: None, workers: int, progress: bool) -> CountResults:
-    return run(PER_RAY, job, options, workers, progress)
-
-
 QUERY = Query(
     name="count",
     hooks=(
@@ -263,7 +260,7 @@ QUERY = Query(
         PacketHooks(CountRecorder, _intersect_box, write_packets, write_misses),
         ExactHooks(ExactCount, _resolve, _start, takes_turns=yes),
     ),
-    run=_run,
+    run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_CountParts,

@@ -1,5 +1,6 @@
 """`first`: the k nearest hits of each ray, in order."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -283,17 +284,13 @@ def _present(results: FirstResults, shape: tuple[int, ...], source: Source, opti
     return Hits(results.index.reshape(shape), results.t.reshape(shape), source._replace(inner=options.k))
 
 
-def _run(job: Job, options: FirstOptions, workers: int, progress: bool) -> FirstResults:
-    return run(PER_RAY, job, options, workers, progress)
-
-
 QUERY = Query(
     name="first",
     hooks=(
         StreamHooks(FirstRecorder, record=_record, write_results=_write_results),
         ExactHooks(ExactFirst, _resolve, _start),
     ),
-    run=_run,
+    run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_FirstParts,

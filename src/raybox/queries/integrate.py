@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,14 +155,10 @@ def _chunks(
     yield ChunkResults(int(hit), lambda _: columns)
 
 
-def _run(job: Job, options: IntegrateOptions, workers: int, progress: bool) -> IntegrateResults:
-    return run(PER_RAY, job, options, workers, progress)
-
-
 QUERY = Query(
     name="integrate",
     hooks=(stream.HOOKS, packet.HOOKS, cells.HOOKS, cells.RAY_SUM_HOOKS),
-    run=_run,
+    run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_IntegrateParts,

@@ -1,6 +1,7 @@
 """`occluded`: whether each ray hits anything."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple, Never
 
 import numpy as np
@@ -209,10 +210,6 @@ def _present(results: OccludedResults, shape: tuple[int, ...], _source: Source, 
     return results.hit.reshape(shape)
 
 
-def _run(job: Job, options: None, workers: int, progress: bool) -> OccludedResults:
-    return run(PER_RAY, job, options, workers, progress)
-
-
 QUERY = Query(
     name="occluded",
     hooks=(
@@ -228,7 +225,7 @@ QUERY = Query(
         PacketHooks(OccludedRecorder, _intersect_box, write_packets, write_misses),
         ExactHooks(ExactOccluded, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
-    run=_run,
+    run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_OccludedParts,

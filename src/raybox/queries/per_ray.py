@@ -12,13 +12,18 @@ from raybox.geometry import with_scratch
 from raybox.queries.batches import GRAINS
 from raybox.queries.exact_fallback import OrderedHits, undecided_hits
 from raybox.traversal.job import Job, Recorder
+from raybox.traversal.ray_groups import SMALL_BATCH
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
-from raybox.validation import Ints
+from raybox.validation import Ints, first_rows
 
 N = TypeVar("N", bound=np.generic)
 Opt = TypeVar("Opt")
 Res = TypeVar("Res", bound=tuple[Any, ...])
 _ALWAYS_FIT = 1 << 20  # so many results: their size is not checked, as that would slow single rays
+
+
+_MISSES: dict[object, tuple[NDArray[Any], ...]] = {}
+"""Results of a small batch of misses, by class, of queries with numbers of each ray."""
 
 
 class ResultArray(NamedTuple):
@@ -61,6 +66,19 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
         if (count := prod(shape)) > _ALWAYS_FIT:
             huge_pages.check_size(count * sum(np.dtype(array.dtype).itemsize for array in self.arrays))
         return self.results(*[huge_pages.pooled(shape, array.dtype) for array in self.arrays])
+
+    def allocate_misses(self, rays: int, options: Opt) -> Res:
+        """Return the result arrays of a few rays, which hit nothing."""
+        shape = self.shape(options)
+        if not shape:
+            misses = _MISSES.get(self.results)
+            if misses is None:
+                rows = [np.full(SMALL_BATCH, array.miss, array.dtype) for array in self.arrays]
+                misses = _MISSES[self.results] = tuple(rows)
+            return self.results(*first_rows(rays, *misses))
+        results = self.allocate(rays, options)
+        self.write_misses(results, 0, rays)
+        return results
 
     def write_misses(self, results: Res, begin: int, end: int) -> None:
         """Write that the rays begin <= k < end hit nothing."""

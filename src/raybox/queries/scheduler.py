@@ -9,7 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 
-from raybox.queries.batches import BATCH, Plan, traverse_batch, traverse_unsorted
+from raybox.geometry import RayRows
+from raybox.geometry.ray_sources import all_rows, ray_count
+from raybox.queries.batches import BATCH, LEAST_ROOM, Plan, traverse_batch, traverse_small
 from raybox.queries.per_ray import Opt, PerRay, Res, select_rays
 from raybox.threads.chunks import Run, check_workers, chunk_runner, uncounted
 from raybox.traversal import ray_groups
@@ -25,26 +27,25 @@ PACKET_WIDTH = 4
 
 def run(per_ray: PerRay[Res, Opt], job: Job, options: Opt, workers: int, progress: bool) -> Res:
     """Return the results of a query for all rays of a job."""
-    if len(job.rays.origins) <= ray_groups.SMALL_BATCH:
-        if workers != -1:  # -1 is valid, and to count the cores costs a system call
-            check_workers(workers)
-        return _run_small(per_ray, job, options)
-    return _run_many(per_ray, job, options, workers, progress)
+    if ray_count(job.rays) > ray_groups.SMALL_BATCH:
+        return _run_many(per_ray, job, options, workers, progress)
+    if workers != -1:  # -1 is valid, and to count the cores costs a system call
+        check_workers(workers)
+    if type(job.rays) is not RayRows:
+        job = job._replace(rays=all_rows(job.rays))
+    return _run_small(per_ray, job, options)
 
 
 def _run_small(per_ray: PerRay[Res, Opt], job: Job, options: Opt) -> Res:
-    """Return the results of a small batch without a thread pool: one ray would take a third longer."""
+    """Return the results of a small batch without a thread pool, and with as few objects as it takes."""
     total = len(job.rays.origins)
-    if not job.frame:
+    if job.frame is None:
         return per_ray.run_exact(select_rays(job, slice(None)), options)
-    results = per_ray.allocate(total, options)
-    plan = Plan(
-        _recorder(per_ray, results, options),
-        partial(per_ray.write_misses, results),
-        grow=per_ray.grow,
-        release=per_ray.release,
-    )
-    undecided = traverse_unsorted(job, RaySpan(0, total), plan).undecided
+    results = per_ray.allocate_misses(total, options)
+    recorder = per_ray.recorder(results, max(total, LEAST_ROOM), options)
+    recorder, undecided = traverse_small(job, 0, total, recorder, per_ray.grow)
+    if per_ray.release is not None:
+        per_ray.release(recorder)
     if undecided.size:
         _write_exact(per_ray, job, results, options, undecided)
     return results

@@ -1,6 +1,7 @@
 """The geometries of a scene, each with rows for the kernels and a tree of its own."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from os import PathLike
 from typing import Any, NamedTuple, cast
 
@@ -35,6 +36,7 @@ from raybox.geometry import (
     with_scratch,
 )
 from raybox.geometry.table_columns import names_of
+from raybox.hits.hit_ids import Source
 from raybox.primitives import exact_table
 from raybox.primitives.table import bounds, has_simd, own_tree
 from raybox.threads.chunks import check_workers
@@ -178,11 +180,53 @@ def moved(part: Part, geometry: Geometry) -> Part:
     return _made(geometry, rows, tree, box_rows, part.refit_policy, inner)
 
 
+class View(NamedTuple):
+    """The parts of a scene as queries read them: all of their arguments but the rays."""
+
+    parts: tuple[Part, ...]
+    targets: "tuple[JobTarget, ...]"
+    starts: tuple[int, ...]
+    """the first hit id of each geometry"""
+    source: tuple[Any, ...]
+    """the fields of a `Source` after the rays"""
+    ndim_space: int
+
+    def jobs(self, rays: Rays) -> list[Job]:
+        """Return the jobs of a query, one for each part."""
+        given = rays.kernel_rays()
+        return [Job(tree, rows, given, allowed, frame) for tree, rows, allowed, frame in self.targets]
+
+
+class JobTarget(NamedTuple):
+    """The fields of a `Job` on a part, but for the rays."""
+
+    tree: Tree
+    rows: Rows
+    allowed: Bools
+    frame: Frame | None
+
+
+def view(parts: tuple[Part, ...], where: MaskInput | Sequence[MaskInput], cull: Cull) -> View:
+    """Return the parts of a scene with masks and culled sides."""
+    chosen = zip(parts, masks(where, parts), sided(parts, cull), strict=True)
+    targets = tuple(target(part, mask, side) for part, mask, side in chosen)
+    starts = tuple(accumulate([part.size for part in parts[:-1]], initial=0))
+    rows, sizes = zip(*((part.rows, len(part.geometry)) for part in parts), strict=True)
+    objects = tuple(part.objects for part in parts)
+    source = Source(cast(Rays, None), rows, starts, sizes=sizes, objects=objects)
+    return View(parts, targets, starts, source[1:], parts[0].geometry.ndim_space)
+
+
+def target(part: Part, allowed: Bools, cull: Cull) -> JobTarget:
+    """Return a part for the kernels."""
+    tree = cast(Tree, part.job_tree)  # or that of `own_tree`
+    return JobTarget(tree, facing(part.geometry, part.rows, cull), allowed, part.frame)
+
+
 def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
     """Return the job of a query on one part, for the kernels."""
-    rows = facing(part.geometry, part.rows, cull)
-    tree = cast(Tree, part.job_tree)  # or that of `own_tree`
-    return Job(tree, rows, rays.rows(), allowed, part.frame)
+    tree, rows, _, frame = target(part, allowed, cull)
+    return Job(tree, rows, rays.kernel_rays(), allowed, frame)
 
 
 def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> list[Bools]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple, Unpack, final
 
@@ -14,11 +13,11 @@ from raybox.compiler.float_environment import guard_class, in_default_environmen
 from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput, out_of_memory
 from raybox.geometry import Bounded, Cull, Geometry, Rays
-from raybox.hits.hit_ids import Source
-from raybox.queries.query import Opt, Public, Query, Request, Res, RunOptions, Target
+from raybox.hits.hit_ids import source_of
+from raybox.queries.query import Opt, Public, Query, Request, Res, Target
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
-from raybox.scene.geometry_parts import Part
+from raybox.scene.geometry_parts import Part, View
 from raybox.traversal.job import Job
 from raybox.validation import Bools, Floats, MaskInput
 
@@ -71,6 +70,7 @@ class Scene(QueryMethods):
 
     def _set(self, is_list: bool, quality: Quality, made: tuple[Part, ...]) -> None:
         self._is_list, self._quality, self._lock, self._parts = is_list, quality, fork_safe_lock(), made
+        self._plain: View | None = None
 
     @property
     def geometry(self) -> Any:
@@ -162,37 +162,36 @@ class Scene(QueryMethods):
             return in_default_environment(self._run)(query, rays, options, **how)
         workers, progress = how.get("workers", -1), how.get("progress", False)
         try:
-            request, source = self._request(rays, how.get("where"), how.get("cull"))
+            view = self._view(where, cull)
+            check_rays(rays, view.ndim_space)
+            jobs, source = view.jobs(rays), source_of(rays, view.source)
             if query.prepare:
-                counts = tuple(len(part.geometry) for part in self._parts)
+                counts = tuple(len(part.geometry) for part in view.parts)
                 options = query.prepare(options, rays, Target(source.parts, counts, self._is_list, workers))
-            if len(request.jobs) == 1:
-                results = query.run(request.jobs[0], options, workers, progress)
+            if len(jobs) == 1:
+                results = query.run(jobs[0], options, workers, progress)
             else:
 
                 def run_one(job: Job, own: Opt = options) -> Res:
                     return query.run(job, own, workers, progress)
 
-                results = query.merge_geometries(request, run_one, options)
+                results = query.merge_geometries(Request(tuple(jobs), view.starts), run_one, options)
             return query.present(results, rays.shape, source, options)
         except MemoryError as error:
             subject = f"{query.name} of {prod(rays.shape):,} rays"
             raise out_of_memory(error, subject, "query fewer rays at a time") from error.__cause__
 
-    def _masks(self, where: MaskInput, made: tuple[Part, ...]) -> list[Bools]:
-        """Return a mask for each geometry."""
-        return geometry_parts.masks(where if self._is_list or where is None else [where], made)
-
-    def _request(self, rays: Rays, where: MaskInput, cull: Cull) -> tuple[Request, Source]:
-        """Return the checked arguments of a query for the kernels, all of one state of the scene."""
-        made = self._parts
-        check_rays(rays, made[0].geometry.ndim_space)
-        chosen = zip(made, self._masks(where, made), geometry_parts.sided(made, cull), strict=True)
-        jobs = tuple([geometry_parts.job(part, rays, mask, side) for part, mask, side in chosen])
-        starts = tuple(accumulate([part.size for part in made[:-1]], initial=0))
-        rows, sizes = zip(*((part.rows, len(part.geometry)) for part in made), strict=True)
-        objects = tuple([part.objects for part in made])
-        return Request(jobs, starts), Source(rays, rows, starts, sizes=sizes, objects=objects)
+    def _view(self, where: MaskInput, cull: Cull) -> View:
+        """Return what queries read of the scene; without masks and culled sides it is stored."""
+        if where is not None or cull is not None:
+            given: MaskInput | Sequence[MaskInput] = where
+            if not self._is_list and where is not None:
+                given = [where]
+            return geometry_parts.view(self._parts, given, cull)
+        made = self._plain
+        if made is None or made.parts is not self._parts:
+            made = self._plain = geometry_parts.view(self._parts, None, None)
+        return made
 
 
 def geometries_of(scene: Scene) -> tuple[Geometry, ...]:
@@ -208,7 +207,7 @@ def masks_of(scene: Scene, where: MaskInput) -> Bools | list[Bools | None]:
 
 def check_rays(rays: object, dimension: int) -> None:
     """Raise `InvalidInput` unless rays are `Rays` of the scene's D."""
-    if not isinstance(rays, Rays):
+    if type(rays) is not Rays:
         raise InvalidInput(
             f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
         )

@@ -40,7 +40,6 @@ from raybox.queries.query import (
     refuse_more,
 )
 from raybox.queries.scheduler import run
-from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks
 from raybox.validation import Bools, Floats, Ints, MaskInput
 
@@ -169,7 +168,10 @@ class NearestParts:
 
 
 def _present(results: NearestResults, shape: tuple[int, ...], source: Source, _options: None) -> Hits:
-    return Hits(results.index.reshape(shape), results.t.reshape(shape), source)
+    index, t = results
+    if len(shape) != 1:
+        index, t = index.reshape(shape), t.reshape(shape)
+    return Hits(index, t, source)
 
 
 def _chunks(
@@ -190,10 +192,6 @@ def _columns(rays: Rays, hits: Hits, first: int, scratch: Scratch) -> Columns:
     return columns | part_columns(hits._source, hits) | dict(zip("xyz", points, strict=False))
 
 
-def _run(job: Job, options: None, workers: int, progress: bool) -> NearestResults:
-    return run(PER_RAY, job, options, workers, progress)
-
-
 QUERY = Query(
     name="nearest",
     hooks=(
@@ -201,7 +199,7 @@ QUERY = Query(
         packet.HOOKS,
         ExactHooks(ExactNearest, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
-    run=_run,
+    run=partial(run, PER_RAY),
     merge_geometries=merge_geometries,
     present=_present,
     part_merger=NearestParts,
