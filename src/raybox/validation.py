@@ -7,8 +7,9 @@ referenced.
 
 import sys
 from collections.abc import Mapping, Sequence
-from math import hypot, inf
-from typing import Any, NoReturn, Protocol, TypeAlias
+from contextlib import suppress
+from math import inf
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +23,7 @@ Ints32: TypeAlias = NDArray[np.int32]
 Bools: TypeAlias = NDArray[np.bool_]
 Array: TypeAlias = NDArray[np.generic]
 """An array of any dtype."""
+A = TypeVar("A", bound=Array)
 Dtype: TypeAlias = np.dtype[np.generic]
 
 
@@ -42,7 +44,6 @@ _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 _MAX_EXACT = 2.0**53  # below it, every integer is a float64; above, NumPy may round lists that mix types
 NO_MASK = np.zeros(0, np.bool_)
 NO_MASK.setflags(write=False)
-_MAX_SMALL = 4  # numbers up to which Python checks an array in less time than NumPy
 
 _WAYS_OUT = {
     "c": "Pass the real part: x.real",
@@ -76,13 +77,10 @@ def floats(value: ArrayInput, name: str) -> Floats:
         return np.array(value, order="C")
     found = array(value, name)
     is_new = found.dtype is _FLOAT64 and (kind is list or kind is tuple)
-    small = found.ndim == 1 and found.size <= _MAX_SMALL and (is_new or found.dtype is _INT64)
-    # The norm bounds every number: one comparison shows that none can have been rounded.
-    if small and hypot(*found.tolist()) < _MAX_EXACT / 2:
-        return found if is_new else found.astype(_FLOAT64)
     if not is_new:
         return _cast(found, name)
-    _refuse_rounded(value, found, name)
+    if not all_below(_MAX_EXACT / 2, found):  # below it, no number can have been rounded
+        _refuse_rounded(value, found, name)
     return found
 
 
@@ -132,11 +130,18 @@ def points(value: ArrayInput, name: str, widths: tuple[int, ...] = (2, 3)) -> Fl
 
     [] becomes (0, 3).
     """
-    found = floats(value, name)
+    return with_width(floats(value, name), name, widths)
+
+
+def with_width(found: A, name: str, widths: tuple[int, ...] = (2, 3)) -> A:
+    """Return an array of shape ``(..., D)`` with D among ``widths``, or raise `InvalidInput`.
+
+    Shape (0,) becomes (0, 3).
+    """
     if found.ndim and found.shape[-1] in widths:
         return found
     if found.shape == (0,):
-        return np.empty((0, 3))
+        return np.empty((0, 3), found.dtype)  # type: ignore[return-value]  # of the same dtype
     expected = " or ".join(f"(..., {width})" for width in widths)
     numbers = " or ".join(map(str, widths))
     raise InvalidInput(
@@ -177,10 +182,7 @@ def same_shape(found: Mapping[str, Array], way_out: str) -> None:
 
 def all_finite(values: Floats) -> bool:
     """Return whether no number is NaN or infinite."""
-    # A finite norm proves all numbers finite; it may overflow, and then NumPy decides.
-    if values.ndim == 1 and values.size <= _MAX_SMALL and hypot(*values.tolist()) < inf:
-        return True
-    return bool(np.isfinite(values).all())
+    return all_below(inf, np.ascontiguousarray(values))
 
 
 def require_finite(values: Floats, name: str, noun: str, way_out: str) -> None:
@@ -223,33 +225,9 @@ def all_below(limit: float, *arrays: Floats) -> bool:
     return all(bool((np.abs(values) < limit).all()) for values in arrays)
 
 
-def finite_vectors(origins: object, directions: object) -> tuple[Floats, Floats] | None:
-    """Return read-only copies of two arrays of vectors, of float64 and of one shape, if all are finite.
-
-    None for any other input, valid or not.
-    """
-    if not (type(origins) is type(directions) is np.ndarray and origins.shape == directions.shape):
-        return None
-    if not (origins.dtype == directions.dtype == _FLOAT64 and origins.ndim and origins.shape[-1] in (2, 3)):
-        return None
-    o, d = origins.copy(), directions.copy()
-    freeze(o, d)
-    return (o, d) if all_below(inf, o, d) else None
-
-
-def first_rows(count: int, *arrays: Array) -> tuple[Array, ...]:
-    """Return copies of the first rows of C-ordered arrays."""
-    return tuple([values[:count].copy() for values in arrays])
-
-
 if not TYPE_CHECKING:
     with suppress(ImportError):  # in a tenth of the time, where the C module is built
-        from raybox.compiler._calls import (  # noqa: F401
-            all_below,
-            finite_vectors,
-            first_rows,
-            freeze,
-        )
+        from raybox.compiler._calls import all_below, freeze
 
 
 def _cast(found: NDArray[Any], name: str) -> Floats:

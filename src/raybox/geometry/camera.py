@@ -20,8 +20,11 @@ _AXES = {"opencv": np.array([1.0, 1.0, 1.0]), "opengl": np.array([1.0, -1.0, -1.
 
 def pinhole(
     eye: ArrayInput, target: ArrayInput, up: ArrayInput, fov: float, size: tuple[int, int]
-) -> tuple[Floats, Floats]:
-    """Return the eye, and directions ``(height, width, 3)`` of depth 1 along the view."""
+) -> tuple[Floats, Floats, Floats]:
+    """Return the eye, and vectors of rows (height, 3) and of columns (width, 3).
+
+    The direction of a pixel, of depth 1 along the view, is the sum of those of its row and its column.
+    """
     width, height = _pixels(size[0], "width"), _pixels(size[1], "height")
     half = tan(radians(_field(fov)) / 2)
     origin, forward, right, above = _frame(eye, target, up)
@@ -29,7 +32,7 @@ def pinhole(
     # Count pixel centres from the middle of the picture, in half pixels, so that the middle is exactly 0.
     x = (2.0 * np.arange(width) + 1 - width) * (half / height)
     y = (height - 1 - 2.0 * np.arange(height)) * (half / height)
-    return origin, forward + y[:, None, None] * above + x[:, None] * right
+    return origin, forward + y[:, None] * above, x[:, None] * right
 
 
 def calibrated(

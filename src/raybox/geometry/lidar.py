@@ -1,5 +1,7 @@
 """Rays of a spinning lidar: a direction for each elevation and azimuth."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from raybox import validation
@@ -8,16 +10,35 @@ from raybox.geometry.camera import checked_rotation
 from raybox.validation import ArrayInput, Floats
 
 
-def directions(azimuths: ArrayInput, elevations: ArrayInput, rotation: ArrayInput | None) -> Floats:
-    """Return unit vectors of angles in degrees, shape (elevations, azimuths, 3)."""
-    angles = [_angles(azimuths, "azimuths"), _angles(elevations, "elevations")[:, None]]
-    (sin_a, cos_a), (sin_e, cos_e) = map(sine_and_cosine, angles)
-    found = np.stack(np.broadcast_arrays(cos_e * cos_a, cos_e * sin_a, sin_e), axis=-1)
+class LidarAngles(NamedTuple):
+    """Angles of a lidar's rays, and its axes."""
+
+    elevations: Floats
+    """(E, 2): cosine and sine"""
+    azimuths: Floats
+    """(A, 2): likewise"""
+    rotation: Floats
+    """(3, 3); (0, 3) without one"""
+
+
+def angles_of(azimuths: ArrayInput, elevations: ArrayInput, rotation: ArrayInput | None) -> LidarAngles:
+    """Return the angles of a lidar, from degrees."""
+    across, up = (
+        np.stack(sine_and_cosine(_angles(value, name))[::-1], axis=-1)
+        for value, name in ((azimuths, "azimuths"), (elevations, "elevations"))
+    )
     if rotation is None:
-        return found
-    x, y, z = np.moveaxis(found, -1, 0)
-    matrix = checked_rotation(rotation, "rotation", "the sensor's axes in the world, as its columns")
-    return np.stack([row[0] * x + row[1] * y + row[2] * z for row in matrix], axis=-1)
+        return LidarAngles(up, across, np.zeros((0, 3)))
+    meaning = "the sensor's axes in the world, as its columns"
+    return LidarAngles(up, across, checked_rotation(rotation, "rotation", meaning))
+
+
+def directions_of(angles: LidarAngles, elevations: Floats, azimuths: Floats) -> Floats:
+    """Return unit vectors (N, 3) of cosines and sines (N, 2); `ray_blocks.write_lidar` has their bits."""
+    x, y, z = elevations[:, 0] * azimuths[:, 0], elevations[:, 0] * azimuths[:, 1], elevations[:, 1]
+    if not len(angles.rotation):
+        return np.stack([x, y, z], axis=-1)
+    return np.stack([row[0] * x + row[1] * y + row[2] * z for row in angles.rotation], axis=-1)
 
 
 def sine_and_cosine(degrees: Floats) -> tuple[Floats, Floats]:

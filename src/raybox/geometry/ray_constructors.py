@@ -9,6 +9,7 @@ from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.geometry import camera, lidar, ray_input, table_columns
 from raybox.geometry.ray_input import INF, MINUS_INF, ONE, ZERO, Invalid, RayArrays
+from raybox.geometry.ray_sources import CameraRays, LidarRays, SensorRays
 from raybox.geometry.table_columns import TableInput
 from raybox.validation import ArrayInput, Floats
 
@@ -22,6 +23,11 @@ class RayConstructors:
     @classmethod
     def _of(cls, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> Self:
         """Return rays of valid, C-ordered arrays, which are frozen."""
+        raise NotImplementedError
+
+    @classmethod
+    def _of_sensor(cls, source: SensorRays) -> Self:
+        """Return the rays of a sensor, of the shape of its pixels."""
         raise NotImplementedError
 
     @classmethod
@@ -206,9 +212,7 @@ class RayConstructors:
         ((2, 4), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
         """
         start = camera.vector(origin, "origin")
-        directions = np.ascontiguousarray(lidar.directions(azimuths, elevations, rotation))
-        origins = np.array(np.broadcast_to(start, directions.shape), order="C")
-        return cls._of(origins, directions, ZERO, INF)
+        return cls._of_sensor(LidarRays(start, lidar.angles_of(azimuths, elevations, rotation)))
 
     @classmethod
     def pinhole(
@@ -246,6 +250,4 @@ class RayConstructors:
         >>> rays.shape, rays[1, 1].directions
         ((3, 3), array([0., 1., 0.]))
         """
-        origin, directions = camera.pinhole(eye, target, up, fov, (width, height))
-        origins = np.array(np.broadcast_to(origin, directions.shape), order="C")
-        return cls._of(origins, directions, ZERO, INF)
+        return cls._of_sensor(CameraRays(*camera.pinhole(eye, target, up, fov, (width, height))))

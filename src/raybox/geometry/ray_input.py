@@ -6,14 +6,17 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from raybox import validation
+from raybox.compiler import huge_pages
 from raybox.errors import InvalidInput
-from raybox.validation import ArrayInput, Bools, Floats, finite_vectors
+from raybox.validation import ArrayInput, Bools, Floats
 
 ZERO, ONE, INF, MINUS_INF = (np.array(number) for number in (0.0, 1.0, inf, -inf))
 validation.freeze(ZERO, ONE, INF, MINUS_INF)
 Invalid = Literal["raise", "miss"]
 """How to handle rays with NaN."""
 
+FLOATS = np.dtype(np.float64), np.dtype(np.float32)
+_LARGE = 1 << 17  # numbers of an array for which memory is reused
 _WAY_OUT = 'Drop those rows, or pass invalid="miss" and they hit nothing'
 
 
@@ -28,20 +31,9 @@ class RayArrays(NamedTuple):
     d_name: str = "directions"
 
 
-def small_vectors(origins: ArrayInput, directions: ArrayInput) -> tuple[Floats, Floats] | None:
-    """Return copies of valid origins and directions that are small lists or arrays of one shape.
-
-    None for all others, which take longer to check.
-    """
-    if isinstance(origins, list) and isinstance(directions, list):
-        o, d = validation.floats(origins, "origins"), validation.floats(directions, "directions")
-        return finite_vectors(o, d)
-    return None if getattr(origins, "size", _LARGE) >= _LARGE else finite_vectors(origins, directions)
-
-
 def points(value: ArrayInput, name: str) -> Floats:
     """Return `validation.points`, large arrays in memory that is reused."""
-    if type(value) is np.ndarray and value.dtype in FLOATS and value.size >= _LARGE:
+    if type(value) is np.ndarray and value.size >= _LARGE and value.dtype in FLOATS:
         copied: Floats = huge_pages.pooled(validation.with_width(value, name).shape, np.float64)
         np.copyto(copied, value)
         return copied
@@ -60,19 +52,25 @@ def validated(
     if invalid not in ("raise", "miss"):
         raise InvalidInput(f'invalid must be "raise" or "miss"; got {invalid!r}.')
     o, d, low, high = rays[:4]
-    finite = finite or (validation.all_finite(o) and validation.all_finite(d))
+    finite = finite or validation.all_below(inf, o, d)
     if o.shape != d.shape:
         shape = common_shape(rays)
         o, d = (np.array(np.broadcast_to(values, shape), order="C") for values in (o, d))
-    if low.ndim == 0 and high.ndim == 0:
-        ordered = low.item() <= high.item()
-    else:
-        low, high = _per_ray(low, "t_min", o.shape[:-1]), _per_ray(high, "t_max", o.shape[:-1])
-        ordered = bool((low <= high).all())
+    low, high = ranges_of(rays, o.shape[:-1])
+    ordered = low.item() <= high.item() if low.ndim == 0 == high.ndim else bool((low <= high).all())
     if not (finite and ordered):
-        bad = _find_invalid(rays._replace(origins=o, directions=d, t_min=low, t_max=high), invalid)
-        low, high = np.where(bad, inf, low), np.where(bad, -inf, high)
+        checked = rays._replace(origins=o, directions=d, t_min=low, t_max=high)
+        if invalid == "raise":
+            refuse_invalid(checked)
+        low, high = without_invalid(checked)
     return o, d, low, high
+
+
+def ranges_of(rays: RayArrays, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Return t_min and t_max: both as scalar arrays, or each as one or with the shape of the rays."""
+    if rays.t_min.ndim == 0 and rays.t_max.ndim == 0:
+        return rays.t_min, rays.t_max
+    return _per_ray(rays.t_min, "t_min", shape), _per_ray(rays.t_max, "t_max", shape)
 
 
 def common_shape(rays: RayArrays) -> tuple[int, ...]:
@@ -91,11 +89,11 @@ def common_shape(rays: RayArrays) -> tuple[int, ...]:
 
 
 def _per_ray(t: Floats, name: str, shape: tuple[int, ...]) -> Floats:
-    """Return t as a scalar array, or with the shape of the rays."""
+    """Return t as a scalar array, or with the shape of the rays, in C order."""
     if t.size == 1:
         return t.reshape(())
     try:
-        return np.array(np.broadcast_to(t, shape), order="C")
+        return np.ascontiguousarray(np.broadcast_to(t, shape))
     except ValueError:
         raise InvalidInput(
             f"{name} must be a scalar or one number for each ray, of shape {shape}; got shape {t.shape}. "
@@ -103,19 +101,38 @@ def _per_ray(t: Floats, name: str, shape: tuple[int, ...]) -> Floats:
         ) from None
 
 
-def _find_invalid(rays: RayArrays, invalid: Invalid) -> Bools:
-    """Return a mask of invalid rays, or raise `InvalidInput` for the first broken rule."""
+class _Rule(NamedTuple):
+    """A rule that rays may break: its text, which do, and arrays to show."""
+
+    text: str
+    broken: Bools
+    shown: dict[str, Floats]
+
+
+def _rules(rays: RayArrays) -> list[_Rule]:
     shape = rays.origins.shape[:-1]
     ranges = {name: np.broadcast_to(t, shape) for name, t in (("t_min", rays.t_min), ("t_max", rays.t_max))}
     vectors = {rays.o_name: rays.origins, rays.d_name: rays.directions}
     t_min, t_max = ranges.values()
-    broken = [
-        *((f"{name} must be finite", ~np.isfinite(v).all(axis=-1), {name: v}) for name, v in vectors.items()),
-        ("t_min and t_max must not be NaN", np.isnan(t_min) | np.isnan(t_max), ranges),
-        ("t_min must not exceed t_max", t_min > t_max, ranges),
+    return [
+        *(
+            _Rule(f"{name} must be finite", np.asarray(~np.isfinite(v).all(axis=-1)), {name: v})
+            for name, v in vectors.items()
+        ),
+        _Rule("t_min and t_max must not be NaN", np.asarray(np.isnan(t_min) | np.isnan(t_max)), ranges),
+        _Rule("t_min must not exceed t_max", np.asarray(t_min > t_max), ranges),
     ]
-    if invalid == "raise":
-        for rule, bad, shown in broken:
-            if bad.any():
-                validation.refuse_rows(bad, rule, shown, "ray", _WAY_OUT)
-    return np.asarray(np.logical_or.reduce([bad for _, bad, _ in broken]))
+
+
+def refuse_invalid(rays: RayArrays) -> None:
+    """Raise `InvalidInput` for the first rule that a ray breaks."""
+    for rule in _rules(rays):
+        if rule.broken.any():
+            validation.refuse_rows(rule.broken, rule.text, rule.shown, "ray", _WAY_OUT)
+
+
+def without_invalid(rays: RayArrays) -> tuple[Floats, Floats]:
+    """Return t_min and t_max of each ray, empty for those that are invalid."""
+    bad = np.logical_or.reduce([rule.broken for rule in _rules(rays)])
+    low, high = np.where(bad, inf, rays.t_min), np.where(bad, -inf, rays.t_max)
+    return low, high

@@ -2,35 +2,35 @@
 
 from collections.abc import Iterator, Sequence
 from math import inf, prod
-from typing import SupportsIndex, final
+from typing import Any, SupportsIndex, cast, final
 
 import numpy as np
 
 from raybox import validation
-from raybox.compiler.float_environment import guard_class
+from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.errors import InvalidInput
 from raybox.exact.paths import moved
 from raybox.geometry import ray_input
 from raybox.geometry.array_container import NOTHING, ArrayContainer, ReadOnly
 from raybox.geometry.ray_constructors import RayConstructors
 from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
+from raybox.geometry.ray_sources import FROM_START, TO_INFINITY, RaySource, SensorRays, all_rows
 from raybox.geometry.row_ids import ArrayIndex
 from raybox.geometry.rows import RayRows, in_space
+from raybox.geometry.uncopied_rays import UncopiedRays, as_floats, as_points
 from raybox.validation import ArrayInput, Floats
 
 _START = 0.0
 
 
 @final
-@guard_class(
-    "origins", "directions", "t_min", "t_max", "skipped", "shape", "ndim_space", "rows", "kernel_rays"
-)
+@guard_class("origins", "directions", "t_min", "t_max", "skipped", "shape", "ndim_space", "rows")
 class Rays(RayConstructors, ArrayContainer):
     """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
 
     Input is converted to float64 exactly, without rounding, and all results are exact for these numbers. **t
     counts in lengths of d**, and d may have any length; a ray with a zero direction is the single point o.
-    All arrays are read-only copies.
+    All arrays are read-only copies, but for ``copy=False``.
 
     Parameters
     ----------
@@ -42,6 +42,10 @@ class Rays(RayConstructors, ArrayContainer):
     invalid : {"raise", "miss"}
         How to handle rays with NaN, an infinite origin or direction, or t_min > t_max: ``"raise"`` refuses
         them; ``"miss"`` sets their range to the empty one, t_min = +inf, t_max = -inf.
+    copy : bool
+        False: arrays of float32 or float64 stay where they are, contiguous or not, and are converted block by
+        block when a query reads them. Who changes them later changes the rays. They are checked in the first
+        pass of each query, which raises the same error. Other input is converted at once, and checked then.
 
     Raises
     ------
@@ -56,15 +60,20 @@ class Rays(RayConstructors, ArrayContainer):
     Rays(shape=(2,), D=3)
     >>> rays[1].at(3.0)
     array([0., 6., 0.])
+    >>> import numpy as np
+    >>> starts, ways = np.zeros((4, 3), np.float32), np.ones((4, 3), np.float32)
+    >>> rb.Rays(starts, ways, copy=False).directions.dtype
+    dtype('float64')
     """
 
-    __slots__ = ("_directions", "_origins", "_skipped", "_t_max", "_t_min")
+    __slots__ = ("_rays", "_shape", "_skipped", "_t_max", "_t_min")
     _AS_ARRAY = "numpy.concatenate([rays.origins, rays.directions], axis=-1)"
-    _rays: RayRows | tuple[Floats, Floats] | RaySource
-    """all as kernels read it; origins and directions of another shape; or what makes them"""
+    _rays: tuple[Floats, Floats] | RaySource
+    """origins and directions; or what makes them where they are read"""
     _shape: tuple[int, ...]
     _t_min: Floats
     _t_max: Floats
+    """of the rays' shape, or scalar arrays"""
     _skipped: ReadOnly[int]
 
     def __init__(
@@ -75,12 +84,8 @@ class Rays(RayConstructors, ArrayContainer):
         t_min: ArrayInput = _START,
         t_max: ArrayInput = inf,
         invalid: Invalid = "raise",
+        copy: bool = True,
     ) -> None:
-        if copy and t_min is _START and t_max is inf and invalid == "raise":
-            vectors = ray_input.small_vectors(origins, directions)
-            if vectors is not None:
-                _made(self, *vectors, ZERO, INF)
-                return
         points, floats = (ray_input.points, validation.floats) if copy else (as_points, as_floats)
         o, d = points(origins, "origins"), points(directions, "directions")
         low = ZERO if t_min is _START else floats(t_min, "t_min")
@@ -95,10 +100,14 @@ class Rays(RayConstructors, ArrayContainer):
     def _of(cls, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> "Rays":
         return _made(object.__new__(cls), origins, directions, t_min, t_max)
 
+    @classmethod
+    def _of_sensor(cls, source: SensorRays) -> "Rays":
+        return _made_of(object.__new__(cls), source)
+
     @property
     def origins(self) -> Floats:
         """The points at t = 0: shape (..., D), read-only."""
-        return self._origins
+        return self._arrays[0]
 
     @property
     def directions(self) -> Floats:
@@ -107,23 +116,22 @@ class Rays(RayConstructors, ArrayContainer):
 
     @property
     def _arrays(self) -> tuple[Floats, Floats]:
-        rays = self._rays
-        return rays[:2] if isinstance(rays, tuple) else arrays_in(rays, self._shape)
+        return self._rays if isinstance(self._rays, tuple) else arrays_in(self._rays, self._shape)
 
     @property
     def t_min(self) -> Floats:
         """The lower end of each ray's range: shape (...), read-only."""
-        return self._t_min if self._t_min.shape == self.shape else np.broadcast_to(self._t_min, self.shape)
+        return _spread(self._t_min, self._shape)
 
     @property
     def t_max(self) -> Floats:
         """The upper end of each ray's range: shape (...), read-only."""
-        return self._t_max if self._t_max.shape == self.shape else np.broadcast_to(self._t_max, self.shape)
+        return _spread(self._t_max, self._shape)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The rays' shape; () for a single ray."""
-        return self._origins.shape[:-1]
+        return self._shape
 
     @property
     def skipped(self) -> ReadOnly[int]:
@@ -133,12 +141,13 @@ class Rays(RayConstructors, ArrayContainer):
     @property
     def ndim_space(self) -> int:
         """D, the dimensions of space: 2 or 3."""
-        return int(self._origins.shape[-1])
+        rays = self._rays
+        return rays[0].shape[-1] if isinstance(rays, tuple) else rays.ndim_space
 
     def __len__(self) -> int:
-        if self._origins.ndim == 1:
+        if not self._shape:
             raise TypeError("len() of a single ray, of shape (); reshape(1) makes it a list of one")
-        return len(self._origins)
+        return self._shape[0]
 
     def __bool__(self) -> bool:
         raise InvalidInput(
@@ -156,13 +165,21 @@ class Rays(RayConstructors, ArrayContainer):
             key = (*key, Ellipsis)
         # The last axis is that of coordinates, which the caller's index must not reach.
         rows = (*key, slice(None))
+        rays = self._rays
+        vectors = rays.given[:2] if isinstance(rays, UncopiedRays) else self._arrays
         try:
-            arrays = [values[rows] for values in (self._origins, self._directions)]
+            o, d = (values[rows] for values in vectors)
         except IndexError:
-            np.broadcast_to(ZERO, self.shape)[index]  # the same error with the caller's number of axes
+            np.broadcast_to(ZERO, self._shape)[index]  # the same error with the caller's number of axes
             raise
-        ranges = [t if t.ndim == 0 else t[key] for t in (self._t_min, self._t_max)]
-        made = (np.asarray(values, order="C") for values in (*arrays, *ranges))
+        low, high = (t if t.ndim == 0 else t[key] for t in (self._t_min, self._t_max))
+        if isinstance(rays, UncopiedRays):
+            return _made_of(
+                object.__new__(Rays),
+                rays.like(rays.given._replace(origins=o, directions=d, t_min=low, t_max=high)),
+                skipped=self._skipped,
+            )
+        made = (np.asarray(values, order="C") for values in (o, d, low, high))
         return _made(object.__new__(Rays), *made, skipped=self._skipped)
 
     def reshape(self, *shape: SupportsIndex | Sequence[SupportsIndex]) -> "Rays":
@@ -174,14 +191,9 @@ class Rays(RayConstructors, ArrayContainer):
         >>> rb.Rays.lines([0, 0], [[1, 0], [0, 1], [1, 1], [2, 1]]).reshape(2, -1)
         Rays(shape=(2, 2), D=2)
         """
-        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        wanted: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
         try:
-            arrays = [
-                values.reshape((*wanted, self.ndim_space)) for values in (self._origins, self._directions)
-            ]
-            ranges = [
-                t if t.ndim == 0 else t.reshape(arrays[0].shape[:-1]) for t in (self._t_min, self._t_max)
-            ]
+            places: Floats = np.broadcast_to(ZERO, self._shape).reshape(wanted)
         except ValueError as error:
             raise InvalidInput(
                 f"rays of shape {self.shape} do not fit into shape {tuple(wanted)}. "
@@ -191,7 +203,7 @@ class Rays(RayConstructors, ArrayContainer):
         ranges = [t if t.ndim == 0 else t.reshape(made) for t in (self._t_min, self._t_max)]
         if not isinstance(rays, tuple):
             return _made_of(object.__new__(Rays), rays.reshaped(made), skipped=self._skipped)
-        arrays = [values.reshape((*made, self.ndim_space)) for values in rays[:2]]
+        arrays = [values.reshape((*made, self.ndim_space)) for values in rays]
         return _made(object.__new__(Rays), *arrays, *ranges, skipped=self._skipped)
 
     def at(self, t: ArrayInput) -> Floats:
@@ -226,27 +238,30 @@ class Rays(RayConstructors, ArrayContainer):
         times[np.isinf(times)] = np.nan
         overflows = list[bool]()
         with np.errstate(invalid="ignore", over="call", call=lambda *_: overflows.append(True)):
-            points: Floats = self._origins + times[..., None] * self._directions
+            points: Floats = self.origins + times[..., None] * self.directions
         if overflows:
-            _put_exactly(points, self._origins, self._directions, times[..., None])
+            _put_exactly(points, self.origins, self.directions, times[..., None])
         return points
 
     def _compared(self) -> tuple[object, ...]:
-        return self._origins, self._directions, self.t_min, self.t_max
+        return *self._arrays, self.t_min, self.t_max
 
     def rows(self) -> RayRows:
         """Return the arrays for kernels, all valid; in 3D without a copy, if they are in memory."""
         rays = self._rays
-        if isinstance(rays, RayRows):
-            return rays
         if not isinstance(rays, tuple):
             return rows_of(rays)
-        return RayRows(in_space(rays[0]), in_space(rays[1]), *_flat_ranges(self._t_min, self._t_max))
+        low, high = self._t_min, self._t_max
+        return RayRows(
+            in_space(rays[0]),
+            in_space(rays[1]),
+            FROM_START if low is ZERO else low.reshape(-1),
+            TO_INFINITY if high is INF else high.reshape(-1),
+        )
 
     def kernel_rays(self) -> RayRows:
-        """Return `rows`, or what makes them block by block: see `raybox.geometry.ray_sources`."""
-        rays = self._rays
-        return self.rows() if type(rays) is tuple else cast("RayRows", rays)
+        """Return `rows`, or what has its methods and makes them block by block."""
+        return self.rows() if isinstance(self._rays, tuple) else cast("RayRows", self._rays)
 
     def settled(self) -> "Rays":
         """Return rays with arrays of their own, all valid."""
@@ -262,7 +277,10 @@ class Rays(RayConstructors, ArrayContainer):
         return f"Rays(shape={self.shape}, D={self.ndim_space})"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return _restored, (self._origins, self._directions, self._t_min, self._t_max, self._skipped)
+        if isinstance(self._rays, SensorRays):
+            return _restored_sensor, (self._rays, self._shape, self._skipped)
+        rays = self.settled()
+        return _restored, (*rays._arrays, rays._t_min, rays._t_max, self._skipped)
 
 
 def _put_exactly(points: Floats, *terms: Floats) -> None:
@@ -286,21 +304,19 @@ def _made(
     skipped: ReadOnly[int] = NOTHING,
 ) -> Rays:
     """Return ``rays`` with valid, C-ordered arrays, which are frozen."""
-    shape = origins.shape
-    rays._shape, rays._t_min, rays._t_max, rays._skipped = shape[:-1], t_min, t_max, skipped
+    rays._rays, rays._shape, rays._t_min, rays._t_max = (
+        (origins, directions),
+        origins.shape[:-1],
+        t_min,
+        t_max,
+    )
+    rays._skipped = skipped
     validation.freeze(origins, directions, t_min, t_max)
     if len(shape) == 2 and shape[1] == 3:
         rays._rays = RayRows(origins, directions, *_flat_ranges(t_min, t_max))
     else:
         rays._rays = origins, directions
     return rays
-
-
-def _flat_ranges(t_min: Floats, t_max: Floats) -> tuple[Floats, Floats]:
-    """Return ranges as kernels read them, (1,) or (N,)."""
-    if t_min is ZERO and t_max is INF:
-        return FROM_START, TO_INFINITY
-    return t_min.reshape(-1), t_max.reshape(-1)
 
 
 def _made_of(rays: Rays, source: RaySource, *, skipped: ReadOnly[int] = NOTHING) -> Rays:
@@ -349,3 +365,7 @@ def _restored(
     skipped: ReadOnly[int] = NOTHING,
 ) -> Rays:
     return _made(object.__new__(Rays), origins, directions, t_min, t_max, skipped=skipped)
+
+
+def _restored_sensor(source: SensorRays, shape: tuple[int, ...], skipped: ReadOnly[int]) -> Rays:
+    return _made_of(object.__new__(Rays), source.reshaped(shape), skipped=skipped)

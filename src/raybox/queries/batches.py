@@ -14,10 +14,13 @@ import numpy as np
 
 from raybox.compiler import huge_pages
 from raybox.compiler.struct_ref import laid_out
+from raybox.geometry import RayRows
+from raybox.geometry.ray_sources import NO_ROWS, Window, all_rows, select_rows, windows
 from raybox.primitives.table import fills_boxes
 from raybox.threads.chunks import Run, uncounted
 from raybox.traversal import packet_batches, ray_groups
 from raybox.traversal.job import Job, RaySpan, Recorder
+from raybox.traversal.ray_groups import KeySpan
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY
 from raybox.traversal.ray_setup import LANES, NUMBERS
 from raybox.traversal.workspace import (
@@ -47,6 +50,7 @@ _PAST_CACHES = 1 << 17  # rays whose rows are written past the caches
 GRAINS = 5.0  # where every box counts: up to here packets are faster than streams on any scene
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
 _MAX_FREE = max(4, os.cpu_count() or 1)  # free items of one size that a pool stores
+_SAMPLES = 32  # as `packet_batches.seem_coherent` tests
 _NONE = np.empty(0, np.int64)
 _LISTED = np.empty(0, np.int32)  # no room for keys: they are in the order already
 
@@ -59,7 +63,9 @@ class Plan(NamedTuple, Generic[R]):
     group_width: int = 1  # groups are of up to so many times as many rays, a power of two
     grow: Callable[[R, float], R] | None = None  # a recorder with room for so many times the hits so far
     release: Callable[[R], R] | None = None  # one without its scratch memory, which is stored for reuse
-    packet_recorder: Callable[[int], R] | None = None  # for so many rays in packets; None: no packets
+    packet_recorder: Callable[[int, int], R] | None = (
+        None  # for so many rays in packets, from a ray on; None: none
+    )
     scattered: bool = False  # whether groups are wide only if few rays go one way from one place
     packet_width: int = 1  # groups of packets are of up to so many times as many rays
     grains: float = GRAINS  # how many boxes a packet may be wide
@@ -125,35 +131,15 @@ class _Pool(Generic[M]):
             free.append(memory)
 
 
-class _SmallMemory(NamedTuple):
-    """The memory for a small batch, laid out once, and two arrays of its order."""
-
-    order: Order
-    workspace: Workspace
-    undecided: Ints32
-    place: Ints
-
-
-_SMALL: list[_SmallMemory] = []
-_SPANS = [Span(0, 0, count) for count in range(ray_groups.SMALL_BATCH + 1)]
-
-
-def _make_small() -> _SmallMemory:
-    order = _make_order(ray_groups.SMALL_BATCH)._replace(starts=_NONE, place=_PLACES.take())
-    workspace = _with_rows(make_workspace(ray_groups.SMALL_BATCH), order)
-    return _SmallMemory(laid_out(order), laid_out(workspace), order.undecided, order.place)
-
-
-def traverse_small(
-    job: Job, base: int, count: int, recorder: R, grow: Callable[[R, float], R] | None
-) -> tuple[R, Ints]:
-    """Traverse so many rays from a base on, one by one in their order; misses are written before.
-
-    Return the recorder, which `grow` may have replaced, and the undecided rays.
-    """
-    memory = _SMALL.pop() if _SMALL else _make_small()
-    order, workspace, listed, place = memory
-    begin, undecided = 0, [_NONE]
+def traverse_unsorted(job: Job, span: RaySpan, plan: Plan[R]) -> StreamPart[R]:
+    """Traverse a small batch ray by ray, in the order of the rays."""
+    base, count = span.begin, span.end - span.begin
+    job = job._replace(rays=all_rows(job.rays))
+    order, workspace = _SMALL.take(ray_groups.SMALL_BATCH)
+    set_next_ray(order, 0)
+    clear_undecided(order)
+    plan.write_misses(*span)
+    recorder, undecided, begin = plan.recorder(max(count, _LEAST)), [], 0
     while begin < count:
         rays = Span(base, begin, count) if base or begin else _SPANS[count]
         while not ray_groups.traverse_groups(job, rays, order, workspace, recorder, ray_groups.SMALL_BATCH):
@@ -190,6 +176,7 @@ def traverse_batch(job: Job, span: RaySpan, plan: Plan[R], run: Run) -> Iterator
     keyed = _sort(job, span, plan, order, run)
     single = order.order[order.starts[SINGLE_RAY_KEY] : order.starts[MISS_KEY]].astype(np.int64)
     size = _group_size(plan, order.starts[: SINGLE_RAY_KEY + 1], run.threads)
+    job = job._replace(rays=NO_ROWS)  # sorted rays are read from the order
 
     def traverse(begin: int, end: int) -> StreamPart[R]:
         return _traverse_sorted(job, Span(span.begin, begin, end), plan, order, size)
@@ -223,7 +210,7 @@ def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> lis
         plan.packet_recorder is not None
         and job.frame is not None
         and fills_boxes(job.rows)
-        and packet_batches.seem_coherent(job.rays, job.frame.numbers, *span, plan.grains)
+        and packet_batches.seem_coherent(_samples(job, span), job.frame.numbers, 0, _SAMPLES * LANES)
     )
     count = span.end - span.begin
     past = count >= _PAST_CACHES
@@ -244,30 +231,50 @@ def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> lis
     return keyed
 
 
+def _samples(job: Job, span: RaySpan) -> RayRows:
+    """Return the rays that `seem_coherent` tests of a batch, one sample after the other."""
+    starts = span.begin + np.arange(_SAMPLES) * (span.end - span.begin - LANES) // (_SAMPLES - 1)
+    return select_rows(job.rays, (starts[:, None] + np.arange(LANES)).reshape(-1))
+
+
 def _key(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) -> _Keyed[R]:
     """List some rays by their keys."""
-    plan.write_misses(span.base + span.begin, span.base + span.end)
-    counts, keys = np.empty(MISS_KEY, np.int64), np.empty(ray_groups.CACHED_RAYS + LANES, np.int32)
-    left = ray_groups.list_keys(job, span, order, counts, keys, past)
-    return _Keyed(RaySpan(span.begin, span.end), counts, left, _NONE, [])
+    base, begin, end = span
+    plan.write_misses(base + begin, base + end)
+    counts, keys = np.zeros(MISS_KEY, np.int64), np.empty(ray_groups.CACHED_RAYS + LANES, np.int32)
+    row = begin
+    for block in windows(job.rays, base + begin, base + end):
+        part, there = _in_window(job, base, block)
+        row = ray_groups.list_keys(part, KeySpan(*there, row, past), order, counts, keys)
+    return _Keyed(RaySpan(begin, end), counts, row - begin, _NONE, [])
+
+
+def _in_window(job: Job, base: int, block: Window) -> tuple[Job, Span]:
+    """Return a job on the rays of a block, and their span, whose base is such that rays are its rows."""
+    span = Span(base - block.first, block.begin - base, block.end - base)
+    return job._replace(rays=block.rays), span
 
 
 def _key_packets(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) -> _Keyed[R]:
     """Traverse with the packets among some rays; list the others by their keys."""
-    order, left, packets = _part_of(order, span), 0, []
+    base, begin, end = span
+    order, packets = _part_of(order, span), []
     size, make_recorder = GROUP * plan.packet_width, plan.packet_recorder
     assert make_recorder is not None  # as `_sort` checks
     memory, workspace = _PACKETS.take(size)
-    while (first := next_ray(order)) < span.end:
-        recorder = make_recorder(min(span.end - first, size))
-        packet_recorder = PacketRecorder(recorder, *memory)
-        left += packet_batches.traverse_packets(job, span, order, workspace, packet_recorder, plan.grains)
-        packets.append(PacketPart(recorder, RaySpan(first, next_ray(order))))
+    counts, row = np.zeros(MISS_KEY, np.int64), begin
+    for block in windows(job.rays, base + begin, base + end):
+        part, there = _in_window(job, base, block)
+        left = 0
+        while (first := next_ray(order)) < there.end:
+            recorder = make_recorder(min(there.end - first, size), block.first)
+            packet_recorder = PacketRecorder(recorder, *memory)
+            left += packet_batches.traverse_packets(part, there, order, workspace, packet_recorder)
+            packets.append(PacketPart(recorder, RaySpan(first, next_ray(order))))
+        if left:
+            row = ray_groups.list_keys(part, KeySpan(*there, row, past), order, counts, _LISTED)
     _PACKETS.put_back((memory, workspace), size)
-    counts = np.zeros(MISS_KEY, np.int64)
-    if left:
-        left = ray_groups.list_keys(job, span, order, counts, _LISTED, past)
-    return _Keyed(RaySpan(span.begin, span.end), counts, left, _part_undecided(order), packets)
+    return _Keyed(RaySpan(begin, end), counts, row - begin, _part_undecided(order), packets)
 
 
 def _scatter(keyed: list[_Keyed[R]], order: Order, run: Run) -> None:

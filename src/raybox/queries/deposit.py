@@ -10,6 +10,7 @@ import numpy as np
 from raybox.compiler import huge_pages
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, RayRows, Rays, Rows
+from raybox.geometry.ray_sources import ray_count
 from raybox.hits.hit_ids import Source
 from raybox.queries.batches import Plan, traverse_batch
 from raybox.queries.columns import ChunkResults, Columns, index_dtypes, sum_columns, sum_dtypes
@@ -125,7 +126,7 @@ class _Deposit:
 
 def _run(job: Job, options: DepositOptions, workers: int, progress: bool) -> DepositResults:
     """Return the sums of one geometry's primitives."""
-    total = len(job.rays.origins)
+    total = ray_count(job.rays)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         deposit = _Deposit(job, options, threads.threads)
         plan = Plan(

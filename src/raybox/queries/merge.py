@@ -18,6 +18,7 @@ import numpy as np
 
 from raybox.compiler.entry_points import entry
 from raybox.geometry import RayRows, Rows
+from raybox.geometry.ray_sources import select_rows
 from raybox.primitives import exact_table
 from raybox.primitives.ray import get_ray
 from raybox.primitives.table import tie
@@ -62,7 +63,8 @@ def exact_time(request: Request, ray: int, number: int) -> Any:
     """Return the exact time of a hit."""
     which = int(np.searchsorted(request.starts, number, side="right")) - 1
     job = request.jobs[which]
-    return exact_table.exact_time(job.rows, exact_table.ray_at(job.rays, ray), number - request.starts[which])
+    one = exact_table.ray_at(select_rows(job.rays, slice(ray, ray + 1)), 0)
+    return exact_table.exact_time(job.rows, one, number - request.starts[which])
 
 
 class PartHits(NamedTuple):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from raybox.compiler import huge_pages
 from raybox.geometry import with_scratch
-from raybox.queries.batches import GRAINS
+from raybox.geometry.ray_sources import select_rows
 from raybox.queries.exact_fallback import OrderedHits, undecided_hits
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.ray_groups import SMALL_BATCH
@@ -97,14 +97,8 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
 
 def select_rays(job: Job, numbers: Ints | slice) -> Job:
     """Return the job of some rays alone, for the single-ray traversal."""
-    rays = job.rays
-    ranges = [bound[numbers] if bound.size > 1 else bound for bound in (rays.t_min, rays.t_max)]
-    rows = rays._replace(
-        origins=rays.origins[numbers], directions=rays.directions[numbers], t_min=ranges[0], t_max=ranges[1]
-    )
-    for array in rows:
-        array.flags.writeable = False  # Numba compiles anew for arrays that can be written to
-    return job._replace(rays=rows, rows=with_scratch(job.rows, len(rows.origins)), frame=None)
+    rays = select_rows(job.rays, numbers)
+    return job._replace(rays=rays, rows=with_scratch(job.rows, len(rays.origins)), frame=None)
 
 
 def join_arrays(arrays: Sequence[NDArray[N]], dtype: type[N]) -> NDArray[N]:

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 
-from raybox.geometry import RayRows
-from raybox.geometry.ray_sources import all_rows, ray_count
-from raybox.queries.batches import BATCH, LEAST_ROOM, Plan, traverse_batch, traverse_small
+from raybox.geometry.ray_sources import ray_count
+from raybox.queries.batches import BATCH, Plan, traverse_batch, traverse_unsorted
 from raybox.queries.per_ray import Opt, PerRay, Res, select_rays
 from raybox.threads.chunks import Run, check_workers, chunk_runner, uncounted
 from raybox.traversal import ray_groups
@@ -27,19 +26,17 @@ PACKET_WIDTH = 4
 
 def run(per_ray: PerRay[Res, Opt], job: Job, options: Opt, workers: int, progress: bool) -> Res:
     """Return the results of a query for all rays of a job."""
-    if ray_count(job.rays) > ray_groups.SMALL_BATCH:
-        return _run_many(per_ray, job, options, workers, progress)
-    if workers != -1:  # -1 is valid, and to count the cores costs a system call
-        check_workers(workers)
-    if type(job.rays) is not RayRows:
-        job = job._replace(rays=all_rows(job.rays))
-    return _run_small(per_ray, job, options)
+    if ray_count(job.rays) <= ray_groups.SMALL_BATCH:
+        if workers != -1:  # -1 is valid, and to count the cores costs a system call
+            check_workers(workers)
+        return _run_small(per_ray, job, options)
+    return _run_many(per_ray, job, options, workers, progress)
 
 
 def _run_small(per_ray: PerRay[Res, Opt], job: Job, options: Opt) -> Res:
-    """Return the results of a small batch without a thread pool, and with as few objects as it takes."""
-    total = len(job.rays.origins)
-    if job.frame is None:
+    """Return the results of a small batch without a thread pool: one ray would take a third longer."""
+    total = ray_count(job.rays)
+    if not job.frame:
         return per_ray.run_exact(select_rays(job, slice(None)), options)
     results = per_ray.allocate_misses(total, options)
     recorder = per_ray.recorder(results, max(total, LEAST_ROOM), options)
@@ -53,7 +50,7 @@ def _run_small(per_ray: PerRay[Res, Opt], job: Job, options: Opt) -> Res:
 
 def _run_many(per_ray: PerRay[Res, Opt], job: Job, options: Opt, workers: int, progress: bool) -> Res:
     """Return the results of many rays, in batches on all threads."""
-    total = len(job.rays.origins)
+    total = ray_count(job.rays)
     results = per_ray.allocate(total, options)
 
     def write(rows: Ints | slice) -> None:
@@ -75,14 +72,18 @@ def _recorder(per_ray: PerRay[Res, Opt], results: Res, options: Opt) -> Callable
 
 
 def _plan(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt) -> Plan[Recorder]:
-    recorder = _recorder(per_ray, results, options)
+
+    def packet_recorder(size: int, first: int) -> Recorder:
+        from_first = type(results)(*(array[first:] for array in results))
+        return per_ray.recorder(from_first, size, options)
+
     return Plan(
-        recorder,
+        _recorder(per_ray, results, options),
         partial(per_ray.write_misses, results),
         group_width(job, per_ray.group_widths),
         grow=per_ray.grow,
         release=per_ray.release,
-        packet_recorder=recorder if per_ray.packets(options) else None,
+        packet_recorder=packet_recorder if per_ray.packets(options) else None,
         scattered=per_ray.scattered,
         packet_width=PACKET_WIDTH,
         grains=per_ray.grains,

@@ -7,6 +7,7 @@ import numpy as np
 from raybox.compiler.decorators import device, inlined, yes
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, Rays, Rows
+from raybox.geometry.ray_sources import ray_count
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
@@ -59,7 +60,7 @@ def _end(recorder: SegmentRecorder, count: int, k: int) -> bool:
 def _run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
     """Return the cells of all rays of a job, in order along each ray."""
     _check(job.rows)
-    total = len(job.rays.origins)
+    total = ray_count(job.rays)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         parts = threads(
             lambda begin, end: cut(select_rays(job, slice(begin, end))), total, min_chunk=EXACT_CHUNK

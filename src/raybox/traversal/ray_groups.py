@@ -5,6 +5,8 @@ by their keys, `scatter` puts them where those with their key belong, and `trave
 tree with a part of the sorted rays.
 """
 
+from typing import NamedTuple
+
 from raybox.compiler.decorators import device, whole
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller
@@ -61,16 +63,25 @@ def _list_all(workspace: Workspace, number: int) -> None:
         workspace.lists[r], workspace.times[r] = r, 0.0
 
 
-@entry
-def list_keys(job: Job, span: Span, order: Order, counts: Ints, keys: Ints32, past: bool) -> int:
-    """List the keys of rays, less those that hit nothing, copy these rays, count each key; return how many.
+class KeySpan(NamedTuple):
+    """The rays base + k, begin <= k < end, whose list goes on from `row`, which is not after begin."""
 
-    Their keys, numbers and rows begin at `span.begin`. keys: room for those of CACHED_RAYS rays and 16 more;
-    without any, keys are in `order.keys` already. There are 16 rays from the base on, at least: fewer are
-    keyed with their neighbours. past: whether rows are written past the caches, which then keep nodes (1 to
-    7 % off queries of 2^17 rays and more).
+    base: int
+    begin: int
+    end: int
+    row: int
+    past: bool  # whether rows are written past the caches, which then keep nodes (1 to 7 % off large queries)
+
+
+@entry
+def list_keys(job: Job, span: KeySpan, order: Order, counts: Ints, keys: Ints32) -> int:
+    """List the keys of rays, less those that hit nothing, copy these rays, count each key; return the end.
+
+    keys: room for those of CACHED_RAYS rays and 16 more; without any, keys are in `order.keys` already.
+    There are 16 rays from the base on, at least: fewer are keyed with their neighbours.
     """
-    base, row, end = span
+    base, begin, end, row, past = span
+    listed = row
     for begin in range(span.begin, end, CACHED_RAYS):
         stop = smaller(begin + CACHED_RAYS, end)
         if keys.size > 0:
@@ -81,10 +92,9 @@ def list_keys(job: Job, span: Span, order: Order, counts: Ints, keys: Ints32, pa
             marks = order.keys[begin:]
         last, row = row, keep_keys(marks, (begin, stop), row, order.keys, order.numbers)
         copy_rays(job.rays, base, order.numbers, CopySpan(last, row, past), order.rows)
-    counts[:] = 0
-    for k in range(span.begin, row):
+    for k in range(listed, row):
         counts[order.keys[k]] += 1
-    return whole(row - span.begin)
+    return whole(row)
 
 
 @entry

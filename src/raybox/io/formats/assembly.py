@@ -55,7 +55,7 @@ def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) ->
         return boxes.boxes() if options.boxes else boxes
     if kind == "rays":
         ranges = {name: arrays[name] for name in RANGES if name in arrays}
-        return Rays(arrays["origins"], arrays["directions"], invalid=options.invalid, **ranges)
+        return Rays(arrays["origins"], arrays["directions"], invalid=options.invalid, **ranges)  # type: ignore[arg-type]  # ranges
     points, origin = arrays["points"], np.array(options.origin)
     if points.shape[-1] != origin.size:
         problem = f"its points have {points.shape[-1]} coordinates, the origin has {origin.size}"

@@ -8,6 +8,7 @@ import numpy as np
 from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device, inlined
 from raybox.geometry import Rows
+from raybox.geometry.ray_sources import part_of, ray_count
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import get_ray
@@ -97,7 +98,7 @@ EXACT_HOOKS = ExactHooks(ExactAllHits, _resolve, _start, _finish)
 
 def run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
     """Return every hit of all rays of a job, sorted along each ray."""
-    total = len(job.rays.origins)
+    total = ray_count(job.rays)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         if job.frame:
             return joined([_run_batch(_part_of(job, span), threads) for span in batches_of(total)])
@@ -109,25 +110,25 @@ def run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
 
 def _part_of(job: Job, span: RaySpan) -> Job:
     """Return the job of one batch of rays."""
-    return job._replace(rays=select_rays(job, slice(*span)).rays)
+    return job._replace(rays=part_of(job.rays, *span))
 
 
 def _run_batch(job: Job, threads: Run) -> AllResults:
     """Return every hit of a batch of rays."""
-    count = len(job.rays.origins)
+    count = ray_count(job.rays)
     where, counts = np.empty(count, np.int64), np.zeros(count, np.int64)
 
-    def make_recorder(pairs: Pairs, starts: Ints, hits: HitArrays) -> AllHitsRecorder:
+    def make_recorder(pairs: Pairs, starts: Ints, hits: HitArrays, first: int = 0) -> AllHitsRecorder:
         pair_count, sorted_count = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        return AllHitsRecorder(pairs, pair_count, sorted_count, starts, hits, where, counts)
+        return AllHitsRecorder(pairs, pair_count, sorted_count, starts, hits, where[first:], counts[first:])
 
     def recorder(size: int) -> AllHitsRecorder:
         pairs = _PAIRS.pop() if _PAIRS else make_pairs(8 * size)
         return make_recorder(pairs, np.empty(size + 2, np.int64), make_hit_arrays(16 * size))
 
-    def packet_recorder(size: int) -> AllHitsRecorder:
+    def packet_recorder(size: int, first: int) -> AllHitsRecorder:
         hits = make_hit_arrays(_PACKET_GROUPS * MAX_PACKET_HITS * size + LANES)
-        return make_recorder(_NO_PAIRS, np.empty(0, np.int64), hits)
+        return make_recorder(_NO_PAIRS, np.empty(0, np.int64), hits, first)
 
     plan = Plan(
         recorder,

@@ -9,6 +9,7 @@ import numpy as np
 from raybox.compiler.decorators import device, inlined, yes
 from raybox.compiler.entry_points import entry
 from raybox.geometry import Cull, RayRows, Rays, Rows
+from raybox.geometry.ray_sources import with_ends
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.hits.tables import part_columns
@@ -121,7 +122,7 @@ def merge_geometries(
         # what comes after a hit that was found does not matter; its exact time may be half a unit later
         ends = np.minimum(job.rays.t_max, np.nextafter(t, np.inf))
         ends.flags.writeable = False
-        other, t_other = run_one(job._replace(rays=job.rays._replace(t_max=ends)))
+        other, t_other = run_one(job._replace(rays=with_ends(job.rays, ends)))
         found = other >= 0
         other[found] += start
         tied = np.flatnonzero(found & (index >= 0) & (t_other == t))

@@ -22,6 +22,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.entry_points import entry
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, InstanceRows
+from raybox.geometry.ray_sources import all_rows, ray_count
 from raybox.traversal.job import Job
 from raybox.validation import Floats, Ints
 
@@ -43,7 +44,7 @@ class FixedPoint(NamedTuple):
 
 def fixed_point(job: Job, weight: float, per_hit: bool) -> FixedPoint:
     """Return the fixed point for terms of weights up to this size."""
-    terms = max(1, len(job.rays.origins))
+    terms = max(1, ray_count(job.rays))
     rows: Any = job.rows  # of boxes, or of their instances
     lower, upper = _largest_cell(rows) if isinstance(rows, GridRows) else (rows.lower, rows.upper)
     if isinstance(rows, InstanceRows):
@@ -83,7 +84,7 @@ def _norms(x: Floats, y: Floats, z: Floats) -> Floats:
 
 def _longest_range(job: Job) -> float:
     """Return the longest path that the range of any ray allows."""
-    rays = job.rays
+    rays = all_rows(job.rays)
     if (rays.t_max == np.inf).all() and rays.t_min.size == 1 and rays.directions.any():
         return np.inf  # without the lengths of all directions, which take longer than the query
     low, high = (np.broadcast_to(t, len(rays.origins)) for t in (rays.t_min, rays.t_max))

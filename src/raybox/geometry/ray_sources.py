@@ -1,0 +1,268 @@
+"""Rays that kernels read block by block: `RaySource`, and those of cameras and lidars.
+
+Rays of arrays that are not copied are in `raybox.geometry.uncopied_rays`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from math import prod
+from typing import NamedTuple, Self, TypeVar, cast
+
+import numpy as np
+
+from raybox.compiler import huge_pages
+from raybox.geometry.lidar import LidarAngles, directions_of
+from raybox.geometry.ray_blocks import write_lidar, write_pinhole
+from raybox.geometry.rows import RayRows
+from raybox.validation import Floats, Ints, freeze
+
+_BLOCK = 1 << 14  # rays of a block, which a core's second cache holds; packets form groups of as many
+_LEAST = 16  # rays of a block, where there are so many: vector code reads sixteen at once
+_MAX_FREE = 64
+
+
+FROM_START, TO_INFINITY = np.zeros(1), np.full(1, np.inf)
+freeze(FROM_START, TO_INFINITY)
+
+
+class Window(NamedTuple):
+    """The rays begin <= k < end: ray k is in row k - first."""
+
+    rays: RayRows
+    first: int
+    begin: int
+    end: int
+
+
+class RayBlock(NamedTuple):
+    """Memory for the rays of a block."""
+
+    origins: Floats
+    directions: Floats
+
+
+_FREE: list[RayBlock] = []
+
+
+class RaySource(ABC):
+    """Flat rays that are not in memory as kernels read them.
+
+    shape: that of the rays of a user, which number through it in C order.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        ndim_space: int,
+        t_min: Floats = FROM_START,
+        t_max: Floats = TO_INFINITY,
+    ) -> None:
+        self.shape, self.size, self.ndim_space = shape, prod(shape), ndim_space
+        self.t_min, self.t_max = t_min, t_max
+        self._start = 0
+
+    @abstractmethod
+    def arrays(self) -> tuple[Floats, Floats]:
+        """Return origins and directions (size, D), read-only."""
+
+    @abstractmethod
+    def select(self, numbers: Ints | slice) -> RayRows:
+        """Return some rays."""
+
+    @abstractmethod
+    def _rows(self, begin: int, end: int, memory: RayBlock) -> RayRows:
+        """Return the rays begin <= k < end, in this memory or elsewhere."""
+
+    def _like(self) -> Self:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def _unchecked(self, begin: int, end: int, memory: RayBlock) -> RayRows:
+        """Return rays as `_rows` does, of which some may be invalid."""
+        return self._rows(begin, end, memory)
+
+    def _check(self, rows: RayRows) -> None:  # noqa: B027  # most rays are checked before
+        """Raise `InvalidInput` for what `_unchecked` has not checked."""
+
+    def reshaped(self, shape: tuple[int, ...]) -> Self:
+        """Return the same rays as those of another shape."""
+        made = self._like()
+        made.shape = shape
+        return made
+
+    def with_ends(self, t_max: Floats) -> Self:
+        """Return the same rays with another t_max, one for each."""
+        made = self._like()
+        made.t_max = t_max
+        return made
+
+    def part(self, begin: int, end: int) -> Self:
+        """Return the rays begin <= k < end."""
+        made = self._like()
+        made.t_min, made.t_max = self._ranges(begin, end)
+        made.size, made._start = end - begin, self._start + begin
+        return made
+
+    def windows(self, begin: int, end: int) -> Iterator[Window]:
+        """Yield the rays begin <= k < end in blocks, each in the memory of the one before."""
+        memory = _FREE.pop() if _FREE else _make_block()
+        for start in range(begin, end, _BLOCK):
+            stop = min(start + _BLOCK, end)
+            first = max(0, min(start, stop - _LEAST))
+            rows = self._unchecked(first, stop, memory)
+            freeze(*rows)
+            yield Window(rows, first, start, stop)
+            self._check(rows)  # after its first use, when it is in the caches
+        if len(_FREE) < _MAX_FREE:
+            _FREE.append(memory)
+
+    def _ranges(self, begin: int, end: int) -> tuple[Floats, Floats]:
+        """Return t_min and t_max of the rays begin <= k < end, or the one of all."""
+        low, high = (t if t.size == 1 else t[begin:end] for t in (self.t_min, self.t_max))
+        return low, high
+
+
+def _make_block() -> RayBlock:
+    return RayBlock(*(huge_pages.empty((_BLOCK + _LEAST, 3), np.float64) for _ in range(2)))
+
+
+class SensorRays(RaySource):
+    """Rays from one point in directions that are computed: numbers count through rows of columns."""
+
+    def __init__(self, origin: Floats, shape: tuple[int, int]) -> None:
+        super().__init__(shape, 3)
+        self._columns = shape[1]
+        self._origins: Floats = np.array(
+            np.broadcast_to(origin, (min(self.size, _BLOCK + _LEAST), 3)), order="C"
+        )
+        self._arrays: tuple[Floats, Floats] | None = None
+        freeze(self._origins)
+
+    @abstractmethod
+    def _write(self, begin: int, out: Floats) -> None:
+        """Write the directions of the rays from `begin` on."""
+
+    @abstractmethod
+    def _directions(self, row: Ints, column: Ints) -> Floats:
+        """Return the directions of some rays."""
+
+    def arrays(self) -> tuple[Floats, Floats]:
+        """Return origins and directions (size, 3), read-only; they are stored."""
+        if self._arrays is None:
+            directions = huge_pages.pooled((self.size, 3), np.float64)
+            self._write(self._start, directions)
+            self._arrays = _repeated(self._origins, self.size), directions
+            freeze(*self._arrays)
+        return self._arrays
+
+    def select(self, numbers: Ints | slice) -> RayRows:
+        """Return some rays."""
+        if isinstance(numbers, slice):
+            begin, end, _ = numbers.indices(self.size)
+            directions = np.empty((end - begin, 3))
+            self._write(self._start + begin, directions)
+        else:
+            directions = self._directions(*divmod(self._start + numbers, self._columns))
+        ranges = (t if t.size == 1 else t[numbers] for t in (self.t_min, self.t_max))
+        rows = RayRows(_repeated(self._origins, len(directions)), directions, *ranges)
+        freeze(*rows)
+        return rows
+
+    def _rows(self, begin: int, end: int, memory: RayBlock) -> RayRows:
+        directions = memory.directions[: end - begin]
+        self._write(self._start + begin, directions)
+        return RayRows(self._origins[: end - begin], directions, *self._ranges(begin, end))
+
+
+def _repeated(points: Floats, count: int) -> Floats:
+    """Return one of some equal points (P, 3) as (count, 3)."""
+    if count <= len(points):
+        return points[:count]
+    made: Floats = huge_pages.pooled((count, 3), np.float64)
+    made[...] = points[0]
+    return made
+
+
+class CameraRays(SensorRays):
+    """The rays of a camera: a direction is the sum of a vector of its row and one of its column."""
+
+    def __init__(self, origin: Floats, rows: Floats, columns: Floats) -> None:
+        super().__init__(origin, (len(rows), len(columns)))
+        self._parameters = origin, rows, columns
+        freeze(*self._parameters)
+
+    def __reduce__(self) -> tuple[object, tuple[Floats, ...]]:
+        return CameraRays, self._parameters
+
+    def _write(self, begin: int, out: Floats) -> None:
+        write_pinhole(*self._parameters[1:], begin, out)
+
+    def _directions(self, row: Ints, column: Ints) -> Floats:
+        _, rows, columns = self._parameters
+        return rows[row] + columns[column]
+
+
+class LidarRays(SensorRays):
+    """The rays of a lidar: a direction of each elevation and azimuth."""
+
+    def __init__(self, origin: Floats, angles: LidarAngles) -> None:
+        super().__init__(origin, (len(angles.elevations), len(angles.azimuths)))
+        self._parameters = origin, angles
+        freeze(origin, *angles)
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return LidarRays, self._parameters
+
+    def _write(self, begin: int, out: Floats) -> None:
+        write_lidar(self._parameters[1], begin, out)
+
+    def _directions(self, row: Ints, column: Ints) -> Floats:
+        angles = self._parameters[1]
+        return directions_of(angles, angles.elevations[row], angles.azimuths[column])
+
+
+NO_ROWS = RayRows(np.zeros((0, 3)), np.zeros((0, 3)), FROM_START, TO_INFINITY)
+freeze(*NO_ROWS)
+AnyRays = RayRows | RaySource
+"""Rays of a query: in memory as kernels read them, or made block by block."""
+R = TypeVar("R", bound=AnyRays)
+
+
+def ray_count(rays: AnyRays) -> int:
+    """Return the number of rays."""
+    return len(rays.origins) if isinstance(rays, RayRows) else rays.size
+
+
+def select_rows(rays: AnyRays, numbers: Ints | slice) -> RayRows:
+    """Return some rays by their numbers, in memory."""
+    if not isinstance(rays, RayRows):
+        return rays.select(numbers)
+    ranges = (t if t.size == 1 else t[numbers] for t in (rays.t_min, rays.t_max))
+    rows = RayRows(rays.origins[numbers], rays.directions[numbers], *ranges)
+    freeze(*rows)
+    return rows
+
+
+def all_rows(rays: AnyRays) -> RayRows:
+    """Return all rays, in memory."""
+    return rays if isinstance(rays, RayRows) else rays.select(slice(None))
+
+
+def part_of(rays: R, begin: int, end: int) -> R:
+    """Return the rays begin <= k < end."""
+    part = select_rows(rays, slice(begin, end)) if isinstance(rays, RayRows) else rays.part(begin, end)
+    return cast(R, part)
+
+
+def with_ends(rays: R, t_max: Floats) -> R:
+    """Return the same rays with another t_max, one for each."""
+    made = rays._replace(t_max=t_max) if isinstance(rays, RayRows) else rays.with_ends(t_max)
+    return cast(R, made)
+
+
+def windows(rays: AnyRays, begin: int, end: int) -> Iterator[Window]:
+    """Return the rays begin <= k < end in blocks; of rays in memory there is one."""
+    if isinstance(rays, RayRows):
+        return iter([Window(rays, 0, begin, end)])
+    return rays.windows(begin, end)
