@@ -14,11 +14,14 @@ from raybox.queries.exact_fallback import OrderedHits, undecided_hits
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.ray_groups import SMALL_BATCH
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
+from raybox.traversal.tree import Scratch
 from raybox.validation import Ints, first_rows
 
 N = TypeVar("N", bound=np.generic)
 Opt = TypeVar("Opt")
 Res = TypeVar("Res", bound=tuple[Any, ...])
+_MAX_SCRATCH = 64
+_SCRATCH: list[Scratch] = []
 _ALWAYS_FIT = 1 << 20  # so many results: their size is not checked, as that would slow single rays
 
 
@@ -68,9 +71,8 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
         return self.results(*[huge_pages.pooled(shape, array.dtype) for array in self.arrays])
 
     def allocate_misses(self, rays: int, options: Opt) -> Res:
-        """Return the result arrays of a few rays, which hit nothing."""
-        shape = self.shape(options)
-        if not shape:
+        """Return the result arrays of rays that hit nothing."""
+        if rays <= SMALL_BATCH and not self.shape(options):
             misses = _MISSES.get(self.results)
             if misses is None:
                 rows = [np.full(SMALL_BATCH, array.miss, array.dtype) for array in self.arrays]
@@ -87,12 +89,21 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
 
     def run_exact(self, job: Job, options: Opt) -> Res:
         """Return the results of all rays of a job, one by one: every decision is exact in the loop."""
-        results = self.allocate(len(job.rays.origins), options)
-        self.write_misses(results, 0, len(job.rays.origins))
-        traverse_rays(job, RaySpan(0, len(job.rays.origins)), make_scratch(), self.exact_recorder(results))
+        total = len(job.rays.origins)
+        results = self.allocate_misses(total, options)
+        scratch = _SCRATCH.pop() if _SCRATCH else make_scratch()
+        traverse_rays(job, RaySpan(0, total), scratch, self.exact_recorder(results))
+        if len(_SCRATCH) < _MAX_SCRATCH:
+            _SCRATCH.append(scratch)
         for hits in undecided_hits(job):
             self.write_hits(results, hits)
         return results
+
+
+def exact_job(job: Job) -> Job:
+    """Return a job on all rays, which are in memory, for the single-ray traversal."""
+    rows = with_scratch(job.rows, len(job.rays.origins))
+    return job if rows is job.rows else job._replace(rows=rows)
 
 
 def select_rays(job: Job, numbers: Ints | slice) -> Job:

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 
-from raybox.geometry.ray_sources import ray_count
-from raybox.queries.batches import BATCH, Plan, traverse_batch, traverse_unsorted
-from raybox.queries.per_ray import Opt, PerRay, Res, select_rays
+from raybox.geometry import RayRows
+from raybox.geometry.ray_sources import all_rows, ray_count
+from raybox.queries.batches import BATCH, LEAST_ROOM, Plan, traverse_batch, traverse_small
+from raybox.queries.per_ray import Opt, PerRay, Res, exact_job, select_rays
 from raybox.threads.chunks import Run, check_workers, chunk_runner, uncounted
 from raybox.traversal import ray_groups
 from raybox.traversal.job import Job, RaySpan, Recorder
@@ -34,10 +35,10 @@ def run(per_ray: PerRay[Res, Opt], job: Job, options: Opt, workers: int, progres
 
 
 def _run_small(per_ray: PerRay[Res, Opt], job: Job, options: Opt) -> Res:
-    """Return the results of a small batch without a thread pool: one ray would take a third longer."""
-    total = ray_count(job.rays)
-    if not job.frame:
-        return per_ray.run_exact(select_rays(job, slice(None)), options)
+    """Return the results of a small batch without a thread pool, and with as few objects as it takes."""
+    total = len(job.rays.origins)
+    if job.frame is None:
+        return per_ray.run_exact(exact_job(job), options)
     results = per_ray.allocate_misses(total, options)
     recorder = per_ray.recorder(results, max(total, LEAST_ROOM), options)
     recorder, undecided = traverse_small(job, 0, total, recorder, per_ray.grow)
