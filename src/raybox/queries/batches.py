@@ -15,14 +15,14 @@ import numpy as np
 from raybox.compiler import huge_pages
 from raybox.compiler.struct_ref import laid_out
 from raybox.geometry import RayRows
-from raybox.geometry.ray_sources import NO_ROWS, Window, all_rows, select_rows, windows
+from raybox.geometry.ray_sources import NO_ROWS, AnyRays, Window, all_rows, select_rows, windows
 from raybox.primitives.table import fills_boxes
 from raybox.threads.chunks import Run, uncounted
 from raybox.traversal import packet_batches, ray_groups
 from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.ray_groups import KeySpan
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY
-from raybox.traversal.ray_setup import LANES, NUMBERS
+from raybox.traversal.ray_setup import LANES, NUMBERS, Frame
 from raybox.traversal.workspace import (
     Order,
     PacketRecorder,
@@ -210,7 +210,7 @@ def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> lis
         plan.packet_recorder is not None
         and job.frame is not None
         and fills_boxes(job.rows)
-        and packet_batches.seem_coherent(_samples(job, span), job.frame.numbers, 0, _SAMPLES * LANES)
+        and _seem_coherent(job.rays, job.frame, span)
     )
     count = span.end - span.begin
     past = count >= _PAST_CACHES
@@ -231,10 +231,13 @@ def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> lis
     return keyed
 
 
-def _samples(job: Job, span: RaySpan) -> RayRows:
-    """Return the rays that `seem_coherent` tests of a batch, one sample after the other."""
+def _seem_coherent(rays: AnyRays, frame: Frame, span: RaySpan) -> bool:
+    """Return whether some rays of a batch seem to form packets, by samples of rays."""
+    if isinstance(rays, RayRows):
+        return packet_batches.seem_coherent(rays, frame.numbers, *span)
     starts = span.begin + np.arange(_SAMPLES) * (span.end - span.begin - LANES) // (_SAMPLES - 1)
-    return select_rows(job.rays, (starts[:, None] + np.arange(LANES)).reshape(-1))
+    samples = select_rows(rays, (starts[:, None] + np.arange(LANES)).reshape(-1))
+    return packet_batches.seem_coherent(samples, frame.numbers, 0, _SAMPLES * LANES)
 
 
 def _key(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) -> _Keyed[R]:
