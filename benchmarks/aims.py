@@ -1,105 +1,118 @@
 """Aims of performance, each with the worst measurement."""
 
 from collections.abc import Sequence
+from fnmatch import fnmatch
 from typing import Any, NamedTuple
 
-from own_aims import Aim, own_aims
-from raybox.bench import report
+import array_input
+import grid_sums
+import own_aims
+import small_batches
+from own_aims import Aim
+from raybox.bench import data, report
 from raybox.bench.report import Row
 
 Results = dict[str, Any]
-WILD = ("incoherent", "inside")
 
 
-def all_rows(results: Results) -> list[Row]:
-    """Return the rows of all parts that compare peers."""
-    found = [
-        row for name, result in results.items() if name.startswith("versus") for row in report.rows(result)
+class Measured(NamedTuple):
+    """A row, and the part that it is from."""
+
+    part: str
+    row: Row
+
+
+def all_rows(results: Results, *patterns: str) -> list[Measured]:
+    """Return the rows of the parts whose names match."""
+    return [
+        Measured(name, row)
+        for pattern in patterns
+        for name, result in results.items()
+        if fnmatch(name, pattern)
+        for row in report.rows(result)
     ]
-    return sorted(found, key=lambda row: (row.threads, row.size))
 
 
 class PeerAim(NamedTuple):
-    """The least ratio of a peer's time to raybox's, for some numbers of boxes, kinds of rays, and queries."""
+    """The least ratio of a peer's time to raybox's, for some parts, kinds of rays, and queries."""
 
     name: str
     least: float
-    sizes: tuple[int, ...]
+    parts: tuple[str, ...]
     rays: tuple[str, ...]
-    queries: tuple[str, ...]
+    queries: tuple[str, ...] = ("nearest",)
 
 
-LARGE, ANY = (10**5, 10**6), ("incoherent", "inside", "camera")
+LARGE, ANY, CAMERA, OBLIQUE = ("versus-1e5-*", "versus-1e6-*"), data.RAY_KINDS, ("camera",), ("oblique",)
 BOTH = ("nearest", "occluded")
 SLOWER = (
-    PeerAim("embreex", 3.0, LARGE, WILD, BOTH),
-    PeerAim("embreex", 3.0, LARGE, ("camera",), BOTH),
-    PeerAim("embreex", 1.5, (10**3,), ANY, BOTH),
+    PeerAim("embreex", 5.0, ("real-skull", "real-city", "real-house"), CAMERA),
+    PeerAim("embreex", 4.5, ("real-voxels",), CAMERA),
+    PeerAim("embreex", 4.0, ("real-skull-finer",), CAMERA),
+    PeerAim("embreex", 4.5, ("real-skull",), OBLIQUE),
+    PeerAim("embreex", 5.0, ("real-city",), OBLIQUE),
+    PeerAim("embreex", 4.0, ("real-house",), OBLIQUE),
+    PeerAim("embreex", 3.5, ("real-voxels",), OBLIQUE),
+    PeerAim("embreex", 3.0, ("mesh-*",), CAMERA, BOTH),
+    PeerAim("embreex", 3.0, LARGE, ANY, BOTH),
+    PeerAim("embreex", 1.5, ("versus-1e3-*",), ANY, BOTH),
     PeerAim("open3d", 8.0, LARGE, ANY, ("count",)),
     PeerAim("open3d", 5.0, LARGE, ANY, ("all",)),
-    PeerAim("warp", 10.0, (*LARGE, 10**7), ANY, (*BOTH, "count")),
-    PeerAim("trimesh rtree", 1e3, (10**5,), ANY, ("nearest",)),
+    PeerAim("warp", 10.0, LARGE, ANY, (*BOTH, "count")),
+    PeerAim("trimesh rtree", 1e3, ("slow-peers",), ANY),
     # the usual recipe of brute force, for which the aim is set; the tables show the fastest one too
-    PeerAim("numpy recipe", 1e4, (10**5,), ANY, ("nearest",)),
+    PeerAim("numpy recipe", 1e3, ("slow-peers",), ANY),
 )
 
 
 def aims(results: Results) -> list[Aim]:
     """Return the aims with their measurements; those without one are left out."""
-    rows = all_rows(results)
-    made = [_slower(rows, aim) for aim in SLOWER]
+    made = [_slower(results, aim) for aim in SLOWER]
+    one = "raybox, 1 worker"
     made += [
-        _itself(results, "workers", "raybox, 1 worker", (1.6, "two threads: 1.6 times one (streams)"), WILD),
-        _itself(
-            results, "workers", "raybox, 1 worker", (1.8, "two threads: 1.8 times one (packets)"), ("camera",)
-        ),
-        _itself(results, "exactness", "raybox", (-1.15, "exact: proposals alone + 15 %"), ANY),
+        _itself(results, "workers-skull", one, (1.8, "skull, two threads: 1.8 times one"), data.SCENE_KINDS),
+        _itself(results, "workers-1e*", one, (1.6, "two threads: 1.6 times one"), ANY),
+        _itself(results, "exactness-*", "raybox", (-1.15, "exact: proposals alone + 15 %"), ANY),
     ]
-    return [aim for aim in (*made, *own_aims(results)) if aim is not None]
+    others = [of(results) for of in (small_batches.aims, array_input.aims, grid_sums.aims, own_aims.own_aims)]
+    return [*(aim for aim in made if aim is not None), *(aim for of in others for aim in of)]
 
 
 def table(results: Results) -> str:
     """Return all aims as a table for a terminal."""
-    lines = [(aim.words, aim.measured, aim.where, "yes" if aim.reached else "NO") for aim in aims(results)]
-    return report.text(("aim", "worst measured", "where", "reached"), lines)
+    return own_aims.text(aims(results))
 
 
-def _slower(rows: list[Row], aim: PeerAim) -> Aim | None:
+def _slower(results: Results, aim: PeerAim) -> Aim | None:
     """Return the aim for a peer with its closest ratio; None if it was not measured."""
     found = [
-        row
-        for row in rows
-        if row.name == aim.name
-        and row.size in aim.sizes
-        and row.rays in aim.rays
-        and row.query in aim.queries
+        (row.ratio, f"{part}, {row.rays}, {row.query}")
+        for part, row in all_rows(results, *aim.parts)
+        if row.name == aim.name and row.rays in aim.rays and row.query in aim.queries
     ]
     if not found:
         return None
-    worst = min(found, key=lambda row: row.ratio)
-    where = f"{worst.size:,} boxes, {worst.rays}, {worst.query}, {worst.threads} thread(s)"
+    worst, where = min(found)
     about = f"{' and '.join(aim.queries)}, {' and '.join(aim.rays) if aim.rays != ANY else 'all'} rays"
-    words = f"{aim.name} {report.short(aim.least)} times slower ({about}, {_powers(aim.sizes)} boxes)"
-    return Aim(words, f"{report.short(worst.ratio)} times", where, worst.ratio >= aim.least)
-
-
-def _powers(sizes: Sequence[int]) -> str:
-    return ", ".join("10" + "⁰¹²³⁴⁵⁶⁷⁸⁹"[len(str(size)) - 1] for size in sizes)
+    words = f"{aim.name} {report.short(aim.least)} times slower ({about}; {', '.join(aim.parts)})"
+    return Aim(words, f"{report.short(worst)} times", where, worst >= aim.least)
 
 
 def _itself(
-    results: Results, start: str, name: str, aim: tuple[float, str], rays: Sequence[str]
+    results: Results, parts: str, name: str, aim: tuple[float, str], rays: Sequence[str]
 ) -> Aim | None:
     """Return the aim for raybox against itself.
 
     The ratio must be at least the bound; if the bound is negative, at most its absolute value.
     """
     bound, words = aim
-    found = [r for part, result in results.items() if part.startswith(start) for r in report.rows(result)]
-    found = [row for row in found if row.name == name and row.rays in rays]
+    found = [
+        (row.ratio, f"{part}, {row.rays}, {row.query}")
+        for part, row in all_rows(results, parts)
+        if row.name == name and row.rays in rays
+    ]
     if not found:
         return None
-    worst = min(found, key=lambda row: row.ratio if bound > 0 else -row.ratio)
-    where = f"{worst.size:,} boxes, {worst.rays}, {worst.query}"
-    is_reached = worst.ratio >= bound if bound > 0 else worst.ratio <= -bound
-    return Aim(words, f"{worst.ratio:.2f} times", where, is_reached)
+    worst, where = min(found) if bound > 0 else max(found)
+    is_reached = worst >= bound if bound > 0 else worst <= -bound
+    return Aim(words, f"{worst:.2f} times", where, is_reached)

@@ -1,63 +1,147 @@
 """The page docs/performance.md: what a user may expect, in one plot and one table."""
 
-from collections.abc import Sequence
+from fnmatch import fnmatch
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
+import aims
+import array_input
 import own_aims
+import small_batches
 from raybox.bench import report
-from raybox.bench.report import Row
 
 Results = dict[str, Any]
-KINDS = {"camera": "of a camera", "incoherent": "in any direction", "inside": "from within the boxes"}
-PICTURE = "![million rays a second against boxes: raybox and embreex](images/size.svg)"
+KINDS = {
+    "oblique": "camera, oblique",
+    "camera": "camera, in front",
+    "incoherent": "in any direction",
+    "inside": "from within",
+}
+SCENES = {
+    "mesh-skull": "skull, triangles",
+    "real-skull": "skull, boxes of its triangles",
+    "real-skull-finer": "finer skull, boxes of its triangles",
+    "mesh-city": "city, triangles",
+    "real-city": "city, boxes of its objects",
+    "mesh-house": "house, triangles",
+    "real-house": "house, boxes of its elements",
+    "real-voxels": "shop, voxels",
+    "real-street": "street, boxes of its objects",
+    "versus-*": "uniform boxes",
+}
+PICTURE = "![million rays a second by scene: raybox and embreex](images/rates.svg)"
 
 
-def section(results: Results, rows: Sequence[Row]) -> str:
+class Rate(NamedTuple):
+    """Million rays a second, and how many times embreex's that is; None if that was not measured."""
+
+    mrays: float
+    over_embreex: float | None = None
+
+    def in_words(self) -> str:
+        """Return the rate, and the ratio in brackets."""
+        ratio = "" if self.over_embreex is None else f" ({report.short(self.over_embreex)})"
+        return report.short(self.mrays) + ratio
+
+
+class SceneRates(NamedTuple):
+    """A scene, its number of primitives, and the rates of `nearest` by kind of rays."""
+
+    name: str
+    size: int
+    rates: dict[str, Rate]
+
+
+def section(results: Results) -> str:
     """Return the section, with what was measured."""
-    threads = min((row.threads for row in rows), default=1)
-    rates = rates_of([row for row in rows if row.threads == threads])
     made = ["## How fast will it be for me?"]
-    if rates:
-        made.append(WORDS.format(threads="one thread" if threads == 1 else f"{threads} threads"))
-        made += [PICTURE] if threads == 1 else []
-        lines = [[f"{size:,}", *(report.short(of[kind]) for kind in KINDS)] for size, of in rates.items()]
-        made.append(report.markdown(("boxes", *KINDS.values()), lines))
-    facts = [*_peers(rows), *_threads(results), *_builds(results), *_memory(results), *_first(results)]
-    return "\n\n".join([*made, "\n".join(facts)])
+    scenes = scene_rates(results)
+    if scenes:
+        threads = _threads_of(results)
+        made += [WORDS.format(threads="one thread" if threads == 1 else f"{threads} threads"), PICTURE]
+        lines = [
+            (one.name, f"{one.size:,}", *(one.rates[k].in_words() if k in one.rates else "-" for k in KINDS))
+            for one in scenes
+        ]
+        made.append(report.markdown(("scene", "size", *KINDS.values()), lines))
+    facts = [_small(results), _arrays(results), _peers(results), _threads(results)]
+    facts += [_builds(results), _memory(results), _first(results)]
+    return "\n\n".join([*made, "\n".join(line for of in facts for line in of)])
 
 
 WORDS = """\
-Millions of rays a second that `scene.nearest` casts, with {threads}, by the number of boxes. Rays of a
-camera are fast, because neighbours take nearly the same way. Rays from within crowded boxes are slow, because
-each passes many. `occluded` is faster than `nearest`; `count` and `all` are slower where many boxes are hit.
-Each call has an overhead of its own: pass all rays in one call."""
+Millions of rays a second that `scene.nearest` casts, with {threads}; in brackets, how many times the rate of
+embreex. Rays of a camera are fast, because neighbours take nearly the same way. Rays from within a scene are
+slow, because each passes many boxes. `occluded` is faster than `nearest`; `count` and `all` are slower where
+many boxes are hit. Each call has an overhead of its own: pass all rays in one call."""
 
 
-def rates_of(rows: Sequence[Row]) -> dict[int, dict[str, float]]:
-    """Return raybox's million rays a second for nearest, by number of boxes and kind of rays."""
-    rates: dict[int, dict[str, float]] = {}
-    for row in rows:
-        if (row.name, row.query) == ("raybox", "nearest"):
-            rates.setdefault(row.size, {})[row.rays] = row.mrays
-    return {size: of for size, of in sorted(rates.items()) if set(of) >= set(KINDS)}
+def _threads_of(results: Results) -> int:
+    """Return the least number of threads that peers were compared with."""
+    return min((row.threads for _, row in aims.all_rows(results, *SCENES)), default=1)
 
 
-def _peers(rows: Sequence[Row]) -> list[str]:
-    """Return a sentence about the peers that are compared most, at 100,000 boxes and few threads."""
-    chosen = [row for row in rows if row.size == 10**5 and row.query == "nearest"]
-    threads = min((row.threads for row in chosen), default=1)
+def scene_rates(results: Results) -> list[SceneRates]:
+    """Return the rates of all scenes in the order of `SCENES`, those of uniform boxes by size."""
+    threads, found = _threads_of(results), {}
+    for part, row in aims.all_rows(results, *SCENES):
+        if (row.query, row.threads) == ("nearest", threads) and row.rays in KINDS:
+            name = next(words for pattern, words in SCENES.items() if fnmatch(part, pattern))
+            _, _, rates = found.setdefault((name, row.size), SceneRates(name, row.size, {}))
+            if row.name == "raybox":
+                rates[row.rays] = Rate(row.mrays)
+            elif row.name == "embreex":
+                rates[row.rays] = rates[row.rays]._replace(over_embreex=row.ratio)
+    order = list(SCENES.values())
+    return sorted(found.values(), key=lambda one: (order.index(one.name), one.size))
+
+
+def _small(results: Results) -> list[str]:
+    """Return a sentence about calls with few rays."""
+    if "small-batches" not in results:
+        return []
+    found = small_batches.medians(results["small-batches"])
+    lines = [
+        f"{report.short(found[count, 'camera']['raybox'])} µs with {count:,} ray{'s' * (count > 1)}"
+        for count in small_batches.COUNTS
+    ]
+    return [f"- **Small calls**: `nearest` of rays from arrays takes {', '.join(lines)}, of a camera."]
+
+
+def _arrays(results: Results) -> list[str]:
+    """Return a sentence about the cost of making rays."""
+    if "array-input" not in results:
+        return []
+    found = array_input.ratios(results["array-input"])
     made = []
+    for form, words in FORMS.items():
+        chosen = [ratio for (_, name), ratio in found.items() if name == form]
+        made += [f"{max(chosen) - 1:.0%} {words}"] if chosen else []
+    return [f"- **Making rays** takes, in addition to `nearest`, at most {', '.join(made)}."]
+
+
+FORMS = {
+    "float64" + array_input.COPIED: "from arrays",
+    "float64" + array_input.AS_THEY_ARE: "with `copy=False`",
+    array_input.PINHOLE: "by `Rays.pinhole`",
+}
+
+
+def _peers(results: Results) -> list[str]:
+    """Return a sentence about the peers that are compared most, at 100,000 boxes and few threads."""
+    threads, made = _threads_of(results), []
+    rows = [row for _, row in aims.all_rows(results, "versus-*")]
+    chosen = [row for row in rows if (row.size, row.query, row.threads) == (10**5, "nearest", threads)]
     for name in ("embreex", "open3d", "warp"):
-        ratios = [row.ratio for row in chosen if (row.name, row.threads) == (name, threads)]
+        ratios = [row.ratio for row in chosen if row.name == name]
         if ratios:
             made.append(f"{report.short(min(ratios))} to {report.short(max(ratios))} times {name}'s")
-    return [f"- **Compared with others**: at 100,000 boxes, the rate is {', '.join(made)}."] if made else []
+    return [f"- **Other libraries**: on 100,000 uniform boxes the rate is {', '.join(made)}."] if made else []
 
 
 def _threads(results: Results) -> list[str]:
-    rows = [r for part, result in results.items() if part.startswith("workers") for r in report.rows(result)]
-    ratios = [row.ratio for row in rows if row.name == "raybox, 1 worker"]
+    rows = aims.all_rows(results, "workers-*")
+    ratios = [row.ratio for _, row in rows if row.name == "raybox, 1 worker"]
     if not ratios:
         return []
     return [f"- **Threads**: two threads are {min(ratios):.2f} to {max(ratios):.2f} times as fast as one."]

@@ -2,106 +2,99 @@
 
     python benchmarks/meshes.py MESH [--rays 1000000] [--threads 1] [--rounds 7]
 
-Rays are those of raybox.bench: incoherent, inside, camera; their conversion to each contestant's own form is
-not timed. Contestants alternate, every second round backwards; a ratio is the median over rounds of a peer's
-time for a ray over raybox's in the same round. Coordinates are float32 numbers. The output is a table, with
-the number of rays whose results differ in brackets: another triangle, or a hit for a miss. Peers that are not
-installed are left out.
+Rays are those of raybox.bench: oblique, camera, incoherent, inside; their conversion to each contestant's own
+form is not timed. Contestants alternate, every second round backwards; a ratio is the median over rounds of a
+peer's time for a ray over raybox's in the same round. Coordinates are float32 numbers. The output is a table,
+and for `nearest` the number of rays whose results differ: another triangle, or a hit for a miss. Peers that
+are not installed are left out.
 """
 
 import argparse
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
-from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import raybox as rb
-from raybox.bench import data, timing
+from raybox.bench import data, machine, report, timing, worker
+from raybox.bench.peers import Engine
 
 QUERIES = ("nearest", "occluded", "count")
 RTREE_RAYS = 64  # rays of trimesh with rtree, which needs about a millisecond for each
 
 
-class Contestant(NamedTuple):
-    """A library with its queries and its most rays; `read` returns the triangles of nearest."""
-
-    name: str
-    prepare: Callable[[data.RaySet], Any]
-    run: dict[str, Callable[[Any], Any]]
-    read: Callable[[Any], np.ndarray]
-    max_rays: int = 1 << 30
-
-
-class Settings(NamedTuple):
-    """A mesh, and the number of threads."""
+class Triangles(NamedTuple):
+    """A mesh at the origin, whose coordinates are float32 numbers; `scene` has the bounds that rays need."""
 
     vertices: np.ndarray
     faces: np.ndarray
-    threads: int
+    scene: data.BoxSet
 
 
-def ours(mesh: Settings) -> Contestant:
+def load(path: str) -> Triangles:
+    """Return the triangles of a file."""
+    mesh = rb.load(path)
+    assert isinstance(mesh, rb.Mesh), f"{path} has no triangles"
+    moved = mesh.vertices - mesh.vertices.min(axis=0)
+    vertices = moved.astype(np.float32).astype(np.float64)
+    around = np.stack([vertices.min(axis=0), vertices.max(axis=0)])
+    return Triangles(vertices, np.asarray(mesh.faces), data.BoxSet(around[:1], around[1:], around))
+
+
+def ours(mesh: Triangles, threads: int) -> Engine:
     scene = rb.Scene(rb.Mesh(mesh.vertices, mesh.faces))
-
-    def query_of(query: str) -> Callable[[rb.Rays], Any]:
-        return lambda rays: getattr(scene, query)(rays, workers=mesh.threads)
-
-    run = {name: query_of(name) for name in QUERIES}
-    return Contestant("raybox", lambda rays: rb.Rays(*rays), run, lambda hits: hits.index)
+    run = {name: partial(getattr(scene, name), workers=threads) for name in QUERIES}
+    return Engine(lambda rays: rb.Rays(*rays), run, {"nearest": lambda hits: hits.index})
 
 
-def embreex(mesh: Settings) -> Contestant:
+def embreex(mesh: Triangles, threads: int) -> Engine:
     from embreex.mesh_construction import TriangleMesh
     from embreex.rtcore_scene import EmbreeScene
 
-    scene, pool = EmbreeScene(), ThreadPoolExecutor(mesh.threads)
+    scene, pool = EmbreeScene(), ThreadPoolExecutor(threads)
     mesh_reference = TriangleMesh(scene, mesh.vertices.astype(np.float32), mesh.faces.astype(np.int32))
 
     def run(parts: list[data.RaySet], **options: Any) -> list[Any]:
         assert mesh_reference is not None
+        if threads == 1:
+            return [scene.run(*parts[0], **options)]
         return list(pool.map(lambda part: scene.run(*part, **options), parts))
 
     def prepare(rays: data.RaySet) -> list[data.RaySet]:
-        parts = (np.array_split(x.astype(np.float32), mesh.threads) for x in rays)
+        parts = (np.array_split(x.astype(np.float32), threads) for x in rays)
         return [data.RaySet(*part) for part in zip(*parts, strict=True)]
 
-    return Contestant(
-        "embreex",
+    return Engine(
         prepare,
         {
             "nearest": lambda rays: run(rays, query="INTERSECT", output=True),
             "occluded": lambda rays: run(rays, query="OCCLUDED"),
         },
-        lambda parts: np.concatenate([part["primID"] for part in parts]).astype(np.int64),
+        {"nearest": lambda parts: np.concatenate([part["primID"] for part in parts]).astype(np.int64)},
     )
 
 
-def open3d(mesh: Settings) -> Contestant:
+def open3d(mesh: Triangles, threads: int) -> Engine:
     import open3d as o3d
 
-    scene = o3d.t.geometry.RaycastingScene(nthreads=mesh.threads)
+    scene = o3d.t.geometry.RaycastingScene(nthreads=threads)
     scene.add_triangles(mesh.vertices.astype(np.float32), mesh.faces.astype(np.uint32))
     verbs = dict(zip(QUERIES, ("cast_rays", "test_occlusions", "count_intersections"), strict=True))
-
-    def query_of(verb: str) -> Callable[[Any], Any]:
-        return lambda rays: getattr(scene, verb)(rays, nthreads=mesh.threads)
-
-    def prepare(rays: data.RaySet) -> Any:
-        return o3d.core.Tensor(np.hstack(rays).astype(np.float32))
 
     def read(result: Any) -> np.ndarray:
         found = result["primitive_ids"].numpy().astype(np.int64)
         return np.where(found == 2**32 - 1, -1, found)
 
-    return Contestant("open3d", prepare, {name: query_of(verb) for name, verb in verbs.items()}, read)
+    return Engine(
+        lambda rays: o3d.core.Tensor(np.hstack(rays).astype(np.float32)),
+        {name: partial(getattr(scene, verb), nthreads=threads) for name, verb in verbs.items()},
+        {"nearest": read},
+    )
 
 
-def trimesh_rtree(mesh: Settings) -> Contestant:
+def trimesh_rtree(mesh: Triangles, _threads: int) -> Engine:
     import rtree as _  # noqa: F401
     import trimesh
     from trimesh.ray.ray_triangle import RayMeshIntersector
@@ -111,35 +104,70 @@ def trimesh_rtree(mesh: Settings) -> Contestant:
         "nearest": lambda rays: ray.intersects_first(*rays),
         "occluded": lambda rays: ray.intersects_any(*rays),
     }
-    return Contestant("trimesh rtree", lambda rays: rays, run, lambda found: found, RTREE_RAYS)
+    return Engine(lambda rays: rays, run, {"nearest": np.asarray})
 
 
-def time_query(contestants: list[Contestant], query: str, rays: data.RaySet, rounds: int) -> Iterator[str]:
-    """Yield the cells of a table row: rate, ratios, and numbers of differing rays."""
-    chosen = [peer for peer in contestants if query in peer.run]
-    parts = [rays.spread(peer.max_rays) for peer in chosen]
-    prepared = [peer.prepare(part) for peer, part in zip(chosen, parts, strict=True)]
-    calls = {peer.name: partial(peer.run[query], form) for peer, form in zip(chosen, prepared, strict=True)}
-    results = [call() for call in calls.values()]  # compiles, builds
-    seconds = timing.alternate(calls, rounds)
-    pairs = zip(chosen, parts, strict=True)
-    times = [np.array(seconds[peer.name]) / len(part.origins) for peer, part in pairs]
-    yield f"{1e-6 / median(times[0]):.3g}"
-    for peer in contestants[1:]:
-        if peer not in chosen:
-            yield "-"
-            continue
-        k = chosen.index(peer)
-        ratio = median(b / a for a, b in zip(times[0], times[k], strict=True))
-        different = f" ({differing(chosen, results, parts, k)})" if query == "nearest" else ""
-        yield f"{ratio:.3g}{different}"
+MAKERS: dict[str, Callable[[Triangles, int], Engine]] = {
+    "raybox": ours,
+    "embreex": embreex,
+    "open3d": open3d,
+    "trimesh rtree": trimesh_rtree,
+}
+MOST = {"trimesh rtree": RTREE_RAYS}
 
 
-def differing(chosen: list[Contestant], results: list[Any], parts: list[data.RaySet], k: int) -> int:
-    """Return the number of rays whose result differs from raybox's."""
-    own, total, number = chosen[0], len(parts[0].origins), len(parts[k].origins)
-    mine = own.read(results[0])[np.arange(number) * total // number]
-    return int((mine != chosen[k].read(results[k])).sum())
+def measure(
+    mesh: str,
+    *,
+    rays: Sequence[str] = data.SCENE_KINDS,
+    queries: Sequence[str] = QUERIES,
+    names: Sequence[str] = tuple(MAKERS),
+    ray_count: int = 1_000_000,
+    threads: int = 1,
+    rounds: int = 5,
+    least: float = 0.0,
+) -> dict[str, Any]:
+    """Return the times of all contestants that are installed, in the form of `raybox.bench.runner`."""
+    triangles, engines, contestants = load(mesh), {}, []
+    for name in names:
+        why_not = ""
+        try:
+            engines[name] = MAKERS[name](triangles, threads)
+        except ImportError as error:
+            why_not = f"not installed ({error})"
+        contestants.append({"name": name, "why_not": why_not})
+    times: list[dict[str, Any]] = []
+    for kind in rays:
+        cast = data.rays(kind, ray_count, triangles.scene)
+        for query in queries:
+            able = {name: engine for name, engine in engines.items() if query in engine.run}
+            times += [{"rays": kind, "query": query} | one for one in _time(able, query, cast, rounds, least)]
+    return {
+        "spec": {"boxes": "triangles", "threads": threads, "names": list(names)},
+        "size": len(triangles.faces),
+        "machine": machine.describe(),
+        "contestants": contestants,
+        "times": times,
+    }
+
+
+def _time(
+    engines: dict[str, Engine], query: str, rays: data.RaySet, rounds: int, least: float
+) -> list[dict[str, Any]]:
+    """Return a record for each contestant, with the number of rays whose result is not raybox's."""
+    calls, records, expected = {}, [], np.empty(0)
+    for name, engine in engines.items():
+        some = rays.spread(MOST.get(name, len(rays.origins)))
+        calls[name] = partial(engine.run[query], engine.prepare(some))
+        result, count = calls[name](), len(some.origins)  # builds and compiles
+        records.append({"name": name, "ray_count": count})
+        if query == "nearest":
+            found = engine.read[query](result)
+            expected = expected if len(expected) else found
+            chosen = np.arange(count) * len(expected) // count
+            records[-1]["differing"] = int((found != expected[chosen]).sum())
+    seconds = timing.alternate(calls, rounds, least=least)
+    return [record | {"seconds": seconds[record["name"]]} for record in records]
 
 
 def main() -> None:
@@ -150,28 +178,24 @@ def main() -> None:
     parser.add_argument("--rays", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--kinds", nargs="+", default=["incoherent", "inside", "camera"])
+    parser.add_argument("--kinds", nargs="+", default=data.SCENE_KINDS)
     options = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-options.threads :])
-    loaded = rb.load(options.mesh)
-    vertices = np.asarray(loaded.vertices) - np.asarray(loaded.vertices).min(axis=0)
-    mesh = Settings(vertices.astype(np.float32).astype(float), np.asarray(loaded.faces), options.threads)
-    corners = mesh.vertices[mesh.faces]
-    around = np.stack([mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)])
-    boxes = data.BoxSet(corners.min(axis=1), corners.max(axis=1), around)
-    contestants = [ours(mesh)]
-    for make in (embreex, open3d, trimesh_rtree):
-        with suppress(ImportError):
-            contestants.append(make(mesh))
-    names = " | ".join(f"{peer.name} /" for peer in contestants[1:])
-    print(f"| rays | query | raybox M rays/s | {names} |")
-    print(f"| --- | --- | ---: |{' ---: |' * (len(contestants) - 1)}")
-    for kind in options.kinds:
-        rays = data.rays(kind, options.rays, boxes)
-        for query in QUERIES:
-            cells = " | ".join(time_query(contestants, query, rays, options.rounds))
-            print(f"| {kind} | {query} | {cells} |", flush=True)
+    worker.bind(options.threads)
+    result = measure(
+        options.mesh,
+        rays=options.kinds,
+        ray_count=options.rays,
+        threads=options.threads,
+        rounds=options.rounds,
+    )
+    print(report.markdown(*report.pivot(report.rows(result))))
+    for line in report.absent(result):
+        print(f"not measured: {line}")
+    for record in result["times"]:
+        if record.get("differing"):
+            print(
+                f"{record['name']}, {record['rays']}: {record['differing']} of {record['ray_count']} differ"
+            )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 """Aims of performance without peers: builds, memory, brute force, first use, mixed batches."""
 
+from collections.abc import Sequence
 from statistics import median
 from typing import Any, NamedTuple
+
+from raybox.bench import report
 
 Results = dict[str, Any]
 KINDS = {"joined": "one half after the other", "lines": "in turns of 1024 rays"}
@@ -18,6 +21,12 @@ class Aim(NamedTuple):
     measured: str
     where: str
     reached: bool
+
+
+def text(aims: Sequence[Aim]) -> str:
+    """Return aims as a table for a terminal."""
+    lines = [(*aim[:3], "yes" if aim.reached else "NO") for aim in aims]
+    return report.text(("aim", "worst measured", "where", "reached"), lines)
 
 
 def own_aims(results: Results) -> list[Aim]:

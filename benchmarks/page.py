@@ -5,9 +5,12 @@ from statistics import median
 from typing import Any
 
 import aims
+import array_input
 import for_you
+import grid_sums
 import own_tables
 import parts
+import small_batches
 from raybox.bench import machine, peers, report
 from raybox.bench.report import Row
 
@@ -17,7 +20,7 @@ HEAD = """\
 
 <!-- Written by benchmarks/performance.py from what it measured: do not edit. -->
 """
-MORE = "[All measurements]({appendix}.md) are an appendix: other libraries, real files, how it was measured."
+MORE = "[All measurements]({appendix}.md) are an appendix: other libraries, small calls, how it was measured."
 INTRO = "The measurements behind [{title}]({name}.md), which has what a user may expect."
 METHOD = """\
 ## How it was measured
@@ -48,28 +51,29 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
     some = next(iter(results.values()), None)
     if some is None:
         raise SystemExit("there are no results; measure first")
-    rows = aims.all_rows(results)
     facts = machine.in_words(some["machine"])
     caption = facts.split("\n")[0]
     import plots  # needs matplotlib; the tables do not
 
     images = "images/" if name == "performance" else f"images/{name}-"
-    plots.ratios(rows, docs / f"{images}peers.svg", caption)
-    if any(row.threads == 1 for row in rows):
-        plots.rates(rows, docs / f"{images}size.svg", caption)
+    plots.rates(for_you.scene_rates(results), docs / f"{images}rates.svg", caption)
     appendix = f"{name}_appendix"
     opening = [
         HEAD.format(title=title),
-        for_you.section(results, rows),
+        for_you.section(results),
         MORE.format(appendix=appendix),
     ]
     measured = [
         HEAD.format(title=f"{title}: all measurements"),
         INTRO.format(title=title, name=name),
-        _peers(rows),
+        _real(results),
+        small_batches.section(results),
+        array_input.section(results),
+        _peers(results),
         _others(results),
+        grid_sums.section(results),
         *own_tables.sections(results),
-        _method(results, rows, facts),
+        _method(results, facts),
         _given(results),
         _agreement(results),
         AGAIN,
@@ -80,7 +84,8 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
         (docs / f"{stem}.md").write_text(text.replace("(images/", f"({images}"), encoding="utf-8")
 
 
-def _method(results: Results, rows: list[Row], facts: str) -> str:
+def _method(results: Results, facts: str) -> str:
+    rows = [row for _, row in aims.all_rows(results, *for_you.SCENES)]
     wide = [max(row.high / row.ratio, row.ratio / row.low) - 1 for row in rows if row.ratio != 1.0]
     dates = sorted(result["machine"]["date"] for result in results.values())
     first, versions = facts.split("\n")
@@ -89,44 +94,58 @@ def _method(results: Results, rows: list[Row], facts: str) -> str:
     return METHOD.format(warning=machine.WARNING, least=parts.LEAST, spread=spread, machine=words)
 
 
-def _peers(rows: list[Row]) -> str:
-    """Return a table of ratios for each number of threads."""
-    made = ["## Compared with other libraries", DATA]
-    if any(row.threads == 1 for row in rows):  # which the plot is of
-        made.append("![times slower, by query and rays](images/peers.svg)")
+def _real(results: Results) -> str:
+    """Return the table of real scenes."""
+    rows = [
+        row._replace(boxes=for_you.SCENES[part])
+        for part, row in aims.all_rows(results, *for_you.SCENES)
+        if part in for_you.SCENES
+    ]
+    return "\n\n".join(["## Real scenes", REAL, _pivot(rows, (2,)), LEGEND]) if rows else ""
+
+
+REAL = """\
+One thread. skull: the triangles of a mesh, and the boxes around them; finer skull: each triangle made four;
+city: the triangles of a part of Delft, and a box for each object; house: the triangles of an apartment, and a
+box for each element; shop: cubes that share faces; street: labelled cuboids and a lidar's beams. Scenes were
+moved to the origin first, to suit float32. **Rays**, 589,824 of each kind: oblique: a picture 40 degrees
+wide, 768 x 768, whose camera is at the centre + (0.3, -1.6, 0.9) times the longest side, z up; camera: a
+picture along the shortest side; incoherent: origins uniform in a box twice as wide as the scene's, directions
+uniform on the sphere; inside: the same with origins in the scene's box. How many times raybox's time for a
+ray:"""
+
+
+def _peers(results: Results) -> str:
+    """Return a table of ratios for each number of threads, and one of the peers that are much slower."""
+    rows = sorted((row for _, row in aims.all_rows(results, "versus-*")), key=lambda row: row.size)
+    made = []
     for threads in sorted({row.threads for row in rows}):
         some = [row for row in rows if row.threads == threads]
-        made.append(f"### {'One thread' if threads == 1 else f'{threads} threads'}")
-        made.append("Times raybox's time for a ray, so above 1 raybox is faster:")
-        made.append(_pivot(some, (1, 2)))
-    return "\n\n".join([*made, LEGEND])
+        made += [f"### {'One thread' if threads == 1 else f'{threads} threads'}", TIMES, _pivot(some, (1, 2))]
+    slow = [row for _, row in aims.all_rows(results, "slow-peers")]
+    made += ["### Slower ones", TIMES, _pivot(slow, (1, 2))] if slow else []
+    return "\n\n".join(["## Uniform boxes", DATA, *made, LEGEND]) if made else ""
+
+
+TIMES = "Times raybox's time for a ray, so above 1 raybox is faster:"
 
 
 def _pivot(rows: list[Row], dropped: tuple[int, ...]) -> str:
     head, lines = report.pivot(rows)
+    head[:2] = ["size", "scene"]
     columns = [k for k in range(len(head)) if k not in dropped]
     return report.markdown([head[k] for k in columns], [[line[k] for k in columns] for line in lines])
 
 
 def _others(results: Results) -> str:
-    """Return a table of other kinds of boxes and of real files."""
-    chosen = [name for name in results if name.startswith(("clustered", "mixed-sizes", "real-"))]
-    rows: list[Row] = []
-    for name in chosen:
-        label = name.removeprefix("real-")
-        for row in report.rows(results[name]):
-            kind = "lidar beams" if row.rays == "beams" else row.rays
-            rows.append(row._replace(boxes=label, rays=kind))
-    if not rows:
-        return ""
-    return "\n\n".join(["## Other boxes, and real ones", OTHERS, _pivot(rows, (2,)), LEGEND])
+    """Return a table of other kinds of boxes."""
+    rows = [row for _, row in aims.all_rows(results, "clustered", "mixed-sizes")]
+    return "\n\n".join(["## Other boxes", OTHERS, _pivot(rows, (2,)), LEGEND]) if rows else ""
 
 
 OTHERS = """\
-One thread. clustered: the uniform boxes in crowds of 1000; mixed-sizes: half sizes log-uniform over a factor
-of 300 on each axis. house: an apartment's building elements; city: a box for each object of a part of Delft;
-skull: the boxes of a mesh's triangles; voxels: a shop of cubes that share faces; street: labelled cuboids
-and a lidar's beams. Real boxes were moved to the origin first, to suit float32."""
+One thread. clustered: the uniform boxes in clusters of 1000; mixed: half sizes log-uniform over a factor of
+300 on each axis."""
 
 
 def _given(results: Results) -> str:

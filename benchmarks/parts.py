@@ -8,20 +8,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import array_input
+import grid_sums
+import meshes
 import raybox_only
+import small_batches
 from first_use import first_use
-from raybox.bench import worker
-from raybox.bench.peers import others, table
+from raybox.bench import data, worker
+from raybox.bench.peers import others
 from raybox.bench.runner import versus
 
 TREES = ("embreex", "open3d", "warp")
 FAST = ("raybox", *TREES)
 EMBREE = ("raybox", "embreex")
 ALL = ("nearest", "occluded", "count", "all")
-LEAST = 3.0  # seconds of rounds; shorter ones are repeated
-FULL = {"queries": ALL, "rounds": 5, "least": LEAST, "patience": 3.0, "ration": 0.25}
-LARGE = FULL | {"rounds": 3}
-SOME = FULL | {"queries": ("nearest", "occluded", "count"), "patience": 1.5, "ration": 0.2}
+LEAST = 1.0  # seconds of rounds; shorter ones are repeated
+FULL = {"queries": ALL, "rounds": 5, "least": LEAST, "patience": 2.0, "ration": 0.2}
+SOME = FULL | {"queries": ("nearest", "occluded", "count"), "patience": 1.5}
+REAL = SOME | {"ray_count": 768**2, "names": EMBREE, "rays": data.SCENE_KINDS}
+MESH = {"ray_count": 768**2, "names": EMBREE, "queries": ("nearest", "occluded"), "least": LEAST}
 
 
 class Part(NamedTuple):
@@ -33,68 +38,89 @@ class Part(NamedTuple):
 
     def arguments(self) -> dict[str, Any]:
         """Return the job's arguments; jobs that compare peers get the number of threads."""
-        return self.how | ({"threads": self.threads} if self.job in (versus, raybox_only.builds) else {})
+        return self.how | (
+            {"threads": self.threads} if self.job in (versus, raybox_only.builds, meshes.measure) else {}
+        )
+
+    def made_quick(self) -> "Part":
+        """Return the part with few rays and rounds, which shows that it works."""
+        return self._replace(how=self.how | {name: QUICK[name] for name in self.how.keys() & QUICK.keys()})
 
 
-def parts(data: Path | None, street: Path) -> dict[str, Part]:
+QUICK: dict[str, Any] = {
+    "ray_count": 2**12,
+    "count": 2**12,
+    "rounds": 1,
+    "least": 0.0,
+    "patience": 0.3,
+    "size": 1000,
+    "sizes": [1000],
+    "cells": (16,),
+}
+
+
+def parts(files: Path | None, made: Path) -> dict[str, Part]:
     """Return all parts by name; those of real files only if there is a folder of them."""
-    all_peers = ("raybox", *others())
-    made = {
-        "first-use": Part(first_use, {}, 2),
-        "versus-1e3-1": Part(versus, FULL | {"size": 10**3, "names": all_peers}),
-        "versus-1e5-1": Part(versus, FULL | {"size": 10**5, "names": all_peers}),
-        "versus-1e6-1": Part(versus, LARGE | {"size": 10**6, "names": FAST}),
-        "versus-1e7-1": Part(versus, SOME | {"size": 10**7, "names": ("raybox", "warp"), "rounds": 3}),
-        "versus-1e3-2": Part(versus, FULL | {"size": 10**3, "names": FAST}, 2),
-        "versus-1e5-2": Part(versus, FULL | {"size": 10**5, "names": FAST}, 2),
-        "versus-1e6-2": Part(versus, LARGE | {"size": 10**6, "names": EMBREE}, 2),
-        "clustered": Part(versus, SOME | {"boxes": "clustered", "size": 10**5, "names": FAST}),
-        "mixed-sizes": Part(versus, SOME | {"boxes": "mixed", "size": 10**5, "names": FAST}),
-        "cores": Part(raybox_only.cores, {}, 2),
-        "workers-1e5": Part(versus, _own(10**5, "raybox, 2 workers", "raybox, 1 worker"), 2),
-        "workers-1e6": Part(versus, _own(10**6, "raybox, 2 workers", "raybox, 1 worker"), 2),
-        "quality-1e5": Part(versus, _own(10**5, *QUALITIES)),
-        "quality-1e6": Part(versus, _own(10**6, *QUALITIES)),
-        "builds-1e5-1": Part(raybox_only.builds, {"size": 10**5, "names": (*QUALITIES, *TREES)}),
-        "builds-1e6-1": Part(raybox_only.builds, {"size": 10**6, "names": (*QUALITIES, "warp"), "rounds": 3}),
-        "builds-1e6-2": Part(raybox_only.builds, {"size": 10**6, "names": QUALITIES, "rounds": 5}, 2),
-        "memory-1e7": Part(raybox_only.memory, {"size": 10**7, "count": 10**6}, 2),
-        "sizes": Part(
-            raybox_only.sizes, {"sizes": [10**k for k in range(3, 8)], "count": 2**18, "rounds": 5}
-        ),
-        "mixed-1e5": Part(raybox_only.mixed, {"size": 10**5, "count": 2**20}),
-        "mixed-1e6": Part(raybox_only.mixed, {"size": 10**6, "count": 2**20, "rounds": 5}),
-        "brute": Part(raybox_only.brute, {}),
+    alone, slow = raybox_only, ("raybox", *(name for name in others() if name not in TREES))
+    return (_real(files, made) if files else {}) | {
+        "small-batches": Part(small_batches.measure, {"size": 10**5, "rounds": 15}),
+        "array-input": Part(array_input.measure, {"ray_count": 2**20, "rounds": 9}),
+        "versus-1e3-1": Part(versus, FULL | {"size": 10**3, "names": FAST}),
+        "versus-1e5-1": Part(versus, FULL | {"size": 10**5, "names": FAST}),
+        "versus-1e6-1": Part(versus, SOME | {"size": 10**6, "names": FAST, "rounds": 3}),
+        "versus-1e5-2": Part(versus, SOME | {"size": 10**5, "names": FAST}, 2),
+        "slow-peers": Part(versus, SLOW | {"names": slow}),
+        "clustered": Part(versus, SOME | {"boxes": "clustered", "names": EMBREE}),
+        "mixed-sizes": Part(versus, SOME | {"boxes": "mixed", "names": EMBREE}),
+        "cores": Part(alone.cores, {"rounds": 7}, 2),
+        "workers-1e6": Part(versus, _own(WORKERS) | {"size": 10**6}, 2),
+        "quality-1e5": Part(versus, _own(QUALITIES)),
+        "exactness-1e5": Part(versus, _own((FLOAT32_ONLY, "raybox")) | FLOAT32_OPTIONS),
+        "builds-1e5-1": Part(alone.builds, {"size": 10**5, "names": (*QUALITIES, *TREES)}),
+        "builds-1e6-1": Part(alone.builds, {"size": 10**6, "names": QUALITIES}),
+        "builds-1e6-2": Part(alone.builds, {"size": 10**6, "names": QUALITIES}, 2),
+        "memory-1e7": Part(alone.memory, {"size": 10**7, "count": 10**6}, 2),
+        "sizes": Part(alone.sizes, {"sizes": [10**k for k in range(3, 8)], "count": 2**18, "rounds": 3}),
+        "mixed-1e5": Part(alone.mixed, {"size": 10**5, "count": 2**20}),
+        "grids": Part(grid_sums.measure, {"cells": (64, 128, 512), "rounds": 7}),
+        "brute": Part(alone.brute, {"rounds": 7}),
+        "first-use": Part(first_use, {"repeats": 1}, 2),
     }
-    if FLOAT32_ONLY in table():
-        made |= {
-            f"exactness-{name}": Part(versus, _own(size, FLOAT32_ONLY, "raybox") | FLOAT32_OPTIONS)
-            for name, size in (("1e5", 10**5), ("1e6", 10**6))
-        }
-    return made | (_real(data, street) if data else {})
 
 
 QUALITIES = ("raybox balanced", "raybox fast")
+WORKERS = ("raybox, 2 workers", "raybox, 1 worker")
 FLOAT32_OPTIONS = {"queries": ("nearest",), "rays": ("incoherent", "inside")}  # not in packets
 FLOAT32_ONLY = "raybox proposals"  # the peer that returns the nearest candidate of the float32 tree
+SLOW = FULL | {"size": 10**4, "queries": ("nearest",), "ray_count": 2**16, "rounds": 3, "least": 0.0}
 
 
-def _own(size: int, *names: str) -> dict[str, Any]:
+def _own(names: tuple[str, ...]) -> dict[str, Any]:
     """Return options that compare raybox with itself: all rays, without checks of results."""
-    return SOME | {"size": size, "names": names, "patience": 9.0, "check": False}
+    return SOME | {"names": names, "patience": 9.0, "check": False}
 
 
-def _real(data: Path, street: Path) -> dict[str, Part]:
-    files = {
-        "house": data / "duplex_ifc" / "duplex_aabb.csv",
-        "city": data / "delft_cityjson" / "delft.city.json",
-        "skull": data / "skull_mesh" / "skull.obj",
-        "voxels": data / "voxel_store" / "scene_store8.vox",
+def _real(files: Path, made: Path) -> dict[str, Part]:
+    """Return the parts of real files: boxes, triangles, a street, two threads."""
+    skull, city = files / "skull_mesh" / "skull.obj", files / "delft_cityjson" / "delft.city.json"
+    boxes = {
+        "skull": skull,
+        "skull-finer": made / "skull-finer.npz",
+        "city": city,
+        "house": files / "duplex_ifc" / "duplex_aabb.csv",
+        "voxels": files / "voxel_store" / "scene_store8.vox",
     }
-    options = SOME | {"ray_count": 2**18, "names": ("raybox", "embreex", "warp")}
-    made = {f"real-{name}": Part(versus, options | {"boxes": str(path)}) for name, path in files.items()}
-    beams = {"boxes": str(street / "cuboids.npz"), "rays": (str(street / "beams.npz"),)}
-    return made | {"real-street": Part(versus, options | beams)}
+    triangles = {"skull": skull, "city": city, "house": files / "duplex_ifc" / "duplex_a_20110907.ifc"}
+    beams = {"boxes": str(made / "cuboids.npz"), "rays": (str(made / "beams.npz"),)}
+    two = _own(WORKERS) | {"boxes": str(skull), "rays": data.SCENE_KINDS, "ray_count": 2**20}
+    return (
+        {f"real-{name}": Part(versus, REAL | {"boxes": str(path)}) for name, path in boxes.items()}
+        | {
+            f"mesh-{name}": Part(meshes.measure, MESH | {"mesh": str(path)})
+            for name, path in triangles.items()
+        }
+        | {"real-street": Part(versus, REAL | beams), "workers-skull": Part(versus, two, 2)}
+    )
 
 
 def run(todo: dict[str, Part], folder: Path, names: list[str]) -> None:

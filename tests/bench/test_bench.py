@@ -5,6 +5,7 @@ import inspect
 import json
 import sys
 import types
+from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,12 +22,19 @@ from raybox.cli import main
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # behind the helpers: they have a compare.py
 
 import aims
+import amanatides_woo
+import array_input
+import finer
+import for_you
+import grid_sums
+import meshes
 import own_aims
 import own_tables
 import page
 import parts
 import peak_rates
 import raybox_only
+import small_batches
 from raybox_peers import common, numpy_brute, raybox_float32
 
 QUICK = {"size": 300, "ray_count": 400, "rounds": 2, "patience": 9.0}
@@ -117,7 +125,7 @@ def test_boxes_have_the_given_size_and_fit_float32(kind):
         np.testing.assert_array_equal(corner, corner.astype(np.float32))
 
 
-@pytest.mark.parametrize("kind", data.RAY_KINDS)
+@pytest.mark.parametrize("kind", data.SCENE_KINDS)
 def test_rays_are_unit_vectors_that_fit_float32(kind):
     rays = data.rays(kind, 900, data.boxes("uniform", 10))
     assert rays.origins.shape == rays.directions.shape == (900, 3)
@@ -126,6 +134,34 @@ def test_rays_are_unit_vectors_that_fit_float32(kind):
         np.testing.assert_array_equal(array, array.astype(np.float32))
     inside = ((rays.origins >= 0) & (rays.origins <= 1)).all(axis=1)
     assert inside.all() if kind == "inside" else inside.mean() < 0.3
+
+
+def test_oblique_rays_are_those_of_a_pinhole_camera():
+    """The numbers are those of the definition: eye, target, up, angle."""
+    lower = np.array([[0.0, 0.0, 0.0], [5.0, 1.0, 7.0]])
+    boxes = data.BoxSet(lower, lower + 1, np.array([[0.0, 0.0, 0.0], [6.0, 2.0, 8.0]]))
+    eye = np.array([3.0 + 0.3 * 8, 1.0 - 1.6 * 8, 4.0 + 0.9 * 8])
+    want = rb.Rays.pinhole(eye, [3, 1, 4], up=[0, 0, 1], fov=40, width=20, height=20)
+    rays = data.rays("oblique", 400, boxes)
+    np.testing.assert_allclose(rays.origins, np.array(want.origins).reshape(-1, 3), rtol=1e-6)
+    directions = np.array(want.directions).reshape(-1, 3)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    np.testing.assert_allclose(rays.directions, directions, atol=1e-6)
+
+
+def test_a_finer_mesh_is_the_same_surface():
+    mesh = rb.Mesh([[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4]], [[0, 1, 2], [0, 3, 1]])
+    fine = finer.subdivided(mesh)
+    assert len(fine) == 8
+
+    def areas(mesh):
+        a, b, c = mesh.vertices[mesh.faces].transpose(1, 0, 2)
+        return np.cross(b - a, c - a) / 2
+
+    np.testing.assert_array_equal(areas(fine).reshape(2, 4, 3).sum(axis=1), areas(mesh))
+    np.testing.assert_array_equal(np.repeat(areas(mesh), 4, axis=0), 4 * areas(fine))
+    rays = rb.Rays(np.random.default_rng(0).random((50, 3)) * 3 - [0, 0, 5], [0.1, 0.05, 1.0])
+    np.testing.assert_array_equal(rb.Scene(fine).occluded(rays), rb.Scene(mesh).occluded(rays))
 
 
 def test_mixed_batches_contain_the_halves_they_are_compared_with():
@@ -464,19 +500,20 @@ def test_jobs_of_raybox_alone_return_what_the_page_shows():
 
 def test_every_part_is_a_job_that_accepts_its_arguments(tmp_path):
     todo = parts.parts(Path("data"), tmp_path)
-    assert {size for part in todo.values() for size in [part.how.get("size")] if size} == {
-        10**3,
-        10**5,
-        10**6,
-        10**7,
+    assert {part.how["size"] for part in todo.values() if "size" in part.how} == {
+        10**k for k in (3, 4, 5, 6, 7)
     }
-    for part in todo.values():
+    for part in (*todo.values(), *(part.made_quick() for part in todo.values())):
         arguments = json.loads(json.dumps(part.arguments()))
         if part.job is runner.versus:
             assert set(arguments) <= set(runner.Spec._fields)
             assert set(arguments["names"]) <= set(peers.table())
         else:
             inspect.signature(part.job).bind(**arguments)
+    assert set(for_you.SCENES) - {"versus-*"} <= set(todo)
+    names = [pattern for aim in aims.SLOWER for pattern in aim.parts]
+    assert all(any(fnmatch(part, pattern) for part in todo) for pattern in names)
+    assert all(todo[f"real-{name}"].how["rays"] == data.SCENE_KINDS for name in ("skull", "city", "house"))
 
 
 def test_parts_run_once_and_a_failure_stops_no_other(tmp_path, monkeypatch):
@@ -497,13 +534,148 @@ def test_parts_run_once_and_a_failure_stops_no_other(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "b.json").read_text())["seconds"] == [1.23457]
 
 
+# Small batches, rays of arrays, triangles, grids
+
+
+@pytest.mark.jit
+def test_small_batches_are_measured_and_compared_with_their_aims():
+    measured = small_batches.measure(300, rounds=1)
+    assert {(r["count"], r["rays"]) for r in measured["times"]} == {
+        (count, kind) for count in small_batches.COUNTS for kind in data.RAY_KINDS
+    }
+    assert {"raybox", small_batches.LISTS} <= {record["name"] for record in measured["times"]}
+    each = {"raybox": 4e-6, small_batches.LISTS: 8e-6, "embreex": 5e-6}
+    times = [
+        {"count": count, "rays": kind, "name": name, "seconds": [count**0.5 * one, 9.0, count**0.5 * one]}
+        for count in small_batches.COUNTS
+        for kind in data.RAY_KINDS
+        for name, one in each.items()
+    ]
+    results = {"small-batches": measured | {"times": times}}
+    found = {
+        aim.words: (aim.measured, aim.reached) for aim in small_batches.aims(json.loads(json.dumps(results)))
+    }
+    assert found == {
+        "1 ray from arrays: 5 µs": ("4.00 µs", True),
+        "10 rays from arrays: 8 µs": ("12.65 µs", False),
+        "100 and 1,000 rays from arrays: embreex's time": ("0.80 times", True),
+        "1,000 rays of a camera: 0.6 of embreex's time": ("0.80 times", False),
+        "from lists: 3 µs more a ray": ("4.00 µs", False),
+    }
+    assert "| 100 | inside | 40 | 80 | 50 |" in small_batches.section(results)
+    assert small_batches.aims({}) == []
+
+
+def test_batches_are_of_neighbouring_rays():
+    rays = data.RaySet(np.arange(3072.0).reshape(1024, 3), np.ones((1024, 3)))
+    for count in small_batches.COUNTS:
+        batches = small_batches._batches(rays, count)
+        assert len(batches) >= small_batches._CALLS
+        once = np.concatenate([one.origins for one in batches[: 1000 // count]])
+        np.testing.assert_array_equal(once, rays.origins[:1000])
+
+
+@pytest.mark.jit
+def test_ways_to_make_rays_are_measured_and_compared_with_their_aims():
+    measured = array_input.measure(300, 400, rounds=1, clock="cpu")
+    forms = {(record["rays"], name) for record in measured["times"] for name in record["seconds"]}
+    assert {("camera", "float32 arrays, copied"), ("pinhole", "Rays.pinhole")} < forms
+    copies = "copy" in inspect.signature(rb.Rays).parameters
+    assert (("incoherent", "strided float64 arrays, copy=False") in forms) == copies
+    alone = {array_input.ALONE: [1.0, 2.0, 3.0]}
+    made = {"float64 arrays, copied": [1.2, 2.2, 3.9], "strided float64 arrays, copied": [9.0] * 3}
+    times = [
+        {"rays": "camera", "ray_count": 400, "seconds": alone | made},
+        {
+            "rays": "camera",
+            "ray_count": 400,
+            "seconds": alone | {"float32 arrays, copy=False": [1.1, 1.0, 3.3]},
+        },
+        {"rays": "pinhole", "ray_count": 400, "seconds": alone | {"Rays.pinhole": [1.0, 2.0, 6.0]}},
+    ]
+    results = {"array-input": measured | {"times": times}}
+    found = [(aim.measured, aim.where, aim.reached) for aim in array_input.aims(results)]
+    assert found == [
+        ("1.10 times", "float32, camera", False),
+        ("1.20 times", "float64, camera", True),
+        ("1.00 times", "pinhole", True),
+    ]
+    assert "| camera | strided float64 arrays, copied | 4.50 |" in array_input.section(results)
+
+
+@pytest.mark.jit
+def test_triangles_are_measured_beside_those_of_peers(tmp_path):
+    mesh = rb.Mesh(np.random.default_rng(1).random((30, 3)) + 1e5, np.arange(30).reshape(10, 3))
+    rb.save(tmp_path / "m.npz", mesh)
+    names = ("raybox", "embreex", "no such")
+    meshes_makers = meshes.MAKERS | {"no such": _absent}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(meshes, "MAKERS", meshes_makers)
+        result = meshes.measure(str(tmp_path / "m.npz"), names=names, ray_count=900, rounds=1)
+    rows = report.rows(result)
+    own = [(row.rays, row.query) for row in rows if row.name == "raybox"]
+    assert own == [(kind, query) for kind in data.SCENE_KINDS for query in meshes.QUERIES]
+    assert report.absent(result)[-1] == "no such: not installed (no such library)"
+    if find_spec("embreex"):
+        theirs = [record for record in result["times"] if record["name"] == "embreex"]
+        assert {record["query"] for record in theirs} == {"nearest", "occluded"}
+        assert all(record["differing"] <= 2 for record in theirs if record["query"] == "nearest")
+
+
+def _absent(_mesh, _threads):
+    raise ImportError("no such library")
+
+
+@pytest.mark.jit
+def test_the_plain_loop_of_grids_is_raybox():
+    """Results are compared within `measure`; the ratios, with the aims."""
+    measured = grid_sums.measure((16,), rounds=1)
+    assert {(r["cells"], r["rays"], r["query"]) for r in measured["times"]} == {
+        (16, kind, query) for kind in grid_sums.KINDS for query in (*grid_sums.SUMS, "nearest")
+    }
+    times = [
+        {
+            "cells": cells,
+            "rays": kind,
+            "query": query,
+            "seconds": {"raybox": [1.0] * 3, "loop": [0.1, loop, 9.0]},
+        }
+        for cells in (64, 512)
+        for kind in grid_sums.KINDS
+        for query, loop in (("deposit", 1.25), ("nearest", 0.9 if kind == "parallel" else 0.5))
+    ]
+    results = {"grids": measured | {"times": times}}
+    assert [(aim.measured, aim.reached) for aim in grid_sums.aims(results)] == [
+        ("1.25 times", True),
+        ("1.25 times", False),
+        ("0.90 times", False),
+    ]
+    assert "| 512³ | parallel | deposit | 1.25 |" in grid_sums.section(results)
+
+
+@pytest.mark.jit
+def test_the_plain_loop_deposits_and_finds_what_a_ray_passes():
+    """A ray along the diagonal of three cells: lengths and t by hand."""
+    origins, directions = np.array([[-1.0, 0.25, 0.5]]), np.array([[2.0, 0.5, 0.25]])
+    lower, cells, length = np.zeros(3), np.zeros((2, 2, 2)), np.sqrt(4 + 0.25 + 0.0625)
+    amanatides_woo.deposit(lower, 1.0, np.array([3.0]), origins, directions, cells)
+    want = np.zeros((2, 2, 2))
+    want[0, 0, 0] = want[1, 0, 0] = 3 * 0.5 * length
+    np.testing.assert_allclose(cells, want)
+    index, t = np.empty(1, np.int64), np.empty(1)
+    amanatides_woo.nearest(lower, 1.0, np.arange(8).reshape(2, 2, 2) >= 4, origins, directions, (index, t))
+    assert (index[0], t[0]) == (4, 1.0)
+    amanatides_woo.nearest(lower, 1.0, np.zeros((2, 2, 2), bool), origins, directions, (index, t))
+    assert (index[0], t[0]) == (-1, np.inf)
+
+
 # Tables and plots
 
 
-def made_up(size=10**5, names=("raybox", "embreex", "open3d", "warp"), threads=1):
+def made_up(size=10**5, names=("raybox", "embreex", "open3d", "warp"), threads=1, kinds=data.RAY_KINDS):
     """Return a result in which peer k takes 2 k times raybox's time, 3 k for inside rays."""
     times = []
-    for kind in data.RAY_KINDS:
+    for kind in kinds:
         for query in ("nearest", "count"):
             for k, name in enumerate(names):
                 longer = (3.0 if kind == "inside" else 2.0) * k or 1.0
@@ -532,9 +704,24 @@ def test_tables_contain_medians_of_ratios():
 
 
 def test_aims_are_compared_with_the_worst():
-    results = {"versus-a": made_up(), "versus-b": made_up(10**3, threads=2)}
-    found = {aim.words.split(" (")[0]: (aim.measured, aim.reached) for aim in aims.aims(results)}
+    scene = made_up(10**4, kinds=data.SCENE_KINDS)
+    results = {"versus-1e5-1": made_up(), "versus-1e3-2": made_up(10**3, threads=2)}
+    results |= {"real-skull": scene, "real-house": scene, "mesh-city": scene}
+    all_of = aims.aims(results)
+    found = {aim.words.split(" (")[0]: (aim.measured, aim.reached) for aim in all_of}
     assert found["embreex 3 times slower"] == ("2 times", False)
+    where = {aim.words: aim.where for aim in all_of}
+    assert where["embreex 5 times slower (nearest, camera rays; real-skull, real-city, real-house)"] in (
+        "real-house, camera, nearest",
+        "real-skull, camera, nearest",
+    )
+    assert (
+        where["embreex 4.5 times slower (nearest, oblique rays; real-skull)"]
+        == "real-skull, oblique, nearest"
+    )
+    assert not any("voxels" in words for words in where)
+    (triangles,) = (aim for aim in all_of if "mesh-*" in aim.words)
+    assert (triangles.where, triangles.measured) == ("mesh-city, camera, nearest", "2 times")
     assert found["embreex 1.5 times slower"] == ("2 times", True)
     assert found["open3d 8 times slower"] == ("4 times", False)
     assert "trimesh rtree 1,000 times slower" not in found
@@ -547,11 +734,12 @@ def test_aims_are_compared_with_the_worst():
 
 def test_raybox_is_compared_with_itself():
     results = {
-        "workers-a": made_up(names=("raybox, 2 workers", "raybox, 1 worker")),
+        "workers-1e6": made_up(names=("raybox, 2 workers", "raybox, 1 worker")),
+        "workers-skull": made_up(names=("raybox, 2 workers", "raybox, 1 worker")),
         "exactness-a": made_up(names=("raybox proposals", "raybox")),
     }
     found = {aim.words: (aim.measured, aim.reached) for aim in aims.aims(results)}
-    for words in ("two threads: 1.6 times one (streams)", "two threads: 1.8 times one (packets)"):
+    for words in ("two threads: 1.6 times one", "skull, two threads: 1.8 times one"):
         assert found[words] == ("2.00 times", True)
     assert found["exact: proposals alone + 15 %"] == ("3.00 times", False)
     text = "\n".join(own_tables.sections(results))
@@ -603,40 +791,61 @@ def test_builds_memory_and_kernels_are_compared_with_their_aims():
     assert where == [f"1,000,000 boxes, {threads} thread(s)" for threads in (1, 2)]
 
 
-def test_the_page_and_its_plots_are_written(tmp_path):
+def test_the_page_and_its_plot_are_written(tmp_path):
     pytest.importorskip("matplotlib")
-    sized = raybox_only.sizes([1000, 100_000][:1], 200, rounds=1)
-    page.write({"versus-a": made_up(), "versus-b": made_up(threads=2), "sizes": sized}, tmp_path)
+    results = {
+        "versus-1e5-1": made_up(),
+        "versus-1e5-2": made_up(threads=2),
+        "slow-peers": made_up(10**4, names=("raybox", "numpy")),
+        "mesh-city": made_up(10**4, kinds=data.SCENE_KINDS),
+        "real-skull": made_up(7000, names=("raybox", "embreex"), kinds=data.SCENE_KINDS),
+        "clustered": made_up(names=("raybox", "embreex")),
+        "sizes": raybox_only.sizes([1000], 200, rounds=1),
+        "small-batches": small_batches.measure(100, rounds=1),
+        "array-input": array_input.measure(100, 400, rounds=1),
+    }
+    page.write(json.loads(json.dumps(results)), tmp_path)
     text = (tmp_path / "performance.md").read_text()
+    rate = "0.000833 (2)"
     for words in (
         "## How fast will it be for me?",
-        "| 100,000 | 0.000833 | 0.000833 | 0.000833 |",
+        f"| skull, boxes of its triangles | 7,000 | {rate} | {rate} | {rate} | 0.000833 (3) |",
+        f"| city, triangles | 10,000 | {rate} | {rate} | {rate} | 0.000833 (3) |",
+        f"| uniform boxes | 100,000 | - | {rate} | {rate} | 0.000833 (3) |",
         "is 2 to 3 times embreex's, 4 to 6 times open3d's",
+        "- **Small calls**: `nearest` of rays from arrays takes",
+        "- **Making rays** takes, in addition to `nearest`, at most",
         "(performance_appendix.md)",
-        "(images/size.svg)",
+        "(images/rates.svg)",
     ):
         assert words in text
+    places = [text.index(name) for name in ("| skull, boxes", "| city, triangles", "| uniform boxes")]
+    assert places == sorted(places)
     assert text.count("![") == text.count("\n| ---") == 1
     appendix = (tmp_path / "performance_appendix.md").read_text()
     for words in (
         "(performance.md)",
-        "(images/peers.svg)",
-        "## How it was measured",
+        "| 7,000 | skull, boxes of its triangles | oblique | nearest | 0.000833 | 2 | - |",
+        "## Small batches",
+        "## Making rays",
         "### One thread",
         "### 2 threads",
+        "### Slower ones",
+        "## Other boxes",
+        "## How it was measured",
         "mujoco: not installed",
         "noisy",
     ):
         assert words in appendix
-    for name in ("peers", "size"):
-        picture = (tmp_path / "images" / f"{name}.svg").read_text()
-        assert picture.count("<path") > 20
+    assert (
+        appendix.index("## Real scenes") < appendix.index("## Small batches") < appendix.index("## Uniform")
+    )
+    picture = (tmp_path / "images" / "rates.svg").read_text()
+    assert picture.count("<path") > 20
 
     # The page of another machine is a separate file.
-    page.write({"versus-a": made_up()}, tmp_path, "elsewhere", "Performance elsewhere")
+    page.write({"versus-1e5-2": made_up(threads=2)}, tmp_path, "elsewhere", "Performance elsewhere")
     assert (tmp_path / "elsewhere.md").read_text().startswith("# Performance elsewhere\n")
-    assert "(images/elsewhere-peers.svg)" in (tmp_path / "elsewhere_appendix.md").read_text()
-    assert (tmp_path / "images" / "elsewhere-peers.svg").exists()
+    assert "with 2 threads; in brackets" in (tmp_path / "elsewhere.md").read_text()
+    assert (tmp_path / "images" / "elsewhere-rates.svg").exists()
     assert (tmp_path / "performance.md").read_text() == text
-    page.write({"versus-b": made_up(threads=2)}, tmp_path, "elsewhere")
-    assert "peers.svg" not in (tmp_path / "elsewhere_appendix.md").read_text()  # the plot is of one thread

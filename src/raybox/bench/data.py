@@ -1,4 +1,4 @@
-"""Boxes and rays of the benchmarks: uniform, clustered and mixed boxes, files; four kinds of rays.
+"""Boxes and rays of the benchmarks: uniform, clustered and mixed boxes, files; kinds of rays.
 
 Every number is a float32 stored as float64, so that peers in float32 get the same numbers.
 """
@@ -13,6 +13,8 @@ from raybox.validation import Floats
 UNIT = np.array([[0.0] * 3, [1.0] * 3])
 BOX_KINDS = ("uniform", "clustered", "mixed")
 RAY_KINDS = ("incoherent", "inside", "camera")
+SCENE_KINDS = ("oblique", "camera", "incoherent", "inside")  # of real scenes, whose z points up
+_VIEW = np.array([0.3, -1.6, 0.9])  # the eye of oblique rays from the scene's centre, in its longest sides
 _CLUSTER = 1000  # boxes in a cluster
 _RUN = 1024  # consecutive rays of one kind where two kinds alternate
 
@@ -88,13 +90,14 @@ def rays(kind: str, count: int, scene: BoxSet, seed: int = 1) -> RaySet:
     incoherent: origins uniform in twice the scene's box, directions uniform on the sphere.
     inside: the same with origins in the scene's box.
     camera: a square pinhole picture, 40 degrees wide, along the scene's thinnest axis (z of the unit cube).
+    oblique: such a picture from in front, from the left and from above, z up.
     joined, lines: half camera and half inside, one after the other or in turns of 1024 rays.
     """
     if kind in ("joined", "lines"):
         camera, inside = (rays(half, count // 2, scene, seed) for half in ("camera", "inside"))
         return _mixed(camera, inside, alternate=kind == "lines")
-    if kind == "camera":
-        return _camera(count, scene.around)
+    if kind in ("camera", "oblique"):
+        return (_camera if kind == "camera" else _oblique)(count, scene.around)
     if kind not in RAY_KINDS:
         return _rays_of(Path(kind), scene.corner).spread(count)
     random = np.random.default_rng(seed)
@@ -118,15 +121,23 @@ def _rays_of(path: Path, corner: Floats) -> RaySet:
 def _camera(count: int, around: Floats) -> RaySet:
     size = around[1] - around[0]
     axis = 2 - int(np.argmin(size[::-1]))
+    along, across, up = np.eye(3)[[axis, (axis + 1) % 3, (axis + 2) % 3]]
+    return _picture(count, around.mean(axis=0) - 2.0 * size.max() * along, np.array([along, across, up]))
+
+
+def _oblique(count: int, around: Floats) -> RaySet:
+    along = -_unit(_VIEW[None])[0]
+    across = _unit(np.cross(along, [0.0, 0.0, 1.0])[None])[0]
+    eye = around.mean(axis=0) + (around[1] - around[0]).max() * _VIEW
+    return _picture(count, eye, np.array([along, across, np.cross(across, along)]))
+
+
+def _picture(count: int, eye: Floats, axes: Floats) -> RaySet:
+    """Return a square picture's rays; `axes` are the unit vectors along, across and up, row by row."""
     width = max(1, int(count**0.5))
-    half = np.tan(np.radians(20.0))
-    x = ((np.arange(width) + 0.5) / width * 2.0 - 1.0) * half
-    directions = np.empty((width * width, 3))
-    directions[:, (axis + 1) % 3] = np.tile(x, width)
-    directions[:, (axis + 2) % 3] = -np.repeat(x, width)
-    directions[:, axis] = 1.0
-    eye = around.mean(axis=0)
-    eye[axis] -= 2.0 * size.max()
+    x = ((np.arange(width) + 0.5) / width * 2.0 - 1.0) * np.tan(np.radians(20.0))
+    across, up = np.tile(x, width), -np.repeat(x, width)
+    directions = axes[0] + across[:, None] * axes[1] + up[:, None] * axes[2]
     return RaySet(_single(np.tile(eye, (width * width, 1))), _single(_unit(directions)))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from raybox.bench import peers
+from raybox.compiler.library import code_source
 from raybox.threads.pool import cores
 
 WARNING = (
@@ -26,6 +27,7 @@ class Machine(TypedDict):
     memory_gb: float | None
     system: str
     python: str
+    code: str
     versions: dict[str, str]
 
 
@@ -41,6 +43,7 @@ def describe() -> Machine:
         "memory_gb": memory_gb(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
+        "code": code_source(),
         "versions": {name: version for name, version in versions.items() if version},
     }
 
@@ -85,5 +88,5 @@ def in_words(machine: Machine) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     return (
         f"{machine['date']}; {machine['cpu']}; {machine['cores']} cores, {machine['memory_gb']} GB; "
-        f"{machine['system']}; Python {machine['python']}\n{versions}"
+        f"{machine['system']}; Python {machine['python']}; {machine['code']}\n{versions}"
     )

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import metadata, util
 from typing import Any, NamedTuple
 
+from raybox._version import __version__
 from raybox.bench.data import RaySet
 
 OTHERS = "raybox_peers"
@@ -82,7 +83,9 @@ def load(peer: Peer) -> Any:
 
 
 def version(distribution: str) -> str | None:
-    """Return the version of a package, None if it is not installed."""
+    """Return the version of a package, None if it is not installed; raybox may be a folder of sources."""
+    if distribution == "raybox":
+        return __version__
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
