@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
 def _extent(options: argparse.Namespace) -> Extent:
     scenes = compare_cases.QUICK if options.quick else compare_cases.SYNTHETIC
     if options.data:
-        scenes += ("house", "street") if options.quick else (*compare_cases.REAL, "street")
+        scenes += ("house", "street") if options.quick else (*compare_cases.FILES, "street")
     rays = options.rays or (100_000 if options.quick else 1_000_000)
     return Extent(tuple(options.scenes or scenes), rays, options.quick)
 
@@ -139,7 +139,7 @@ def _outcome(run: Run, processes: list[Worker], case: Case, repeats: int) -> Out
 
 def _request(run: Run, converter: Worker, case: Case) -> dict[str, Any]:
     """Return a case as a worker gets it, its files made."""
-    if case.geometry in (*compare_cases.REAL, "street"):
+    if case.geometry in (*compare_cases.FILES, "street"):
         _convert(run, converter, case.geometry)
     kind, count = case.rays or ("", 0)
     files = {"geometry": str(run.data.geometry(case.geometry)), "count": str(count)}
@@ -155,14 +155,14 @@ def _request(run: Run, converter: Worker, case: Case) -> dict[str, Any]:
 
 def _real(run: Run, name: str) -> Path:
     assert run.real is not None
-    return run.real / compare_cases.REAL.get(name, "pandaset_frame")
+    return run.real / compare_cases.FILES.get(name, "pandaset_frame")
 
 
 def _convert(run: Run, converter: Worker, name: str) -> None:
     """Write the files of a real data set once, with the old tree."""
     target = run.data.path / f"{name}.npz"
     if not target.exists():
-        request(converter, "convert", str(_real(run, name).resolve()), str(target))
+        request(converter, "convert", str(_real(run, name).resolve()), str(target), name)
 
 
 def _table(rays: Path, source: str) -> None:

@@ -99,6 +99,27 @@ def _single_rays(rays: rb.Rays) -> list[rb.Rays]:
     return [flat[i] for i in range(min(ONES, len(flat)))]
 
 
+def arrays(given: Given) -> Task:
+    """Make rays of float64 arrays and find what they hit first, in batches."""
+    rays, scene = given.rays().reshape(-1), given.scene()
+    count = min(given.options["batch"], len(rays))  # of a camera, a square
+    ends = range(count, len(rays) + 1, count)[:ONES]
+    batches = [tuple(np.array(x[end - count : end]) for x in (rays.origins, rays.directions)) for end in ends]
+
+    def call(_: Any) -> Any:
+        hits = [scene.nearest(rb.Rays(*batch)) for batch in batches]
+        return [(one.index, one.t) for one in hits]
+
+    return Task(call)
+
+
+def pinhole(given: Given) -> Task:
+    """Make the rays of a camera and find what they hit first."""
+    scene, side = given.scene(), given.options["side"]
+    how = {"up": [0, 0, 1], "fov": 40.0, "width": side, "height": side}
+    return Task(lambda _: scene.nearest(rb.Rays.pinhole([0.8, -1.1, 1.4], [0.5] * 3, **how), workers=1))
+
+
 def _mask(geometry: Any) -> Any:
     """Return a mask of every third primitive; of several geometries one each."""
     if isinstance(geometry, list):
@@ -221,5 +242,5 @@ def first_use(given: Given) -> Task:
 
 ACTIONS: dict[str, Callable[[Given], Task]] = {
     action.__name__: action
-    for action in (query, fields, build, update, intersect, sweep, cast, load, first_use)
+    for action in (query, arrays, pinhole, fields, build, update, intersect, sweep, cast, load, first_use)
 }

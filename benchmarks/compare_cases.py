@@ -16,7 +16,15 @@ REAL = {
     "city": "delft_cityjson/delft.city.json",
     "skull": "skull_mesh/skull.obj",
     "voxels": "voxel_store/scene_store8.vox",
+    "skull-triangles": "skull_mesh/skull.obj",
 }
+VIEWED = {  # scenes of which only the kinds of rays are compared
+    "skull-finer": "skull_mesh/skull.obj",
+    "city-triangles": "delft_cityjson/delft.city.json",
+    "house-triangles": "duplex_ifc/duplex_a_20110907.ifc",
+}
+FILES = REAL | VIEWED
+"""A name's form: the boxes of objects or triangles; `-triangles` themselves; `-finer`: boxes of four each."""
 FORMATS = (("parquet", "parquet"), ("npy", "npy"), ("csv", "csv"), ("parquet", "npz"))
 LARGE = 1 << 18  # rays of the scenes that are not in MILLION_SCENES, at most
 LISTED = 1 << 17  # rays of `all` and `first`, whose results are long, at most
@@ -48,10 +56,15 @@ class Extent(NamedTuple):
 def plan(extent: Extent) -> Iterator[Case]:
     """Yield every case, those of one scene together, so that its tree is built once a worker."""
     for scene in extent.scenes:
+        if scene in FILES:
+            yield from _views(scene, extent)
+        if scene in VIEWED:
+            continue
         yield from _queries(scene, extent)
         yield from _sums(scene, extent) if scene in SUMMED else ()
         yield from _options(scene, extent)
         yield from _builds(scene, extent)
+    yield from _made_rays(extent)
     yield from _cells(extent)
     yield from _pairs(extent)
     yield from _files(extent)
@@ -88,6 +101,25 @@ def _queries(scene: str, extent: Extent) -> Iterator[Case]:
                 yield Case(name, "query", scene, (kind, count), how | {"workers": workers})
 
 
+def _views(scene: str, extent: Extent) -> Iterator[Case]:
+    """Yield cases of the kinds of rays that people cast in real scenes, on one thread."""
+    kinds = ("oblique", "inside", *(_kinds(scene) if scene in VIEWED else ()))
+    for query, kind in product(QUERIES[:3], kinds):
+        count = _most(scene, query, extent)
+        how = {"query": query, "workers": 1}
+        yield Case(f"{scene}/{query}/{kind}/{count}/workers=1", "query", scene, (kind, count), how)
+
+
+def _made_rays(extent: Extent) -> Iterator[Case]:
+    """Yield cases of `nearest` whose rays are made by the call: of arrays, and of a camera."""
+    for kind, count in product(("incoherent", "camera"), (1, 10, 100, 1000, extent.rays)):
+        rays = (kind, max(1024, count))
+        how = {"batch": count}
+        yield Case(f"uniform-1e5/arrays/{kind}/{count}", "arrays", "uniform-1e5", rays, how)
+    side = int(extent.rays**0.5)
+    yield Case(f"uniform-1e5/pinhole/{side}^2", "pinhole", "uniform-1e5", ("camera", 1024), {"side": side})
+
+
 def _sums(scene: str, extent: Extent) -> Iterator[Case]:
     """Yield cases of sums over paths, whose bits are compared: reproducible ones."""
     for query, workers in product(("integrate", "deposit"), (1, 2)):
@@ -113,7 +145,7 @@ def _options(scene: str, extent: Extent) -> Iterator[Case]:
     for query in QUERIES:
         how = {"query": query, "masked": True} | ({"k": 4} if query == "first" else {})
         yield Case(f"{scene}/where/{query}", "query", scene, (kind, middle), how)
-        if scene in ("mesh", "planes", "skull", "hard-mesh"):
+        if scene in ("mesh", "planes", "skull-triangles", "hard-mesh"):
             yield Case(f"{scene}/cull/{query}", "query", scene, (kind, middle), how | {"cull": "back"})
 
 
@@ -155,5 +187,5 @@ def _files(extent: Extent) -> Iterator[Case]:
             how = {"query": query, "source": source, "target": target}
             yield Case(f"{scene}/cast/{query}/{source}-{target}", "cast", scene, rays, how)
     for scene in extent.scenes:
-        if scene in REAL:
+        if scene in REAL and "-" not in scene:
             yield Case(f"{scene}/load", "load", scene)

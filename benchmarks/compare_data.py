@@ -138,8 +138,8 @@ GEOMETRY: dict[str, Callable[[], list[Part]]] = {
 
 def rays(kind: str, count: int, bounds: Array) -> Part:
     """Return rays of a kind for a scene with these bounds, of shape (count,) or (height, width)."""
-    if kind == "camera":
-        return camera(count, bounds)
+    if kind in ("camera", "oblique"):
+        return (camera if kind == "camera" else oblique)(count, bounds)
     random = np.random.default_rng(1)
     if kind == "hard":
         return _hard_rays(random, count)
@@ -175,6 +175,17 @@ def camera(count: int, bounds: Array) -> Part:
         directions[..., (axis + 2) % dims] = -x[:, None]
     eye = bounds.mean(axis=0)
     eye[axis] -= 2.0 * size.max()
+    return {"origins": single(np.broadcast_to(eye, directions.shape)), "directions": single(unit(directions))}
+
+
+def oblique(count: int, bounds: Array) -> Part:
+    """Return such a picture from in front, from the left and from above, z up."""
+    view, width = np.array([0.3, -1.6, 0.9]), max(1, int(count**0.5))
+    along = -unit(view)
+    across = unit(np.cross(along, [0.0, 0.0, 1.0]))
+    x = ((np.arange(width) + 0.5) / width * 2.0 - 1.0) * np.tan(np.radians(20.0))
+    directions = along + x[:, None] * across - x[:, None, None] * np.cross(across, along)
+    eye = bounds.mean(axis=0) + (bounds[1] - bounds[0]).max() * view
     return {"origins": single(np.broadcast_to(eye, directions.shape)), "directions": single(unit(directions))}
 
 

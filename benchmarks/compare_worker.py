@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import finer
 import raybox as rb
 import street
 from compare_actions import ACTIONS, Given, Task
@@ -57,10 +58,14 @@ def measure(calls: int, name: str) -> float:
     return seconds
 
 
-def convert(source: str, target: str) -> list[str]:
+def convert(source: str, target: str, name: str) -> list[str]:
     """Convert a real file for `compare_data`; return its paths, for a street also those of rays."""
     if not Path(source).is_dir():
-        return [_arrays_of(rb.load(source, boxes=source.endswith(".json")), Path(target))]
+        geometry = rb.load(source, boxes=source.endswith(".json") and not name.endswith("-triangles"))
+        if isinstance(geometry, rb.Mesh) and not name.endswith("-triangles"):
+            mesh = finer.subdivided(geometry) if name.endswith("-finer") else geometry
+            geometry = rb.Boxes.of_triangles(mesh.vertices, mesh.faces)
+        return [_arrays_of(geometry, Path(target))]
     made = Path(target).with_suffix("")
     street.make(Path(source), made)
     beams = rb.load(made / "beams.npz", kind="rays").reshape(-1)

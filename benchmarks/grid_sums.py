@@ -27,8 +27,8 @@ Calls = dict[str, Callable[[], object]]
 KINDS = ("incoherent", "parallel")
 SUMS = ("integrate", "deposit")
 _LOWER, _SIZE = -0.7, 1.9
-_CELLS_IN_ALL = {64: 6_000_000, 128: 6_000_000}  # that the rays of one call visit, about
-_CELLS_OTHERWISE = 50_000_000  # values are checked once a call, which takes long if there are many
+_LARGE = 128  # cells an axis; values of larger grids are checked once a call, which takes long
+_CELLS_VISITED = (6_000_000, 50_000_000)  # by the rays of a call, about; in large grids
 _OCCUPIED = 0.01
 
 
@@ -70,7 +70,7 @@ def _queries(side: int, kind: str) -> dict[str, Calls]:
     full = rb.Scene(rb.Grid.uniform([_LOWER] * 3, pitch, shape))
     occupied = rng.random(shape) < _OCCUPIED
     sparse = rb.Scene(rb.Grid.uniform([_LOWER] * 3, pitch, shape, occupied=occupied))
-    rays = rays_of(kind, _CELLS_IN_ALL.get(side, _CELLS_OTHERWISE) // side, rng)
+    rays = rays_of(kind, _CELLS_VISITED[side > _LARGE] // side, rng)
     arrays = [np.array(x) for x in (rays.origins, rays.directions)]
     values, weights = rng.random(shape), rng.random(len(rays))
     sums, cells = np.empty(len(rays)), np.zeros(shape)

@@ -55,7 +55,7 @@ QUICK: dict[str, Any] = {
     "patience": 0.3,
     "size": 1000,
     "sizes": [1000],
-    "cells": (16,),
+    "cells": (64,),
 }
 
 

@@ -7,6 +7,7 @@ import sys
 import types
 from fnmatch import fnmatch
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,8 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # behind the hel
 import aims
 import amanatides_woo
 import array_input
+import compare_cases
+import compare_data
 import finer
 import for_you
 import grid_sums
@@ -147,6 +150,20 @@ def test_oblique_rays_are_those_of_a_pinhole_camera():
     directions = np.array(want.directions).reshape(-1, 3)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     np.testing.assert_allclose(rays.directions, directions, atol=1e-6)
+    compared = compare_data.rays("oblique", 400, boxes.around)
+    np.testing.assert_array_equal(compared["origins"].reshape(-1, 3), rays.origins)
+    np.testing.assert_allclose(compared["directions"].reshape(-1, 3), rays.directions, atol=1e-7)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_trees_are_compared_on_the_rays_that_people_cast(quick):
+    scenes = (*compare_cases.SYNTHETIC, *compare_cases.FILES, "street")
+    names = [case.name for case in compare_cases.plan(compare_cases.Extent(scenes, 10**6, quick))]
+    assert len(names) == len(set(names))
+    for scene in compare_cases.FILES:
+        for query, kind in product(("nearest", "occluded", "count"), ("oblique", "inside", "camera")):
+            assert any(name.startswith(f"{scene}/{query}/{kind}/") for name in names)
+    assert {f"uniform-1e5/arrays/camera/{count}" for count in (1, 10, 100, 1000, 10**6)} <= set(names)
 
 
 def test_a_finer_mesh_is_the_same_surface():
