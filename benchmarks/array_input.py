@@ -8,7 +8,6 @@ Arrays are float64 or float32, contiguous or halves of rows of six numbers, copi
 
 import argparse
 import inspect
-import time
 from collections.abc import Callable
 from functools import partial
 from statistics import median
@@ -24,7 +23,6 @@ Results = dict[str, Any]
 KINDS = ("camera", "incoherent")
 ALONE, PINHOLE = "nearest alone", "Rays.pinhole"
 COPIED, AS_THEY_ARE = " arrays, copied", " arrays, copy=False"
-CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 
 def measure(
@@ -37,7 +35,7 @@ def measure(
     for kind, calls in _cases(scene, boxes, ray_count):
         for call in calls.values():
             call()
-        seconds = timing.alternate(calls, rounds, CLOCKS[clock])
+        seconds = timing.alternate(calls, rounds, timing.CLOCKS[clock])
         times.append({"rays": kind, "ray_count": ray_count, "seconds": seconds})
     return {"machine": machine.describe(), "size": size, "times": times}
 
@@ -133,7 +131,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--rays", type=int, default=2**20)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="wall, or cpu: processor time")
+    parser.add_argument("--clock", choices=timing.CLOCKS, default="wall", help="wall, or cpu: processor time")
     options = parser.parse_args()
     worker.bind(1)
     results = {"array-input": measure(options.size, options.rays, options.rounds, options.clock)}

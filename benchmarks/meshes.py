@@ -10,7 +10,7 @@ are not installed are left out.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ import numpy as np
 import raybox as rb
 from raybox.bench import data, machine, report, timing, worker
 from raybox.bench.peers import Engine
+from raybox.bench.runner import Spec
 
 QUERIES = ("nearest", "occluded", "count")
 RTREE_RAYS = 64  # rays of trimesh with rtree, which needs about a millisecond for each
@@ -116,34 +117,31 @@ MAKERS: dict[str, Callable[[Triangles, int], Engine]] = {
 MOST = {"trimesh rtree": RTREE_RAYS}
 
 
-def measure(
-    mesh: str,
-    *,
-    rays: Sequence[str] = data.SCENE_KINDS,
-    queries: Sequence[str] = QUERIES,
-    names: Sequence[str] = tuple(MAKERS),
-    ray_count: int = 1_000_000,
-    threads: int = 1,
-    rounds: int = 5,
-    least: float = 0.0,
-) -> dict[str, Any]:
-    """Return the times of all contestants that are installed, in the form of `raybox.bench.runner`."""
+SPEC = Spec("triangles", rays=data.SCENE_KINDS, queries=QUERIES, names=tuple(MAKERS), ray_count=1_000_000)
+
+
+def measure(mesh: str, **how: Any) -> dict[str, Any]:
+    """Return the times of all contestants that are installed, in the form of `raybox.bench.runner`.
+
+    how: fields of its `Spec` that are not those of `SPEC`.
+    """
+    spec = SPEC._replace(**how)
     triangles, engines, contestants = load(mesh), {}, []
-    for name in names:
+    for name in spec.names:
         why_not = ""
         try:
-            engines[name] = MAKERS[name](triangles, threads)
+            engines[name] = MAKERS[name](triangles, spec.threads)
         except ImportError as error:
             why_not = f"not installed ({error})"
         contestants.append({"name": name, "why_not": why_not})
     times: list[dict[str, Any]] = []
-    for kind in rays:
-        cast = data.rays(kind, ray_count, triangles.scene)
-        for query in queries:
+    for kind in spec.rays:
+        cast = data.rays(kind, spec.ray_count, triangles.scene)
+        for query in spec.queries:
             able = {name: engine for name, engine in engines.items() if query in engine.run}
-            times += [{"rays": kind, "query": query} | one for one in _time(able, query, cast, rounds, least)]
+            times += [{"rays": kind, "query": query} | one for one in _time(able, query, cast, spec)]
     return {
-        "spec": {"boxes": "triangles", "threads": threads, "names": list(names)},
+        "spec": spec._asdict(),
         "size": len(triangles.faces),
         "machine": machine.describe(),
         "contestants": contestants,
@@ -151,9 +149,7 @@ def measure(
     }
 
 
-def _time(
-    engines: dict[str, Engine], query: str, rays: data.RaySet, rounds: int, least: float
-) -> list[dict[str, Any]]:
+def _time(engines: dict[str, Engine], query: str, rays: data.RaySet, spec: Spec) -> list[dict[str, Any]]:
     """Return a record for each contestant, with the number of rays whose result is not raybox's."""
     calls, records, expected = {}, [], np.empty(0)
     for name, engine in engines.items():
@@ -166,7 +162,7 @@ def _time(
             expected = expected if len(expected) else found
             chosen = np.arange(count) * len(expected) // count
             records[-1]["differing"] = int((found != expected[chosen]).sum())
-    seconds = timing.alternate(calls, rounds, least=least)
+    seconds = timing.alternate(calls, spec.rounds, timing.CLOCKS[spec.clock], least=spec.least)
     return [record | {"seconds": seconds[record["name"]]} for record in records]
 
 

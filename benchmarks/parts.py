@@ -42,6 +42,13 @@ class Part(NamedTuple):
             {"threads": self.threads} if self.job in (versus, raybox_only.builds, meshes.measure) else {}
         )
 
+    def timed_by(self, clock: str) -> "Part":
+        """Return the part timed by this clock, if one thread is measured."""
+        jobs = (versus, meshes.measure, small_batches.measure, array_input.measure)
+        return (
+            self._replace(how=self.how | {"clock": clock}) if self.job in jobs and self.threads == 1 else self
+        )
+
     def made_quick(self) -> "Part":
         """Return the part with few rays and rounds, which shows that it works."""
         return self._replace(how=self.how | {name: QUICK[name] for name in self.how.keys() & QUICK.keys()})

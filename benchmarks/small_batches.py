@@ -1,6 +1,6 @@
 """One to a thousand rays a call, from arrays and lists, beside embreex: microseconds, taken in turns.
 
-    python benchmarks/small_batches.py [--size 100000] [--rounds 15]
+    python benchmarks/small_batches.py [--size 100000] [--rounds 15] [--clock cpu]
 
 A call makes `Rays`, casts them, and reads index and t: what a program does that has a few rays at a time.
 Rays are float64 arrays, or lists of lists; embreex gets the arrays converted to float32.
@@ -28,7 +28,7 @@ _DIFFERENT = 1000  # rays of a sample, at least
 _CALLS = 50  # of a sample, at least
 
 
-def measure(size: int = 100_000, rounds: int = 15) -> dict[str, Any]:
+def measure(size: int = 100_000, rounds: int = 15, clock: str = "wall") -> dict[str, Any]:
     """Return the seconds of a call: each number of rays, kind of rays, and way to pass them."""
     boxes, times = data.boxes("uniform", size), []
     cast, names = _casts(boxes), {LISTS: "raybox"}
@@ -44,7 +44,7 @@ def measure(size: int = 100_000, rounds: int = 15) -> dict[str, Any]:
             }
             for call in calls.values():
                 call()
-            for name, seconds in timing.alternate(calls, rounds).items():
+            for name, seconds in timing.alternate(calls, rounds, timing.CLOCKS[clock]).items():
                 each = [second / len(batches) for second in seconds]
                 times.append({"count": count, "rays": kind, "name": name, "seconds": each})
     return {"machine": machine.describe(), "size": size, "times": times}
@@ -161,9 +161,10 @@ def main() -> None:
     )
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--clock", choices=timing.CLOCKS, default="wall", help="wall, or cpu: processor time")
     options = parser.parse_args()
     worker.bind(1)
-    results = {"small-batches": measure(options.size, options.rounds)}
+    results = {"small-batches": measure(options.size, options.rounds, options.clock)}
     print(section(results))
     print(own_aims.text(aims(results)))
 

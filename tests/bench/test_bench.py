@@ -356,7 +356,9 @@ def test_a_peer_gets_at_most_its_max_rays(monkeypatch):
         return raybox_scene.build(raybox_scene.form(boxes), 1)
 
     stand_in("hungry", build, monkeypatch, max_rays=70)
-    spec = TINY._replace(names=("raybox", "hungry"), rays=("inside",), queries=("nearest",), rounds=1)
+    spec = TINY._replace(
+        names=("raybox", "hungry"), rays=("inside",), queries=("nearest",), rounds=1, clock="cpu"
+    )
     times = runner.measure(spec)["times"]
     assert [(facts["name"], facts["ray_count"]) for facts in times] == [("raybox", 400), ("hungry", 70)]
 
@@ -520,10 +522,10 @@ def test_every_part_is_a_job_that_accepts_its_arguments(tmp_path):
     assert {part.how["size"] for part in todo.values() if "size" in part.how} == {
         10**k for k in (3, 4, 5, 6, 7)
     }
-    for part in (*todo.values(), *(part.made_quick() for part in todo.values())):
+    for part in (*todo.values(), *(part.made_quick().timed_by("cpu") for part in todo.values())):
         arguments = json.loads(json.dumps(part.arguments()))
-        if part.job is runner.versus:
-            assert set(arguments) <= set(runner.Spec._fields)
+        if part.job in (runner.versus, meshes.measure):
+            assert set(arguments) <= {*runner.Spec._fields, "mesh"}
             assert set(arguments["names"]) <= set(peers.table())
         else:
             inspect.signature(part.job).bind(**arguments)
