@@ -94,6 +94,28 @@ def test_lengths_add_up_to_the_length_inside():
     np.testing.assert_allclose(found.ravel(), sums, rtol=1e-12, atol=1e-12)
 
 
+def test_deposits_of_one_channel_and_of_two_have_the_same_bits():
+    """Two channels are added cell by cell, one four cells at a time where a ray's times are certain."""
+    rng, counts = np.random.default_rng(12), Counter()
+    for kind in KINDS:
+        for shape in ((1, 1, 1), (5, 6, 7), (40, 3), (16, 17, 18)):
+            grid = random_grid(kind, rng, shape)
+            rays = random_rays(rng, grid, 300)
+            weights = rng.normal(size=300) * rng.choice([0.0, -0.0, 5e-324, 1.0, 1e300], 300)
+            scene = rb.Scene(grid)
+            for per in ("length", "hit"):
+                found = scene.deposit(rays, weights, per=per, workers=1)
+                one_by_one = scene.deposit(rays, np.stack([weights] * 2, -1), per=per, workers=1)
+                assert found.tobytes() == one_by_one[:, 0].tobytes()
+                np.testing.assert_array_equal(found.reshape(-1), one_by_one[:, 1])
+            lengths = np.diff(scene.segments(rays).offsets)
+            counts.update(f"{n % 4} of four" for n in lengths[lengths > 0].tolist())
+            counts["misses"] += int((lengths == 0).sum())
+            counts["zero weights"] += int((weights[lengths > 0] == 0.0).sum())
+    assert min(counts.values()) > 50, counts
+    assert len(counts) == 6
+
+
 def test_transposes_of_each_other():
     rng = np.random.default_rng(9)
     grid = random_grid("random", rng, (8, 9, 10), 0.7)

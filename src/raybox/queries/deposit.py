@@ -220,7 +220,7 @@ def _chunks(
 
 QUERY = Query(
     name="deposit",
-    hooks=(stream.HOOKS, cells.HOOKS),
+    hooks=(stream.HOOKS, cells.HOOKS, cells.CELL_SUM_HOOKS),
     run=_run,
     merge_geometries=_merge_geometries,
     present=_present,

@@ -4,15 +4,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import device, inlined, whole
-from raybox.compiler.intrinsics import float64, prefetch, vector_code
-from raybox.compiler.simd import F64, I64, constant, splat
+from raybox.compiler.decorators import device, inlined, whole, yes
+from raybox.compiler.intrinsics import float64, prefetch, prefetch_to_write, vector_code, void
+from raybox.compiler.simd import F64, I64, Lanes, constant, splat
 from raybox.compiler.simd_arrays import Register, loop
 from raybox.hits.path_lengths import write_exactly
 from raybox.primitives.ray import Ray
 from raybox.queries.path_sums.speeds import with_speeds
 from raybox.queries.path_sums.stream import add_listed
-from raybox.queries.path_sums.sums import RaySums, add_length, finish_ray, prefetch_item, start_ray
+from raybox.queries.path_sums.sums import (
+    ItemSums,
+    RaySums,
+    add_length,
+    finish_ray,
+    prefetch_item,
+    start_ray,
+)
 from raybox.queries.per_ray import select_rays
 from raybox.queries.segments import cut
 from raybox.traversal.job import Job, RaySpan
@@ -124,6 +131,73 @@ def _prefetch_value(recorder: RaySumRecorder, cell: int) -> None:
 RAY_SUM_HOOKS = SegmentHooks(RaySumRecorder, _begin_sum, _add_cell, _write_sum, _add_cells, _prefetch_value)
 
 
+class CellSumRecorder(NamedTuple):
+    """Sums of cells, of one channel, that one thread adds to."""
+
+    given: Any  # float64 (rays, 1), or (0, 1): all are 1
+    sums: Any  # float64 (M, 1)
+    speeds: Floats
+    per_hit: bool
+
+
+class Deposited(NamedTuple):
+    """The weight of a ray, and the length of its direction."""
+
+    weight: float
+    speed: float
+
+
+@inlined
+def _begin_deposit(recorder: CellSumRecorder, k: int) -> Deposited:
+    return Deposited(recorder.given[k, 0] if recorder.given.shape[0] > 0 else 1.0, recorder.speeds[k])
+
+
+@inlined
+def _add_to_cell(
+    recorder: CellSumRecorder, state: Deposited, _ray: Ray, cell: int, t_enter: float, t_exit: float
+) -> Deposited:
+    if state.weight != 0.0:  # 0 times inf counts 0
+        more = 1.0 if recorder.per_hit else (t_exit - t_enter) * state.speed
+        recorder.sums[cell, 0] += state.weight * more
+    return state
+
+
+@vector_code(void)
+def _add_lengths(b: Any, sums: Any, ray: Any, per_hit: Any, stretches: Any) -> None:
+    """Add weight times length to the cells of stretches, four at a time, whose times are finite.
+
+    A ray is in a cell once, so no cell is among four twice but the last one, which the padding repeats. It is
+    stored last: the padding's sums are overwritten.
+    """
+    lanes = PADDING + 1
+    weight, speed = splat(b, ray.weight, lanes), splat(b, ray.speed, lanes)
+    with loop(b, stretches.cell_count, lanes) as s:
+        begin, end = (times_of(stretches.keys.load(b.add(s, I64(k)), lanes)) for k in (0, 1))
+        cells = [stretches.cells.get(b.add(s, I64(k))) for k in range(lanes)]
+        lengths = weight * ((end - begin) * speed)
+        more = Lanes(b, b.select(per_hit, weight.value, lengths.value))
+        total = sums.gather(cells) + more
+        for k in reversed(range(lanes)):
+            sums.put(total.lane(k), cells[k])
+
+
+@inlined
+def _add_to_cells(recorder: CellSumRecorder, state: Deposited, _ray: Ray, stretches: Stretches) -> Deposited:
+    if state.weight != 0.0:
+        _add_lengths(recorder.sums, state, recorder.per_hit, stretches)
+    return state
+
+
+@inlined
+def _prefetch_sum(recorder: CellSumRecorder, cell: int) -> None:
+    prefetch_to_write(recorder.sums, cell)
+
+
+CELL_SUM_HOOKS = SegmentHooks(
+    CellSumRecorder, _begin_deposit, _add_to_cell, yes, _add_to_cells, _prefetch_sum
+)
+
+
 def add_cells(job: Job, sums: Any) -> None:
     """Add the stretches of all rays of a job to sums that have an entry for each ray."""
     rows: Any = job.rows
@@ -131,6 +205,8 @@ def add_cells(job: Job, sums: Any) -> None:
     recorder: Any = CellRecorder(sums, speeds)
     if isinstance(sums, RaySums) and sums.results.shape[1] == 1:
         recorder = RaySumRecorder(sums.values, sums.results, speeds)
+    if isinstance(sums, ItemSums) and sums.sums.shape[1] == 1 and not sums.shared:
+        recorder = CellSumRecorder(sums.given, sums.sums, speeds, sums.per_hit)
     cut_rays(job._replace(rays=rays), RaySpan(0, len(speeds)), recorder)
     if lost.size:
         _add_exactly(job, lost, sums)
