@@ -98,7 +98,7 @@ def test_deposits_of_one_channel_and_of_two_have_the_same_bits():
     """Two channels are added cell by cell, one four cells at a time where a ray's times are certain."""
     rng, counts = np.random.default_rng(12), Counter()
     for kind in KINDS:
-        for shape in ((1, 1, 1), (5, 6, 7), (40, 3), (16, 17, 18)):
+        for shape in ((1, 1, 1), (5, 6, 7), (40, 3), (16, 27, 38)):
             grid = random_grid(kind, rng, shape)
             rays = random_rays(rng, grid, 300)
             weights = rng.normal(size=300) * rng.choice([0.0, -0.0, 5e-324, 1.0, 1e300], 300)

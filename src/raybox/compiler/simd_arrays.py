@@ -48,6 +48,18 @@ class Memory:
         pointer = self.b.bitcast(self.at(place), ir.VectorType(self.item, count).as_pointer())
         return Lanes(self.b, self.b.load(pointer, align=BYTES[self.item]))
 
+    def load_some(self, place: Any, mask: Lanes) -> Lanes:
+        """Return consecutive items in the lanes of a mask, 0 in others, whose memory is not read."""
+        kind, count = ir.VectorType(self.item, mask.count), mask.count
+        pointer = self.b.bitcast(self.at(place), kind.as_pointer())
+        function = cgutils.get_or_insert_function(
+            self.b.module,
+            ir.FunctionType(kind, [pointer.type, I32, mask.value.type, kind]),
+            f"llvm.masked.load.v{count}{short(self.item)}.p0",
+        )
+        none = ir.Constant(kind, None)
+        return Lanes(self.b, self.b.call(function, [pointer, I32(BYTES[self.item]), mask.value, none]))
+
     def store(self, value: Lanes, place: Any) -> None:
         """Store consecutive items."""
         pointer = self.b.bitcast(self.at(place), value.value.type.as_pointer())

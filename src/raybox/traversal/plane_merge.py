@@ -39,14 +39,14 @@ class MergeMemory(NamedTuple):
 def make_memory(rows: GridRows) -> MergeMemory:
     """Return memory for rays through a grid."""
     most = min(sum(edges.size for edges in (rows.x_edges, rows.y_edges, rows.z_edges)), _MOST)
-    planes, keys, cells = (np.empty(most + 2 * _LANES, np.int64) for _ in range(3))
+    planes, keys, cells = (np.empty(most + 4 * _LANES, np.int64) for _ in range(3))
     return MergeMemory(planes, keys, cells)
 
 
 @inlined
 def has_room(memory: MergeMemory, course: Course) -> bool:
     """Return whether there is memory for all planes that a ray crosses."""
-    return course.x.crossed + course.y.crossed + course.z.crossed + 2 * _LANES <= memory.planes.size
+    return course.x.crossed + course.y.crossed + course.z.crossed + 4 * _LANES <= memory.planes.size
 
 
 @vector_code(void)

@@ -23,7 +23,7 @@ from raybox.primitives.ray import Ray
 from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.packet_box import PacketAtBox
-from raybox.traversal.time_keys import Stretches, get, time_of
+from raybox.traversal.time_keys import Passages, Stretches, get, time_of
 from raybox.traversal.workspace import (
     LeafSlot,
     ListSpan,
@@ -74,6 +74,12 @@ def record_each(recorder: Recorder, state: S, ray: Ray, stretches: Stretches) ->
     for s in range(stretches.cell_count):
         begin, end = time_of(get(stretches.keys, s)), time_of(get(stretches.keys, s + 1))
         state = record_segment(recorder, state, ray, get(stretches.cells, s), begin, end)
+    return state
+
+
+@device
+def record_none(_recorder: Recorder, state: S, _passages: Passages) -> S:
+    """Record nothing."""
     return state
 
 
@@ -155,6 +161,10 @@ class SegmentHooks(NamedTuple, Generic[R, S]):
     """Write the result of ray k; return False if there was no room."""
     record_ray: Callable[[R, S, Ray, Stretches], S] = record_each
     """Record all stretches of a ray, in order; return the new state."""
+    in_any_order: Flag[R] = no
+    """whether stretches may come in any order: then `record_passages` records most rays"""
+    record_passages: Callable[[R, S, Passages], S] = record_none
+    """Record how long a ray is in each of its cells; return the new state."""
     prefetch_cell: Callable[[R, int], None] = prefetch_none
     """Prefetch what `record_segment` reads and writes of a cell."""
     has_exact_times: Flag[R] = no
@@ -213,5 +223,7 @@ begin_segments = _SEGMENTS.begin_segments
 record_segment = _SEGMENTS.record_segment
 end_segments = _SEGMENTS.end_segments
 record_ray = _SEGMENTS.record_ray
+in_any_order = _SEGMENTS.in_any_order
+record_passages = _SEGMENTS.record_passages
 prefetch_cell = _SEGMENTS.prefetch_cell
 has_exact_times = _SEGMENTS.has_exact_times

@@ -46,8 +46,16 @@ from raybox.traversal.grid_axes import (
 from raybox.traversal.grid_clip import INSIDE, OUTSIDE, AxisScales, course_of, scale_of
 from raybox.traversal.grid_rays import is_tame, is_tame_grid, is_tame_ray
 from raybox.traversal.job import Job, RaySpan, Recorder, grid_of
+from raybox.traversal.plane_counts import pass_cells
 from raybox.traversal.plane_merge import MergeMemory, has_room, is_certain, make_memory, merge
-from raybox.traversal.protocol import begin_segments, end_segments, record_ray, record_segment
+from raybox.traversal.protocol import (
+    begin_segments,
+    end_segments,
+    in_any_order,
+    record_passages,
+    record_ray,
+    record_segment,
+)
 from raybox.traversal.time_keys import get, time_of
 
 
@@ -63,6 +71,8 @@ def is_occupied(rows: GridRows, cell: int) -> bool:
     word = rows.words[rows.blocks[block, FIRST] + popcount(stored & (bit - 1))]
     return word >> (cell & 63) & 1 != 0
 
+
+_WIDEST = 1 << 31  # cells from one to the next on an axis, for `pass_cells`
 
 S = TypeVar("S")  # the state of a ray, as a query has it
 
@@ -81,6 +91,7 @@ class GridSetup(NamedTuple):
     scales: AxisScales
     tame: bool
     masked: bool  # whether some cells are not recorded
+    in_any_order: bool  # whether stretches may be recorded in any order
     memory: MergeMemory
 
 
@@ -249,6 +260,10 @@ def _cut_certain(job: Job, ray: Ray, recorder: Recorder, state: S, grid: GridSet
     course = course_of(recorder, ray, axes, grid.scales)
     if course.status != INSIDE or not has_room(grid.memory, course):
         return course.status == OUTSIDE, state
+    if grid.in_any_order:
+        passages = pass_cells(axes, grid.scales, course, grid.memory)
+        if passages.cell_count > 0:
+            return True, record_passages(recorder, state, passages)
     stretches = merge(recorder, axes, course, grid.memory)
     if not is_certain(stretches, course.slack):
         return False, state
@@ -281,7 +296,8 @@ def _cut_rays(job: Job, span: RaySpan, recorder: Recorder, memory: MergeMemory) 
     rows = grid_of(job)
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
     masked = rows.blocks.size > 0 or job.allowed.size > 0
-    grid = GridSetup(scales, is_tame_grid(rows), masked, memory)
+    unordered = in_any_order(recorder) and not masked and rows.shape[1] * rows.shape[2] < _WIDEST
+    grid = GridSetup(scales, is_tame_grid(rows), masked, unordered, memory)
     for k in range(span.begin, span.end):
         ray = get_ray(job.rays, k)
         state = begin_segments(recorder, k)

@@ -25,7 +25,7 @@ from raybox.queries.segments import cut
 from raybox.traversal.job import Job, RaySpan
 from raybox.traversal.protocol import SegmentHooks
 from raybox.traversal.segments import cut_rays
-from raybox.traversal.time_keys import PADDING, Stretches, get, time_of, times_of
+from raybox.traversal.time_keys import PADDING, Passages, Stretches, get, time_of, times_of
 from raybox.validation import Floats, Ints
 
 
@@ -128,7 +128,9 @@ def _prefetch_value(recorder: RaySumRecorder, cell: int) -> None:
         prefetch(recorder.values, cell)
 
 
-RAY_SUM_HOOKS = SegmentHooks(RaySumRecorder, _begin_sum, _add_cell, _write_sum, _add_cells, _prefetch_value)
+RAY_SUM_HOOKS = SegmentHooks(
+    RaySumRecorder, _begin_sum, _add_cell, _write_sum, _add_cells, prefetch_cell=_prefetch_value
+)
 
 
 class CellSumRecorder(NamedTuple):
@@ -163,18 +165,18 @@ def _add_to_cell(
 
 
 @vector_code(void)
-def _add_lengths(b: Any, sums: Any, ray: Any, per_hit: Any, stretches: Any) -> None:
-    """Add weight times length to the cells of stretches, four at a time, whose times are finite.
+def _add_lengths(b: Any, sums: Any, ray: Any, per_hit: Any, passages: Any) -> None:
+    """Add weight times length to the cells of a ray, four at a time, whose times are finite.
 
     A ray is in a cell once, so no cell is among four twice but the last one, which the padding repeats. It is
     stored last: the padding's sums are overwritten.
     """
     lanes = PADDING + 1
     weight, speed = splat(b, ray.weight, lanes), splat(b, ray.speed, lanes)
-    with loop(b, stretches.cell_count, lanes) as s:
-        begin, end = (times_of(stretches.keys.load(b.add(s, I64(k)), lanes)) for k in (0, 1))
-        cells = [stretches.cells.get(b.add(s, I64(k))) for k in range(lanes)]
-        lengths = weight * ((end - begin) * speed)
+    with loop(b, passages.cell_count, lanes) as s:
+        durations = passages.durations.load(s, lanes).bits(F64)
+        cells = [passages.cells.get(b.add(s, I64(k))) for k in range(lanes)]
+        lengths = weight * (durations * speed)
         more = Lanes(b, b.select(per_hit, weight.value, lengths.value))
         total = sums.gather(cells) + more
         for k in reversed(range(lanes)):
@@ -182,9 +184,9 @@ def _add_lengths(b: Any, sums: Any, ray: Any, per_hit: Any, stretches: Any) -> N
 
 
 @inlined
-def _add_to_cells(recorder: CellSumRecorder, state: Deposited, _ray: Ray, stretches: Stretches) -> Deposited:
+def _add_to_cells(recorder: CellSumRecorder, state: Deposited, passages: Passages) -> Deposited:
     if state.weight != 0.0:
-        _add_lengths(recorder.sums, state, recorder.per_hit, stretches)
+        _add_lengths(recorder.sums, state, recorder.per_hit, passages)
     return state
 
 
@@ -194,7 +196,13 @@ def _prefetch_sum(recorder: CellSumRecorder, cell: int) -> None:
 
 
 CELL_SUM_HOOKS = SegmentHooks(
-    CellSumRecorder, _begin_deposit, _add_to_cell, yes, _add_to_cells, _prefetch_sum
+    CellSumRecorder,
+    _begin_deposit,
+    _add_to_cell,
+    yes,
+    in_any_order=yes,
+    record_passages=_add_to_cells,
+    prefetch_cell=_prefetch_sum,
 )
 
 
