@@ -1,7 +1,7 @@
-"""Rays through a uniform grid by the plain loop of Amanatides and Woo (1987), in float64: a peer for grids.
+"""Paths of rays through a uniform grid by the plain loop of Amanatides and Woo (1987), in float64.
 
-Crossing times are added up, so planes that are crossed nearly at once may come in the wrong order. Directions
-have no zeros; rays begin at t = 0.
+The peer of `Scene.integrate`, `Scene.deposit` and `Scene.nearest`: crossing times are added up, so planes
+that are crossed nearly at once may come in the wrong order. Directions have no zeros, and t >= 0.
 """
 
 from typing import Any
@@ -9,111 +9,88 @@ from typing import Any
 import numba
 import numpy as np
 
-_loop = numba.njit(nogil=True, error_model="numpy")
-_part = numba.njit(nogil=True, error_model="numpy", inline="always")
+_compiled = numba.njit(nogil=True, error_model="numpy")
 
 
-@_part
-def _range(lower: Any, pitch: float, shape: Any, o: Any, d: Any) -> Any:
-    """Return when a ray enters and leaves the grid."""
+@numba.njit(error_model="numpy", inline="always")
+def _start(lower: Any, pitch: float, shape: Any, origin: Any, direction: Any, state: Any) -> Any:
+    """Return the range of t in the grid; fill `state`: cells, steps, times of next planes, of a cell."""
+    place, step, t_next, t_delta = state
     begin, end = 0.0, np.inf
     for a in range(3):
-        one, two = (lower[a] - o[a]) / d[a], (lower[a] + pitch * shape[a] - o[a]) / d[a]
+        one = (lower[a] - origin[a]) / direction[a]
+        two = (lower[a] + pitch * shape[a] - origin[a]) / direction[a]
         begin, end = max(begin, min(one, two)), min(end, max(one, two))
+    for a in range(3):
+        at = int(np.floor((origin[a] + begin * direction[a] - lower[a]) / pitch))
+        place[a] = min(max(at, 0), shape[a] - 1)
+        step[a] = 1 if direction[a] > 0.0 else -1
+        plane = lower[a] + pitch * (place[a] + (step[a] + 1) // 2)
+        t_next[a], t_delta[a] = (plane - origin[a]) / direction[a], pitch / abs(direction[a])
     return begin, end
 
 
-@_part
-def _axis(lower: float, pitch: float, cells: int, o: float, d: float, begin: float) -> Any:
-    """Return place, step, time of the next plane and time between planes, on one axis."""
-    place = min(max(int(np.floor((o + begin * d - lower) / pitch)), 0), cells - 1)
-    step = 1 if d > 0.0 else -1
-    return place, step, (lower + pitch * (place + (step + 1) // 2) - o) / d, pitch / abs(d)
+@numba.njit(error_model="numpy", inline="always")
+def _next(at: Any, step: Any, t_delta: Any) -> Any:
+    """Return the next cell i, j, k and the times at which the ray leaves it by each axis."""
+    i, j, k, x, y, z = at
+    if x <= y and x <= z:
+        return i + step[0], j, k, x + t_delta[0], y, z
+    if y <= z:
+        return i, j + step[1], k, x, y + t_delta[1], z
+    return i, j, k + step[2], x, y, z + t_delta[2]
 
 
-@_loop
+@numba.njit(error_model="numpy", inline="always")
+def _inside(at: Any, shape: Any) -> bool:
+    return 0 <= at[0] < shape[0] and 0 <= at[1] < shape[1] and 0 <= at[2] < shape[2]
+
+
+@numba.njit
+def _state() -> Any:
+    return np.empty(3, np.int64), np.empty(3, np.int64), np.empty(3), np.empty(3)
+
+
+@_compiled
 def integrate(lower: Any, pitch: float, values: Any, origins: Any, directions: Any, sums: Any) -> None:
     """Write the sum of value times length of each ray."""
-    shape = values.shape
+    state = place, step, t_next, t_delta = _state()
     for r in range(len(sums)):
-        o, d, total = origins[r], directions[r], 0.0
-        t, end = _range(lower, pitch, shape, o, d)
-        i, step_x, x, delta_x = _axis(lower[0], pitch, shape[0], o[0], d[0], t)
-        j, step_y, y, delta_y = _axis(lower[1], pitch, shape[1], o[1], d[1], t)
-        k, step_z, z, delta_z = _axis(lower[2], pitch, shape[2], o[2], d[2], t)
-        while t < end:
-            until = min(x, y, z, end)
-            total += values[i, j, k] * (until - t)
-            t = until
-            if x <= y and x <= z:
-                x, i = x + delta_x, i + step_x
-                if i < 0 or i >= shape[0]:
-                    break
-            elif y <= z:
-                y, j = y + delta_y, j + step_y
-                if j < 0 or j >= shape[1]:
-                    break
-            else:
-                z, k = z + delta_z, k + step_z
-                if k < 0 or k >= shape[2]:
-                    break
-        sums[r] = total * np.sqrt((d**2).sum())
+        t, end = _start(lower, pitch, values.shape, origins[r], directions[r], state)
+        at, total = (place[0], place[1], place[2], t_next[0], t_next[1], t_next[2]), 0.0
+        while t < end and _inside(at, values.shape):
+            until = min(at[3], at[4], at[5], end)
+            total += values[at[0], at[1], at[2]] * (until - t)
+            t, at = until, _next(at, step, t_delta)
+        sums[r] = total * np.sqrt((directions[r] ** 2).sum())
 
 
-@_loop
-def deposit(lower: Any, pitch: float, rays: Any, weights: Any, per_hit: bool, sums: Any) -> None:
-    """Add weight times length, or the weight, of each ray to the cells that it crosses."""
-    shape, (origins, directions) = sums.shape, rays
-    for r in range(len(origins)):
-        o, d = origins[r], directions[r]
-        t, end = _range(lower, pitch, shape, o, d)
-        i, step_x, x, delta_x = _axis(lower[0], pitch, shape[0], o[0], d[0], t)
-        j, step_y, y, delta_y = _axis(lower[1], pitch, shape[1], o[1], d[1], t)
-        k, step_z, z, delta_z = _axis(lower[2], pitch, shape[2], o[2], d[2], t)
-        weight = weights[r]
-        factor = weight * np.sqrt((d**2).sum())
-        while t < end:
-            until = min(x, y, z, end)
-            sums[i, j, k] += weight if per_hit else factor * (until - t)
-            t = until
-            if x <= y and x <= z:
-                x, i = x + delta_x, i + step_x
-                if i < 0 or i >= shape[0]:
-                    break
-            elif y <= z:
-                y, j = y + delta_y, j + step_y
-                if j < 0 or j >= shape[1]:
-                    break
-            else:
-                z, k = z + delta_z, k + step_z
-                if k < 0 or k >= shape[2]:
-                    break
+@_compiled
+def deposit(lower: Any, pitch: float, weights: Any, origins: Any, directions: Any, sums: Any) -> None:
+    """Add weight times length of each ray to the cells that it passes."""
+    state = place, step, t_next, t_delta = _state()
+    for r in range(len(weights)):
+        t, end = _start(lower, pitch, sums.shape, origins[r], directions[r], state)
+        at = place[0], place[1], place[2], t_next[0], t_next[1], t_next[2]
+        weight = weights[r] * np.sqrt((directions[r] ** 2).sum())
+        while t < end and _inside(at, sums.shape):
+            until = min(at[3], at[4], at[5], end)
+            sums[at[0], at[1], at[2]] += weight * (until - t)
+            t, at = until, _next(at, step, t_delta)
 
 
-@_loop
-def nearest(lower: Any, pitch: float, occupied: Any, rays: Any, cells: Any, times: Any) -> None:
-    """Write the number of the first occupied cell of each ray, and its time; -1 and inf if there is none."""
-    shape, (origins, directions) = occupied.shape, rays
-    for r in range(len(origins)):
-        o, d = origins[r], directions[r]
-        t, end = _range(lower, pitch, shape, o, d)
-        i, step_x, x, delta_x = _axis(lower[0], pitch, shape[0], o[0], d[0], t)
-        j, step_y, y, delta_y = _axis(lower[1], pitch, shape[1], o[1], d[1], t)
-        k, step_z, z, delta_z = _axis(lower[2], pitch, shape[2], o[2], d[2], t)
-        cells[r], times[r] = -1, np.inf
-        while t < end:
-            if occupied[i, j, k]:
-                cells[r], times[r] = (i * shape[1] + j) * shape[2] + k, t
+@_compiled
+def nearest(lower: Any, pitch: float, occupied: Any, origins: Any, directions: Any, hits: Any) -> None:
+    """Write the first occupied cell of each ray, numbered in C order, and its t; -1 and inf for a miss."""
+    index, times = hits
+    state = place, step, t_next, t_delta = _state()
+    _, columns, rows = occupied.shape
+    for r in range(len(index)):
+        t, end = _start(lower, pitch, occupied.shape, origins[r], directions[r], state)
+        at = place[0], place[1], place[2], t_next[0], t_next[1], t_next[2]
+        index[r], times[r] = -1, np.inf
+        while t < end and _inside(at, occupied.shape):
+            if occupied[at[0], at[1], at[2]]:
+                index[r], times[r] = (at[0] * columns + at[1]) * rows + at[2], t
                 break
-            if x <= y and x <= z:
-                t, x, i = x, x + delta_x, i + step_x
-                if i < 0 or i >= shape[0]:
-                    break
-            elif y <= z:
-                t, y, j = y, y + delta_y, j + step_y
-                if j < 0 or j >= shape[1]:
-                    break
-            else:
-                t, z, k = z, z + delta_z, k + step_z
-                if k < 0 or k >= shape[2]:
-                    break
+            t, at = min(at[3], at[4], at[5], end), _next(at, step, t_delta)

@@ -1,31 +1,35 @@
-"""Queries on uniform grids and a plain loop: ratios of times, alternated in one process.
+"""`integrate`, `deposit` and `nearest` of uniform grids beside a plain loop: ratios of times, alternated.
 
-`integrate` and `deposit` on full grids, `nearest` on one with 1 % of its cells occupied, and the loop
-(`amanatides_woo.py`) take turns on one thread: CPU times, which other programs disturb least. So do one
-thread and two of `integrate`: elapsed times, for which two cores must be free. Each line has the median of
-the ratios of neighbouring times, and their quartiles.
+    python benchmarks/grid_sums.py [--cells 64 128 512] [--rounds 15] [--two]
+
+The loops (`amanatides_woo.py`) use one thread, and so does raybox; CPU times, which other programs disturb
+least. `integrate` and `deposit` pass full grids, `nearest` one of which 1 % is occupied, at random. `--two`
+adds two threads over one: elapsed times, for which two cores must be free. Each line has the median of the
+ratios of a round, and their quartiles.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from statistics import median, quantiles
+from typing import Any
 
 import numpy as np
 
 import amanatides_woo
 import raybox as rb
-from amanatides_woo import deposit, integrate, nearest
+from own_aims import Aim
+from raybox.bench import machine, report, timing
 
 Results = dict[str, Any]
 Calls = dict[str, Callable[[], object]]
 KINDS = ("incoherent", "parallel")
 SUMS = ("integrate", "deposit")
 _LOWER, _SIZE = -0.7, 1.9
-_CELLS_IN_ALL = {64: 6_000_000, 128: 6_000_000}  # that the rays of one call visit, about
-_OCCUPIED, _ALIKE = 0.01, 0.999  # cells; rays whose first cell is that of the loop, at least
-_CELLS_OTHERWISE = 50_000_000  # values are checked once a call, which takes long if there are many
+_LARGE = 128  # cells an axis; values of larger grids are checked once a call, which takes long
+_CELLS_VISITED = (6_000_000, 50_000_000)  # by the rays of a call, about; in large grids
+_OCCUPIED = 0.01
 
 
 def rays_of(kind: str, count: int, rng: np.random.Generator) -> rb.Rays:
@@ -95,79 +99,46 @@ def _queries(side: int, kind: str) -> dict[str, Calls]:
     }
 
 
-class Case(NamedTuple):
-    """A grid, and rays through it."""
-
-    name: str
-    cells: int
-    rays: rb.Rays
-    directions: np.ndarray
-    rng: np.random.Generator
-
-    @property
-    def pitch(self) -> float:
-        """The length of a cell."""
-        return _SIZE / self.cells
-
-    def scene(self, occupied: np.ndarray | None = None) -> rb.Scene:
-        """Return the grid as a scene."""
-        return rb.Scene(rb.Grid.uniform([_LOWER] * 3, self.pitch, (self.cells,) * 3, occupied=occupied))
+def quotients(record: dict[str, Any]) -> list[float]:
+    """Return the loop's time over raybox's, round by round."""
+    seconds = record["seconds"]
+    return [loop / own for own, loop in zip(seconds["raybox"], seconds["loop"], strict=True)]
 
 
-def case_of(cells: int, kind: str) -> Case:
-    """Return a grid, and rays of one kind."""
-    rng = np.random.default_rng(cells)
-    rays = rays_of(kind, _CELLS_IN_ALL.get(cells, _CELLS_OTHERWISE) // cells, rng)
-    return Case(f"{cells}^3, {kind}", cells, rays, np.ascontiguousarray(rays.directions), rng)
+def aims(results: Results) -> list[Aim]:
+    """Return the aims of grids: at least the loop's speed."""
+    times = results["grids"]["times"] if "grids" in results else []
+    about = (
+        ("deposit in full grids: the plain loop's rate", 1.0, "deposit", KINDS, 0),
+        ("deposit in 512³ cells: 1.5 times the plain loop's rate", 1.5, "deposit", KINDS, 512),
+        ("nearest of parallel rays, 1 % of cells: the plain loop's rate", 1.0, "nearest", ("parallel",), 0),
+    )
+    made = []
+    for words, least, query, kinds, side in about:
+        chosen = [
+            (median(quotients(record)), f"{record['cells']}³ cells, {record['rays']}")
+            for record in times
+            if record["query"] == query and record["rays"] in kinds and side in (0, record["cells"])
+        ]
+        if chosen:
+            ratio, where = min(chosen)
+            made.append(Aim(words, f"{ratio:.2f} times", where, ratio >= least))
+    return made
 
 
-def measure_integrate(case: Case, rounds: int) -> None:
-    """Print the ratios of `integrate`."""
-    scene, values = case.scene(), case.rng.random((case.cells,) * 3)
-    lower, sums, rays = np.full(3, _LOWER), np.empty(len(case.rays)), case.rays
-    peer = partial(integrate, lower, case.pitch, values, rays.origins, case.directions, sums)
-    one = partial(scene.integrate, rays, values, workers=1)
-    peer()
-    assert np.allclose(one(), sums, rtol=1e-9, atol=1e-9 * sums.max())
-    ratios(f"integrate {case.name}", (one, peer), time.process_time, rounds)
-    two = partial(scene.integrate, rays, values, workers=2)
-    ratios(f"integrate {case.name}, 1/2", (one, two), time.perf_counter, rounds)
-
-
-def measure_deposit(case: Case, per: Literal["length", "hit"], rounds: int) -> None:
-    """Print the ratios of `deposit`; both return a new array."""
-    scene, rays, weights = case.scene(), case.rays, case.rng.random(len(case.rays))
-
-    def peer() -> np.ndarray:
-        sums = np.zeros((case.cells,) * 3)
-        both = rays.origins, case.directions
-        deposit(np.full(3, _LOWER), case.pitch, both, weights, per == "hit", sums)
-        return sums
-
-    one = partial(scene.deposit, rays, weights, per=per, workers=1)
-    if per == "length":  # of hits, the loop counts some more cells of no length
-        assert np.allclose(one(), peer().ravel(), rtol=1e-6, atol=1e-9)
-    ratios(f"deposit per {per} {case.name}", (one, peer), time.process_time, rounds)
-
-
-def measure_nearest(case: Case, rounds: int) -> None:
-    """Print the ratios of `nearest` where one cell of a hundred is occupied."""
-    rays, occupied = case.rays, case.rng.random((case.cells,) * 3) < _OCCUPIED
-    cells, times = np.empty(len(rays), np.int64), np.empty(len(rays))
-    scene, both = case.scene(occupied), (rays.origins, case.directions)
-    peer = partial(nearest, np.full(3, _LOWER), case.pitch, occupied, both, cells, times)
-    one = partial(scene.nearest, rays, workers=1)
-    peer()
-    assert np.mean(one().index == cells) > _ALIKE
-    ratios(f"nearest 1 % {case.name}", (one, peer), time.process_time, rounds)
-
-
-MEASURES: dict[str, Callable[[Case, int], None]] = {
-    "integrate": measure_integrate,
-    "deposit-length": lambda case, rounds: measure_deposit(case, "length", rounds),
-    "deposit-hit": lambda case, rounds: measure_deposit(case, "hit", rounds),
-    "nearest": measure_nearest,
-}
+def section(results: Results) -> str:
+    """Return the table of grids for the appendix."""
+    if "grids" not in results:
+        return ""
+    lines = [
+        (f"{record['cells']}³", record["rays"], record["query"], f"{median(quotients(record)):.2f}")
+        for record in results["grids"]["times"]
+    ]
+    words = """One thread; how many times longer a plain compiled loop takes that goes from cell to cell
+(Amanatides and Woo, 1987), in float64 and not exact. `integrate` and `deposit` pass full grids, `nearest` one
+of which 1 % is occupied, at random:"""
+    table = report.markdown(("cells", "rays", "query", "plain loop /"), lines)
+    return "\n\n".join(["## Grids", words, table])
 
 
 def main() -> None:
@@ -175,15 +146,23 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--cells", type=int, nargs="*", default=[64, 128, 512], help="per axis")
-    parser.add_argument("--queries", nargs="*", choices=MEASURES, default=list(MEASURES))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--two", action="store_true", help="time two threads, too")
     options = parser.parse_args()
-    print(f"load {os.getloadavg()[0]:.1f}; ratio [quartiles]  median times")
-    for cells in options.cells:
-        for kind in ("incoherent", "parallel"):
-            for query in options.queries:
-                MEASURES[query](case_of(cells, kind), options.rounds)
+    print("plain loop / raybox [quartiles]  median seconds")
+    for record in measure(options.cells, options.rounds, two=options.two)["times"]:
+        name = f"{record['cells']}^3, {record['rays']}, {record['query']}"
+        own, loop = (median(record["seconds"][who]) for who in ("raybox", "loop"))
+        print(f"{name:34} {_spread(quotients(record))}  {own:.4f}, {loop:.4f}")
+        if options.two:
+            elapsed = record["elapsed"]
+            gains = [one / two for one, two in zip(elapsed["1"], elapsed["2"], strict=True)]
+            print(f"{name + ', two threads':34} {_spread(gains)}")
+
+
+def _spread(values: list[float]) -> str:
+    low, middle, high = quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
+    return f"{middle:.2f}  [{low:.2f}, {high:.2f}]"
 
 
 if __name__ == "__main__":

@@ -225,9 +225,33 @@ def all_below(limit: float, *arrays: Floats) -> bool:
     return all(bool((np.abs(values) < limit).all()) for values in arrays)
 
 
+def finite_vectors(origins: object, directions: object) -> tuple[Floats, Floats] | None:
+    """Return read-only copies of two arrays of vectors, of float64 and of one shape, if all are finite.
+
+    None for any other input, valid or not.
+    """
+    if not (type(origins) is type(directions) is np.ndarray and origins.shape == directions.shape):
+        return None
+    if not (origins.dtype == directions.dtype == _FLOAT64 and origins.ndim and origins.shape[-1] in (2, 3)):
+        return None
+    o, d = origins.copy(), directions.copy()
+    freeze(o, d)
+    return (o, d) if all_below(inf, o, d) else None
+
+
+def first_rows(count: int, *arrays: Array) -> tuple[Array, ...]:
+    """Return copies of the first rows of C-ordered arrays."""
+    return tuple([values[:count].copy() for values in arrays])
+
+
 if not TYPE_CHECKING:
     with suppress(ImportError):  # in a tenth of the time, where the C module is built
-        from raybox.compiler._calls import all_below, freeze
+        from raybox.compiler._calls import (  # noqa: F401
+            all_below,
+            finite_vectors,
+            first_rows,
+            freeze,
+        )
 
 
 def _cast(found: NDArray[Any], name: str) -> Floats:

@@ -1,5 +1,5 @@
-/* Calls of machine code: arguments become 64-bit words, and their kinds choose the code. And two functions of
-   arrays that NumPy takes longer for.
+/* Calls of machine code: arguments become 64-bit words, and their kinds choose the code. And functions
+   of arrays that NumPy takes longer for.
 
    The interface is documented in `raybox.compiler.calls`; `ctypes_calls` is the same in Python. While
    arguments are laid out, no Python code runs: no address can become stale before the call. What is wrong with
@@ -626,6 +626,32 @@ static PyObject *freeze(PyObject *module, PyObject *const *arrays, Py_ssize_t co
     Py_RETURN_NONE;
 }
 
+/* Return a new array of the first rows of a C-ordered one. */
+static PyObject *copy_rows(PyArrayObject *rows, npy_intp count) {
+    npy_intp shape[DIMENSIONS];
+    int dimensions = PyArray_NDIM(rows);
+    int is_plain = (PyArray_FLAGS(rows) & NPY_ARRAY_C_CONTIGUOUS) && item_kind(PyArray_DESCR(rows));
+    if (!is_plain || dimensions < 1 || dimensions > DIMENSIONS || count < 0 || count > PyArray_DIM(rows, 0))
+        return PyErr_Format(PyExc_ValueError, "first_rows: expected C-ordered arrays with so many rows");
+    memcpy(shape, PyArray_DIMS(rows), dimensions * sizeof *shape);
+    shape[0] = count;
+    PyObject *copy = PyArray_SimpleNew(dimensions, shape, PyArray_TYPE(rows));
+    if (copy) memcpy(PyArray_DATA((PyArrayObject *)copy), PyArray_DATA(rows), PyArray_NBYTES((PyArrayObject *)copy));
+    return copy;
+}
+
+static PyObject *first_rows(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    (void)module;
+    npy_intp rows = count ? PyLong_AsSsize_t(args[0]) : 0;
+    if (PyErr_Occurred()) return NULL;
+    PyObject *copies = PyTuple_New(count ? count - 1 : 0);
+    for (Py_ssize_t k = 1; copies && k < count; k++) {
+        PyObject *copy = refuse_non_array(args[k]) < 0 ? NULL : copy_rows((PyArrayObject *)args[k], rows);
+        if (!copy || PyTuple_SetItem(copies, k - 1, copy) < 0) Py_CLEAR(copies);
+    }
+    return copies;
+}
+
 /* Eight sums side by side, which compilers turn into vectors. */
 enum { LANES = 8 };
 
@@ -637,6 +663,42 @@ static int has_only_finite(const double *numbers, npy_intp count) {
     for (; k < count; k++) total += numbers[k] - numbers[k];
     for (int lane = 0; lane < LANES; lane++) total += sums[lane];
     return total == 0.0;
+}
+
+/* Return a C-ordered, read-only copy of a plain array of float64 vectors of 2 or 3 coordinates, or NULL. */
+static PyObject *copy_vectors(PyObject *value) {
+    PyArrayObject *array = (PyArrayObject *)value;
+    int dimensions = PyArray_NDIM(array);
+    npy_intp width = dimensions ? PyArray_DIM(array, dimensions - 1) : 0;
+    PyObject *copy = width == 2 || width == 3 ? PyArray_NewCopy(array, NPY_CORDER) : NULL;
+    if (copy) PyArray_CLEARFLAGS((PyArrayObject *)copy, NPY_ARRAY_WRITEABLE);
+    return copy;
+}
+
+static int is_plain(PyObject *value) {
+    if (Py_TYPE(value) != &PyArray_Type) return 0;
+    const PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)value);
+    return dtype->type_num == NPY_DOUBLE && PyArray_ISNBO(dtype->byteorder);
+}
+
+static PyObject *finite_vectors(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    (void)module;
+    if (count != 2 || !is_plain(args[0]) || !is_plain(args[1])) Py_RETURN_NONE;
+    PyArrayObject *one = (PyArrayObject *)args[0], *other = (PyArrayObject *)args[1];
+    if (!PyArray_SAMESHAPE(one, other)) Py_RETURN_NONE;
+    PyObject *copies = PyTuple_New(2);
+    for (int k = 0; copies && k < 2; k++) {
+        PyObject *copy = copy_vectors(args[k]);
+        int finite = copy && has_only_finite(PyArray_DATA((PyArrayObject *)copy), PyArray_SIZE((PyArrayObject *)copy));
+        if (copy && finite) {
+            PyTuple_SetItem(copies, k, copy);
+        } else {
+            Py_XDECREF(copy);
+            Py_CLEAR(copies);
+        }
+    }
+    if (!copies && !PyErr_Occurred()) Py_RETURN_NONE;
+    return copies;
 }
 
 static int has_only_below(double limit, const double *numbers, npy_intp count) {
@@ -728,6 +790,10 @@ static PyObject *register_struct(PyObject *module, PyObject *class) {
 
 static PyMethodDef methods[] = {
     {"freeze", (PyCFunction)(void (*)(void))freeze, METH_FASTCALL, "Set arrays read-only."},
+    {"finite_vectors", (PyCFunction)(void (*)(void))finite_vectors, METH_FASTCALL,
+     "Return read-only copies of two arrays of vectors, if both are of float64, finite and of one shape, else None."},
+    {"first_rows", (PyCFunction)(void (*)(void))first_rows, METH_FASTCALL,
+     "Return copies of the first rows of C-ordered arrays; how many is the first argument."},
     {"all_below", (PyCFunction)(void (*)(void))all_below, METH_FASTCALL,
      "Return whether all magnitudes in C-ordered float64 arrays are below a limit, the first argument."},
     {"level", level, METH_NOARGS, "Return the level of this processor: v4, v3, v2, baseline or generic."},

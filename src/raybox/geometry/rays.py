@@ -24,7 +24,9 @@ _START = 0.0
 
 
 @final
-@guard_class("origins", "directions", "t_min", "t_max", "skipped", "shape", "ndim_space", "rows")
+@guard_class(
+    "origins", "directions", "t_min", "t_max", "skipped", "shape", "ndim_space", "rows", "kernel_rays"
+)
 class Rays(RayConstructors, ArrayContainer):
     """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
 
@@ -68,8 +70,8 @@ class Rays(RayConstructors, ArrayContainer):
 
     __slots__ = ("_rays", "_shape", "_skipped", "_t_max", "_t_min")
     _AS_ARRAY = "numpy.concatenate([rays.origins, rays.directions], axis=-1)"
-    _rays: tuple[Floats, Floats] | RaySource
-    """origins and directions; or what makes them where they are read"""
+    _rays: RayRows | tuple[Floats, Floats] | RaySource
+    """all as kernels read it; origins and directions of another shape; or what makes them"""
     _shape: tuple[int, ...]
     _t_min: Floats
     _t_max: Floats
@@ -86,6 +88,11 @@ class Rays(RayConstructors, ArrayContainer):
         invalid: Invalid = "raise",
         copy: bool = True,
     ) -> None:
+        if copy and t_min is _START and t_max is inf and invalid == "raise":
+            vectors = ray_input.small_vectors(origins, directions)
+            if vectors is not None:
+                _made(self, *vectors, ZERO, INF)
+                return
         points, floats = (ray_input.points, validation.floats) if copy else (as_points, as_floats)
         o, d = points(origins, "origins"), points(directions, "directions")
         low = ZERO if t_min is _START else floats(t_min, "t_min")
@@ -116,7 +123,8 @@ class Rays(RayConstructors, ArrayContainer):
 
     @property
     def _arrays(self) -> tuple[Floats, Floats]:
-        return self._rays if isinstance(self._rays, tuple) else arrays_in(self._rays, self._shape)
+        rays = self._rays
+        return rays[:2] if isinstance(rays, tuple) else arrays_in(rays, self._shape)
 
     @property
     def t_min(self) -> Floats:
@@ -203,7 +211,7 @@ class Rays(RayConstructors, ArrayContainer):
         ranges = [t if t.ndim == 0 else t.reshape(made) for t in (self._t_min, self._t_max)]
         if not isinstance(rays, tuple):
             return _made_of(object.__new__(Rays), rays.reshaped(made), skipped=self._skipped)
-        arrays = [values.reshape((*made, self.ndim_space)) for values in rays]
+        arrays = [values.reshape((*made, self.ndim_space)) for values in rays[:2]]
         return _made(object.__new__(Rays), *arrays, *ranges, skipped=self._skipped)
 
     def at(self, t: ArrayInput) -> Floats:
@@ -249,19 +257,16 @@ class Rays(RayConstructors, ArrayContainer):
     def rows(self) -> RayRows:
         """Return the arrays for kernels, all valid; in 3D without a copy, if they are in memory."""
         rays = self._rays
+        if isinstance(rays, RayRows):
+            return rays
         if not isinstance(rays, tuple):
             return rows_of(rays)
-        low, high = self._t_min, self._t_max
-        return RayRows(
-            in_space(rays[0]),
-            in_space(rays[1]),
-            FROM_START if low is ZERO else low.reshape(-1),
-            TO_INFINITY if high is INF else high.reshape(-1),
-        )
+        return RayRows(in_space(rays[0]), in_space(rays[1]), *_flat_ranges(self._t_min, self._t_max))
 
     def kernel_rays(self) -> RayRows:
-        """Return `rows`, or what has its methods and makes them block by block."""
-        return self.rows() if isinstance(self._rays, tuple) else cast("RayRows", self._rays)
+        """Return `rows`, or what makes them block by block: see `raybox.geometry.ray_sources`."""
+        rays = self._rays
+        return self.rows() if type(rays) is tuple else cast("RayRows", rays)
 
     def settled(self) -> "Rays":
         """Return rays with arrays of their own, all valid."""
@@ -304,19 +309,21 @@ def _made(
     skipped: ReadOnly[int] = NOTHING,
 ) -> Rays:
     """Return ``rays`` with valid, C-ordered arrays, which are frozen."""
-    rays._rays, rays._shape, rays._t_min, rays._t_max = (
-        (origins, directions),
-        origins.shape[:-1],
-        t_min,
-        t_max,
-    )
-    rays._skipped = skipped
+    shape = origins.shape
+    rays._shape, rays._t_min, rays._t_max, rays._skipped = shape[:-1], t_min, t_max, skipped
     validation.freeze(origins, directions, t_min, t_max)
     if len(shape) == 2 and shape[1] == 3:
         rays._rays = RayRows(origins, directions, *_flat_ranges(t_min, t_max))
     else:
         rays._rays = origins, directions
     return rays
+
+
+def _flat_ranges(t_min: Floats, t_max: Floats) -> tuple[Floats, Floats]:
+    """Return ranges as kernels read them, (1,) or (N,)."""
+    if t_min is ZERO and t_max is INF:
+        return FROM_START, TO_INFINITY
+    return t_min.reshape(-1), t_max.reshape(-1)
 
 
 def _made_of(rays: Rays, source: RaySource, *, skipped: ReadOnly[int] = NOTHING) -> Rays:

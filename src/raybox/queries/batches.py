@@ -131,15 +131,35 @@ class _Pool(Generic[M]):
             free.append(memory)
 
 
-def traverse_unsorted(job: Job, span: RaySpan, plan: Plan[R]) -> StreamPart[R]:
-    """Traverse a small batch ray by ray, in the order of the rays."""
-    base, count = span.begin, span.end - span.begin
-    job = job._replace(rays=all_rows(job.rays))
-    order, workspace = _SMALL.take(ray_groups.SMALL_BATCH)
-    set_next_ray(order, 0)
-    clear_undecided(order)
-    plan.write_misses(*span)
-    recorder, undecided, begin = plan.recorder(max(count, _LEAST)), [], 0
+class _SmallMemory(NamedTuple):
+    """The memory for a small batch, laid out once, and two arrays of its order."""
+
+    order: Order
+    workspace: Workspace
+    undecided: Ints32
+    place: Ints
+
+
+_SMALL: list[_SmallMemory] = []
+_SPANS = [Span(0, 0, count) for count in range(ray_groups.SMALL_BATCH + 1)]
+
+
+def _make_small() -> _SmallMemory:
+    order = _make_order(ray_groups.SMALL_BATCH)._replace(starts=_NONE, place=_PLACES.take())
+    workspace = _with_rows(make_workspace(ray_groups.SMALL_BATCH), order)
+    return _SmallMemory(laid_out(order), laid_out(workspace), order.undecided, order.place)
+
+
+def traverse_small(
+    job: Job, base: int, count: int, recorder: R, grow: Callable[[R, float], R] | None
+) -> tuple[R, Ints]:
+    """Traverse so many rays from a base on, one by one in their order; misses are written before.
+
+    Return the recorder, which `grow` may have replaced, and the undecided rays.
+    """
+    memory = _SMALL.pop() if _SMALL else _make_small()
+    order, workspace, listed, place = memory
+    begin, undecided = 0, [_NONE]
     while begin < count:
         rays = Span(base, begin, count) if base or begin else _SPANS[count]
         while not ray_groups.traverse_groups(job, rays, order, workspace, recorder, ray_groups.SMALL_BATCH):
@@ -210,7 +230,7 @@ def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> lis
         plan.packet_recorder is not None
         and job.frame is not None
         and fills_boxes(job.rows)
-        and _seem_coherent(job.rays, job.frame, span)
+        and _seem_coherent(job.rays, job.frame, span, plan.grains)
     )
     count = span.end - span.begin
     past = count >= _PAST_CACHES
@@ -231,13 +251,13 @@ def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> lis
     return keyed
 
 
-def _seem_coherent(rays: AnyRays, frame: Frame, span: RaySpan) -> bool:
-    """Return whether some rays of a batch seem to form packets, by samples of rays."""
+def _seem_coherent(rays: AnyRays, frame: Frame, span: RaySpan, grains: float) -> bool:
+    """Return whether some rays of a batch seem to form packets, so many boxes wide, by samples of rays."""
     if isinstance(rays, RayRows):
-        return packet_batches.seem_coherent(rays, frame.numbers, *span)
+        return packet_batches.seem_coherent(rays, frame.numbers, *span, grains)
     starts = span.begin + np.arange(_SAMPLES) * (span.end - span.begin - LANES) // (_SAMPLES - 1)
     samples = select_rows(rays, (starts[:, None] + np.arange(LANES)).reshape(-1))
-    return packet_batches.seem_coherent(samples, frame.numbers, 0, _SAMPLES * LANES)
+    return packet_batches.seem_coherent(samples, frame.numbers, 0, _SAMPLES * LANES, grains)
 
 
 def _key(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) -> _Keyed[R]:
@@ -272,7 +292,9 @@ def _key_packets(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) 
         while (first := next_ray(order)) < there.end:
             recorder = make_recorder(min(there.end - first, size), block.first)
             packet_recorder = PacketRecorder(recorder, *memory)
-            left += packet_batches.traverse_packets(part, there, order, workspace, packet_recorder)
+            left += packet_batches.traverse_packets(
+                part, there, order, workspace, packet_recorder, plan.grains
+            )
             packets.append(PacketPart(recorder, RaySpan(first, next_ray(order))))
         if left:
             row = ray_groups.list_keys(part, KeySpan(*there, row, past), order, counts, _LISTED)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from raybox.compiler import huge_pages
 from raybox.geometry import with_scratch
 from raybox.geometry.ray_sources import select_rows
+from raybox.queries.batches import GRAINS
 from raybox.queries.exact_fallback import OrderedHits, undecided_hits
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.ray_groups import SMALL_BATCH

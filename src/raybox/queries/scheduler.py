@@ -27,11 +27,13 @@ PACKET_WIDTH = 4
 
 def run(per_ray: PerRay[Res, Opt], job: Job, options: Opt, workers: int, progress: bool) -> Res:
     """Return the results of a query for all rays of a job."""
-    if ray_count(job.rays) <= ray_groups.SMALL_BATCH:
-        if workers != -1:  # -1 is valid, and to count the cores costs a system call
-            check_workers(workers)
-        return _run_small(per_ray, job, options)
-    return _run_many(per_ray, job, options, workers, progress)
+    if ray_count(job.rays) > ray_groups.SMALL_BATCH:
+        return _run_many(per_ray, job, options, workers, progress)
+    if workers != -1:  # -1 is valid, and to count the cores costs a system call
+        check_workers(workers)
+    if type(job.rays) is not RayRows:
+        job = job._replace(rays=all_rows(job.rays))
+    return _run_small(per_ray, job, options)
 
 
 def _run_small(per_ray: PerRay[Res, Opt], job: Job, options: Opt) -> Res:

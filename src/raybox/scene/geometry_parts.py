@@ -225,9 +225,8 @@ def target(part: Part, allowed: Bools, cull: Cull) -> JobTarget:
 
 def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
     """Return the job of a query on one part, for the kernels."""
-    rows = facing(part.geometry, part.rows, cull)
-    tree = cast(Tree, part.job_tree)  # or that of `own_tree`
-    return Job(tree, rows, rays.kernel_rays(), allowed, part.frame)
+    tree, rows, _, frame = target(part, allowed, cull)
+    return Job(tree, rows, rays.kernel_rays(), allowed, frame)
 
 
 def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> list[Bools]:

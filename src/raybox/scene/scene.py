@@ -14,7 +14,7 @@ from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput, out_of_memory
 from raybox.geometry import Bounded, Cull, Geometry, Rays
 from raybox.hits.hit_ids import source_of
-from raybox.queries.query import Opt, Public, Query, Request, Res, Target
+from raybox.queries.query import Opt, Public, Query, Request, Res, RunOptions, Target
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
 from raybox.scene.geometry_parts import Part, View
@@ -162,7 +162,7 @@ class Scene(QueryMethods):
             return in_default_environment(self._run)(query, rays, options, **how)
         workers, progress = how.get("workers", -1), how.get("progress", False)
         try:
-            view = self._view(where, cull)
+            view = self._view(how.get("where"), how.get("cull"))
             check_rays(rays, view.ndim_space)
             jobs, source = view.jobs(rays), source_of(rays, view.source)
             if query.prepare:
@@ -201,7 +201,8 @@ def geometries_of(scene: Scene) -> tuple[Geometry, ...]:
 
 def masks_of(scene: Scene, where: MaskInput) -> Bools | list[Bools | None]:
     """Return which primitives may be hit: of a list, a mask for each geometry, or None for all of it."""
-    masks = scene._masks(where, scene._parts)
+    given = where if scene._is_list or where is None else [where]
+    masks = geometry_parts.masks(given, scene._parts)
     return [mask if mask.size else None for mask in masks] if scene._is_list else masks[0]
 
 

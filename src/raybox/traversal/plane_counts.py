@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox.compiler.decorators import inlined
+from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import Fields, int64, smaller, vector_code, void
 from raybox.compiler.simd import (
     F64,
@@ -44,10 +44,12 @@ from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.traversal.grid_axes import GridAxes, GridAxis
 from raybox.traversal.grid_clip import AxisCourse, AxisScales, Course
 from raybox.traversal.plane_merge import MergeMemory
-from raybox.traversal.time_keys import PADDING, Passages, put
+from raybox.traversal.time_keys import PADDING, Passages, Stretches, put, times_of
 from raybox.validation import Floats
 
 _LANES = 8
+FEWEST = 8  # planes: fewer are merged in less time
+_EVEN = 2.0**-6  # of a cell
 
 
 class Crossings(NamedTuple):
@@ -163,6 +165,30 @@ def pass_cells(axes: GridAxes, scales: AxisScales, course: Course, memory: Merge
     for s in range(count + 1, count + PADDING + 1):
         put(memory.keys, s, 0)
     return Passages(memory.keys, memory.cells, count + 1 if certain else 0)
+
+
+@device
+def are_even(edges: Floats) -> bool:
+    """Return whether planes are so nearly at equal distances that most guesses are right."""
+    cells = edges.size - 1
+    pitch, off = (edges[cells] - edges[0]) / cells, 0.0
+    for k in range(cells + 1):
+        off = max(off, abs(edges[k] - edges[0] - k * pitch))
+    return off <= _EVEN * pitch
+
+
+@inlined
+def passages_of(stretches: Stretches) -> Passages:
+    """Return stretches by how long they are, in the same memory."""
+    _put_durations(stretches.keys, stretches.cell_count)
+    return Passages(stretches.keys, stretches.cells, stretches.cell_count)
+
+
+@vector_code(void)
+def _put_durations(b: Builder, keys: Memory, count: Scalar) -> None:
+    with loop(b, count, PADDING + 1) as s:
+        begin, end = (times_of(keys.load(b.add(s, I64(k)), PADDING + 1)) for k in (0, 1))
+        keys.store((end - begin).bits(I64), s)
 
 
 @vector_code(void)

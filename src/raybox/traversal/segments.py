@@ -46,7 +46,7 @@ from raybox.traversal.grid_axes import (
 from raybox.traversal.grid_clip import INSIDE, OUTSIDE, AxisScales, course_of, scale_of
 from raybox.traversal.grid_rays import is_tame, is_tame_grid, is_tame_ray
 from raybox.traversal.job import Job, RaySpan, Recorder, grid_of
-from raybox.traversal.plane_counts import pass_cells
+from raybox.traversal.plane_counts import FEWEST, are_even, pass_cells, passages_of
 from raybox.traversal.plane_merge import MergeMemory, has_room, is_certain, make_memory, merge
 from raybox.traversal.protocol import (
     begin_segments,
@@ -260,13 +260,15 @@ def _cut_certain(job: Job, ray: Ray, recorder: Recorder, state: S, grid: GridSet
     course = course_of(recorder, ray, axes, grid.scales)
     if course.status != INSIDE or not has_room(grid.memory, course):
         return course.status == OUTSIDE, state
-    if grid.in_any_order:
+    if grid.in_any_order and course.x.crossed + course.y.crossed + course.z.crossed >= FEWEST:
         passages = pass_cells(axes, grid.scales, course, grid.memory)
         if passages.cell_count > 0:
             return True, record_passages(recorder, state, passages)
     stretches = merge(recorder, axes, course, grid.memory)
     if not is_certain(stretches, course.slack):
         return False, state
+    if in_any_order(recorder) and not grid.masked:
+        return True, record_passages(recorder, state, passages_of(stretches))
     if not grid.masked:
         return True, record_ray(recorder, state, ray, stretches)
     for s in range(stretches.cell_count):
@@ -297,6 +299,7 @@ def _cut_rays(job: Job, span: RaySpan, recorder: Recorder, memory: MergeMemory) 
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
     masked = rows.blocks.size > 0 or job.allowed.size > 0
     unordered = in_any_order(recorder) and not masked and rows.shape[1] * rows.shape[2] < _WIDEST
+    unordered &= are_even(rows.x_edges) and are_even(rows.y_edges) and are_even(rows.z_edges)
     grid = GridSetup(scales, is_tame_grid(rows), masked, unordered, memory)
     for k in range(span.begin, span.end):
         ray = get_ray(job.rays, k)

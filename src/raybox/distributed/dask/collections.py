@@ -248,10 +248,10 @@ def _results(spec: _PartitionQuery, arrays: Mapping[str, Floats], first: int) ->
     loaded = _load(spec, arrays["origins"].shape[1])
     ranges = {name: arrays[name] for name in RANGES if name in arrays}
     rays = Rays(arrays["origins"], arrays["directions"], invalid=spec.invalid, **ranges)  # type: ignore[arg-type]  # ranges
-    results = run_query(scene, spec.query, rays, first, spec.workers) if len(rays) else ()
-    parts = [some.columns({}) for some in results]
-    dtypes = column_dtypes(spec.query, rays.ndim_space, None)
-    blank = {name: np.empty(0, dtype) for name, dtype in dtypes.items()}
+    results = run_query(loaded.scene, spec.query, rays, first, spec.workers) if len(rays) else ()
+    parts = [loaded.objects.with_rows(some.columns({})) for some in results]
+    types = loaded.output.dtypes | ({"id": np.dtype(np.int64)} if "id" in loaded.output.dtypes else {})
+    blank = {name: np.empty(0, dtype) for name, dtype in types.items()}
     columns = {
         name: np.concatenate([blank[name], *(as_array(part[name]) for part in parts)]) for name in blank
     }
