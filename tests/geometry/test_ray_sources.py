@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import raybox as rb
-from raybox.geometry import ray_sources
+from raybox.geometry import RayRows, ray_sources
 from raybox.geometry.ray_sources import part_of, ray_count, select_rows, windows, with_ends
 
 RNG = np.random.default_rng(41)
@@ -38,6 +38,17 @@ def pinhole_directions(eye, target, up, fov, width, height):
     x = (2.0 * np.arange(width) + 1 - width) * (half / height)
     y = (height - 1 - 2.0 * np.arange(height)) * (half / height)
     return forward + y[:, None, None] * above + x[:, None] * right
+
+
+def calibrated_directions(matrix, turn, width, height):
+    """Return the directions of a calibrated camera by the formula of NumPy, all at once."""
+    (fx, skew, cx), (_, fy, cy), _ = np.asarray(matrix, float).tolist()
+    a, b, c = turn
+    columns = np.array([np.cross(b, c), np.cross(c, a), np.cross(a, b)])
+    right, down, forward = columns / float(a @ columns[0])
+    y = ((np.arange(height) - cy) / fy)[:, None]
+    x = (np.arange(width) - cx - skew * y) / fx
+    return forward + y[..., None] * down + x[..., None] * right
 
 
 def sine_and_cosine(degrees):
@@ -69,8 +80,14 @@ def scanner(rotation=None):
     return rb.Rays.lidar([3, -4, 1.5], np.linspace(0, 359, 101), np.linspace(-20, 20, 31), rotation=rotation)
 
 
+def calibrated(skew=0.0, width=70, height=45):
+    matrix = [[60.3, skew, 34.1], [0, 61.7, 21.9], [0, 0, 1]]
+    turn = [[0, 1, 0], [0, 0, -1], [-1, 0, 0]]
+    return rb.Rays.from_camera(matrix, turn, [0.1, 0.2, 4.3], width=width, height=height)
+
+
 TURN = [[cos(0.3), -sin(0.3), 0], [sin(0.3), cos(0.3), 0], [0, 0, 1]]
-SENSORS = [camera, scanner, lambda: scanner(TURN)]
+SENSORS = [camera, scanner, lambda: scanner(TURN), calibrated, lambda: calibrated(1.7)]
 
 
 @pytest.fixture
@@ -87,6 +104,35 @@ def test_cameras_have_the_bits_of_the_formula(width, height, fov, seed):
     wanted = pinhole_directions(eye, target, up, fov, width, height)
     assert same_bits(rays.directions, wanted)
     assert same_bits(rays.origins, np.array(np.broadcast_to(eye, wanted.shape), order="C"))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 40), st.sampled_from([0.0, -0.0, 0.3, -7.9]), st.integers(0, 2**32))
+def test_calibrated_cameras_have_the_bits_of_the_formula(width, height, skew, seed):
+    rng = np.random.default_rng(seed)
+    turn, upper = np.linalg.qr(rng.normal(size=(3, 3)))
+    turn *= np.linalg.det(turn)
+    (fx, fy), (cx, cy) = rng.uniform(1, 99, 2), rng.choice([0.0, 3.0, *rng.normal(size=2)], 2)
+    matrix = [[fx, skew, cx], [0, fy, cy], [0, 0, 1]]
+    rays = rb.Rays.from_camera(matrix, turn, upper[0], width=width, height=height)
+    wanted = calibrated_directions(matrix, turn, width, height)
+    assert same_bits(rays.directions, wanted)
+    assert not isinstance(rays.kernel_rays(), RayRows)
+    assert same_bits(rays.origins, np.array(np.broadcast_to(rays.origins[0, 0], wanted.shape), order="C"))
+
+
+@pytest.mark.parametrize("skew", [0.0, 1e300])
+def test_a_calibrated_camera_whose_numbers_overflow_is_refused(skew):
+    matrix, axes = [[1e-10, skew, 1e300], [0, 1, 0], [0, 0, 1]], np.eye(3)
+    with pytest.raises(rb.InvalidInput, match="directions must be finite"):
+        rb.Rays.from_camera(matrix, axes, [0, 0, 0], width=3, height=2)
+    with pytest.raises(rb.InvalidInput, match="origins must be finite"):
+        rb.Rays.from_camera(np.eye(3), TURN, [1.7e308, 1.7e308, 0], width=3, height=2)
+    # no direction overflows, though the largest row and the largest column together do
+    matrix[:2] = [1e-300, 0.0, -1.2e8], [0.0, 1e-300, -1.2e8]
+    rays = rb.Rays.from_camera(matrix, axes, [0, 0, 0], width=3, height=2)
+    assert np.isfinite(rays.directions).all()
+    assert same_bits(rays.directions, calibrated_directions(matrix, axes, 3, 2))
 
 
 @settings(max_examples=80, deadline=None)

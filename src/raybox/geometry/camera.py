@@ -2,7 +2,7 @@
 
 from math import hypot, isfinite, radians, tan
 from operator import index
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -16,6 +16,28 @@ _PARALLEL = 1e-9
 _ORTHONORMAL = 1e-4
 # the signs of a camera's axes in OpenCV's: x to the right, y down, z along the view
 _AXES = {"opencv": np.array([1.0, 1.0, 1.0]), "opengl": np.array([1.0, -1.0, -1.0])}
+
+
+class Calibration(NamedTuple):
+    """A camera: the direction of a pixel is rows[j] + (across[i] - skewed[j]) / focal * right."""
+
+    centre: Floats
+    rows: Floats
+    """(height, 3)"""
+    across: Floats
+    """(width,): of each column from the principal point, in pixels"""
+    skewed: Floats
+    """(height,): how far each row is moved along itself, in pixels"""
+    focal: float
+    right: Floats
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether no number of any ray overflows, by the largest of each term."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            x = (np.abs(self.across).max() + np.abs(self.skewed).max()) / self.focal
+            most = np.abs(self.rows).max() + x * np.abs(self.right).max()
+        return bool(np.isfinite(most)) and validation.all_finite(self.centre)
 
 
 def pinhole(
@@ -37,8 +59,8 @@ def pinhole(
 
 def calibrated(
     K: ArrayInput, R: ArrayInput, t: ArrayInput, size: tuple[int, int], convention: str
-) -> tuple[Floats, Floats]:
-    """Return a camera's centre, and directions ``(height, width, 3)`` of depth 1, for `Rays.from_camera`."""
+) -> Calibration:
+    """Return the camera of `Rays.from_camera`, whose directions have depth 1."""
     width, height = _pixels(size[0], "width"), _pixels(size[1], "height")
     camera_matrix = _camera_matrix(K)
     meaning = "a rotation; of a vector of Rodrigues, cv2.Rodrigues(rvec)[0]"
@@ -53,10 +75,9 @@ def calibrated(
     (fx, skew, cx), (_, fy, cy), _ = camera_matrix.tolist()
     right, down, forward = to_world.T
     with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses what is not finite
-        y = ((np.arange(height) - cy) / fy)[:, None]
-        x = (np.arange(width) - cx - skew * y) / fx
+        y = (np.arange(height) - cy) / fy
         origin = 0.0 - (move[0] * right + move[1] * down + move[2] * forward)
-        return origin, forward + y[..., None] * down + x[..., None] * right
+        return Calibration(origin, forward + y[:, None] * down, np.arange(width) - cx, skew * y, fx, right)
 
 
 def _camera_matrix(K: ArrayInput) -> Floats:

@@ -9,7 +9,7 @@ from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.geometry import camera, lidar, ray_input, table_columns
 from raybox.geometry.ray_input import INF, MINUS_INF, ONE, ZERO, Invalid, RayArrays
-from raybox.geometry.ray_sources import CameraRays, LidarRays, SensorRays
+from raybox.geometry.ray_sources import CameraRays, LidarRays, SensorRays, calibrated_rays
 from raybox.geometry.table_columns import TableInput
 from raybox.validation import ArrayInput, Floats
 
@@ -167,9 +167,12 @@ class RayConstructors:
         >>> rays.origins[0, 0], rays.directions[0, 2]
         (array([ 0.,  0., -5.]), array([ 0.5, -0.5,  1. ]))
         """
-        origin, directions = camera.calibrated(K, R, t, (width, height), convention)
-        origins = np.array(np.broadcast_to(origin, directions.shape), order="C")
-        return cls._of(*ray_input.validated(RayArrays(origins, directions, ZERO, INF), "raise"))
+        found = camera.calibrated(K, R, t, (width, height), convention)
+        source = calibrated_rays(found)
+        if found.is_bounded:
+            return cls._of_sensor(source)
+        o, d = (values.reshape(*source.shape, 3) for values in source.arrays())
+        return cls._of(*ray_input.validated(RayArrays(o, d, ZERO, INF), "raise"))
 
     @classmethod
     def lidar(

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self, TypeVar, cast
 import numpy as np
 
 from raybox.compiler import huge_pages
+from raybox.geometry.camera import Calibration
 from raybox.geometry.lidar import LidarAngles, directions_of
 from raybox.geometry.ray_blocks import write_lidar, write_pinhole
 from raybox.geometry.rows import RayRows
@@ -139,9 +140,10 @@ class SensorRays(RaySource):
         self._arrays: tuple[Floats, Floats] | None = None
         freeze(self._origins)
 
-    @abstractmethod
     def _write(self, begin: int, out: Floats) -> None:
         """Write the directions of the rays from `begin` on."""
+        numbers = np.arange(begin, begin + len(out), dtype=np.int64)
+        out[...] = self._directions(*divmod(numbers, self._columns))
 
     @abstractmethod
     def _directions(self, row: Ints, column: Ints) -> Floats:
@@ -201,6 +203,32 @@ class CameraRays(SensorRays):
     def _directions(self, row: Ints, column: Ints) -> Floats:
         _, rows, columns = self._parameters
         return rows[row] + columns[column]
+
+
+class SkewedCameraRays(SensorRays):
+    """The rays of a camera whose rows are skewed."""
+
+    def __init__(self, camera: Calibration) -> None:
+        super().__init__(camera.centre, (len(camera.rows), len(camera.across)))
+        self._camera = camera
+
+    def __reduce__(self) -> tuple[object, tuple[Calibration]]:
+        return SkewedCameraRays, (self._camera,)
+
+    def _directions(self, row: Ints, column: Ints) -> Floats:
+        _, rows, across, skewed, focal, right = self._camera
+        with np.errstate(over="ignore", invalid="ignore"):  # `Rays.from_camera` refuses what is not finite
+            x = (across[column] - skewed[row]) / focal
+            return rows[row] + x[:, None] * right
+
+
+def calibrated_rays(camera: Calibration) -> SensorRays:
+    """Return the rays of a calibrated camera."""
+    if camera.skewed.any():
+        return SkewedCameraRays(camera)
+    with np.errstate(over="ignore", invalid="ignore"):  # likewise
+        columns = (camera.across / camera.focal)[:, None] * camera.right
+    return CameraRays(camera.centre, camera.rows, columns)
 
 
 class LidarRays(SensorRays):

@@ -251,7 +251,7 @@ class AllHits(HitTables):
         array([[1., 2.],
                [0., 0.]])
         """
-        return sparse_matrix(self, values, self._source.sizes)
+        return sparse_matrix(self, values, self._source.scene.sizes)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -275,7 +275,7 @@ class AllHits(HitTables):
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         rows = np.repeat(first - offsets[:-1], counts) + np.arange(offsets[-1])
         # of other sources than those of parts, positions are not read
-        position = self._source.positions(self._hit_id.size)[rows] if self._source.picked else None
+        position = self._source.positions(self._hit_id.size)[rows] if self._source.scene.picked else None
         source = self._source._replace(rays=rays, position=position)
         return AllHits(offsets, self._hit_id[rows], self._t[rows], source)
 

@@ -143,17 +143,15 @@ def _common(parts: Sequence[Hits] | Sequence[AllHits]) -> Source:
             "concatenate joins hits of rays; got those of a sweep. Join their arrays: "
             "np.concatenate([hits.t, ...])."
         )
-    shared = first.picked, first.starts, first.sizes, first.objects
-    is_one = all(
-        _same_rows((source.picked, source.starts, source.sizes, source.objects), shared) for source in sources
-    )
-    picked = _picked_rows(parts) if is_one and first.picked else None
+    shared = first.scene._replace(parts=())
+    is_one = all(_same_rows(source.scene._replace(parts=()), shared) for source in sources)
+    picked = _picked_rows(parts) if is_one and first.scene.picked else None
     if not is_one or not (picked or all(_same_rows(source.parts, first.parts) for source in sources)):
         raise InvalidInput(
             "concatenate joins hits of one scene; got those of several, whose numbers mean other rows. "
             "Join their tables: pandas.concat([hits.to_pandas(), ...])."
         )
-    return first._replace(parts=(picked,), position=None) if picked else first
+    return first._replace(scene=first.scene._replace(parts=(picked,)), position=None) if picked else first
 
 
 def _picked_rows(parts: Sequence[Hits] | Sequence[AllHits]) -> Any:

@@ -48,6 +48,16 @@ class PrimitiveIds(NamedTuple):
     primitive: Ints
 
 
+class SceneRows(NamedTuple):
+    """The geometries whose primitives hit ids count."""
+
+    parts: tuple[Rows, ...]  # rows of each geometry, for kernels
+    starts: tuple[int, ...] = (0,)  # first hit id of each geometry
+    sizes: tuple[int, ...] = ()  # number of primitives, or instances, of each geometry; of all hits of rays
+    objects: tuple[ObjectRows, ...] = (NO_OBJECTS,)  # of the primitives of each geometry
+    picked: bool = False  # whether row k of the only part belongs to hit k, as in results of a split scene
+
+
 class Source(NamedTuple):
     """Rays and geometries of the hits of a query.
 
@@ -55,20 +65,32 @@ class Source(NamedTuple):
     """
 
     rays: Rays | MovingBoxes
-    parts: tuple[Rows, ...]  # rows of each geometry, for kernels
-    starts: tuple[int, ...] = (0,)  # first hit id of each geometry
+    scene: SceneRows
     inner: int = 1
     row: int = 1
     column: int = 0
-    picked: bool = False  # whether row k of the only part belongs to hit k, as in results of a split scene
-    sizes: tuple[int, ...] = ()  # number of primitives, or instances, of each geometry; of all hits of rays
     position: Ints | None = None  # k of each hit, if these are some of a query's hits
-    objects: tuple[ObjectRows, ...] = (NO_OBJECTS,)  # of the primitives of each geometry
+
+    @property
+    def parts(self) -> tuple[Rows, ...]:
+        """Rows of each geometry, for kernels."""
+        return self.scene.parts
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The first hit id of each geometry."""
+        return self.scene.starts
+
+    @property
+    def objects(self) -> tuple[ObjectRows, ...]:
+        """The objects of the primitives of each geometry."""
+        return self.scene.objects
 
     @property
     def ids_are_rows(self) -> bool:
         """Whether hit ids are the rows of the only geometry."""
-        return len(self.parts) == 1 and type(self.parts[0]) is not InstanceRows
+        parts = self.scene.parts
+        return len(parts) == 1 and type(parts[0]) is not InstanceRows
 
     def positions(self, size: int) -> Ints:
         """Return k of each hit, its number among all hits of the query."""
@@ -162,12 +184,7 @@ class Source(NamedTuple):
 
     def freeze(self) -> None:
         """Set the arrays read-only, of a source that was pickled or copied."""
-        _freeze_all((self.parts, self.position, self.objects))
-
-
-def source_of(rays: Rays, scene: tuple[Any, ...]) -> Source:
-    """Return a source of rays and the other fields, in half the time of `Source`."""
-    return tuple.__new__(Source, (rays, *scene))
+        _freeze_all((self.scene, self.position))
 
 
 def _index_and_primitive(rows: Rows, hit_id: Ints) -> PrimitiveIds:
@@ -214,7 +231,7 @@ def derive(source: Source, ray_of: Ints, hit_id: Ints, loop: str, *out: Floats) 
 
     loop: name of a compiled loop of `raybox.primitives.pairs`, or a field of `derive_exactly`.
     """
-    if source.picked:
+    if source.scene.picked:
         hit_id = np.where(hit_id < 0, -1, source.positions(hit_id.size))
     rays, ray_of = _only_rays(source.rays, ray_of)
     if len(source.parts) == 1:

@@ -22,7 +22,7 @@ from raybox.traversal import packet_batches, ray_groups
 from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.ray_groups import KeySpan
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY
-from raybox.traversal.ray_setup import LANES, NUMBERS, Frame
+from raybox.traversal.ray_setup import LANES, NUMBERS
 from raybox.traversal.workspace import (
     Order,
     PacketRecorder,
@@ -50,7 +50,6 @@ _PAST_CACHES = 1 << 17  # rays whose rows are written past the caches
 GRAINS = 5.0  # where every box counts: up to here packets are faster than streams on any scene
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
 _MAX_FREE = max(4, os.cpu_count() or 1)  # free items of one size that a pool stores
-_SAMPLES = 32  # as `packet_batches.seem_coherent` tests
 _NONE = np.empty(0, np.int64)
 _LISTED = np.empty(0, np.int32)  # no room for keys: they are in the order already
 
@@ -63,9 +62,8 @@ class Plan(NamedTuple, Generic[R]):
     group_width: int = 1  # groups are of up to so many times as many rays, a power of two
     grow: Callable[[R, float], R] | None = None  # a recorder with room for so many times the hits so far
     release: Callable[[R], R] | None = None  # one without its scratch memory, which is stored for reuse
-    packet_recorder: Callable[[int, int], R] | None = (
-        None  # for so many rays in packets, from a ray on; None: none
-    )
+    packet_recorder: Callable[[int, int], R] | None = None
+    """(rays, first ray) -> recorder of so many rays in packets; None: none are looked for"""
     scattered: bool = False  # whether groups are wide only if few rays go one way from one place
     packet_width: int = 1  # groups of packets are of up to so many times as many rays
     grains: float = GRAINS  # how many boxes a packet may be wide
@@ -226,12 +224,10 @@ def _group_size(plan: Plan[R], starts: Ints, threads: int) -> int:
 
 def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> list[_Keyed[R]]:
     """Traverse with the packets of a batch, and sort its other rays."""
-    packets = (
-        plan.packet_recorder is not None
-        and job.frame is not None
-        and fills_boxes(job.rows)
-        and _seem_coherent(job.rays, job.frame, span, plan.grains)
-    )
+    packets = False
+    if plan.packet_recorder is not None and job.frame is not None and fills_boxes(job.rows):
+        samples, there = _samples(job.rays, span)
+        packets = packet_batches.seem_coherent(samples, job.frame.numbers, *there, plan.grains)
     count = span.end - span.begin
     past = count >= _PAST_CACHES
 
@@ -251,13 +247,14 @@ def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> lis
     return keyed
 
 
-def _seem_coherent(rays: AnyRays, frame: Frame, span: RaySpan, grains: float) -> bool:
-    """Return whether some rays of a batch seem to form packets, so many boxes wide, by samples of rays."""
+def _samples(rays: AnyRays, span: RaySpan) -> tuple[RayRows, RaySpan]:
+    """Return rays in memory, and a span of them that has the samples of a batch."""
     if isinstance(rays, RayRows):
-        return packet_batches.seem_coherent(rays, frame.numbers, *span, grains)
-    starts = span.begin + np.arange(_SAMPLES) * (span.end - span.begin - LANES) // (_SAMPLES - 1)
-    samples = select_rows(rays, (starts[:, None] + np.arange(LANES)).reshape(-1))
-    return packet_batches.seem_coherent(samples, frame.numbers, 0, _SAMPLES * LANES, grains)
+        return rays, span
+    count = packet_batches.SAMPLES
+    starts = span.begin + np.arange(count) * (span.end - span.begin - LANES) // (count - 1)
+    numbers = (starts[:, None] + np.arange(LANES)).reshape(-1)
+    return select_rows(rays, numbers), RaySpan(0, count * LANES)
 
 
 def _key(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) -> _Keyed[R]:

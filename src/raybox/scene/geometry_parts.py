@@ -36,7 +36,7 @@ from raybox.geometry import (
     with_scratch,
 )
 from raybox.geometry.table_columns import names_of
-from raybox.hits.hit_ids import Source
+from raybox.hits.hit_ids import SceneRows
 from raybox.primitives import exact_table
 from raybox.primitives.table import bounds, has_simd, own_tree
 from raybox.threads.chunks import check_workers
@@ -185,10 +185,7 @@ class View(NamedTuple):
 
     parts: tuple[Part, ...]
     targets: "tuple[JobTarget, ...]"
-    starts: tuple[int, ...]
-    """the first hit id of each geometry"""
-    source: tuple[Any, ...]
-    """the fields of a `Source` after the rays"""
+    rows: SceneRows
     ndim_space: int
 
     def jobs(self, rays: Rays) -> list[Job]:
@@ -213,8 +210,7 @@ def view(parts: tuple[Part, ...], where: MaskInput | Sequence[MaskInput], cull: 
     starts = tuple(accumulate([part.size for part in parts[:-1]], initial=0))
     rows, sizes = zip(*((part.rows, len(part.geometry)) for part in parts), strict=True)
     objects = tuple(part.objects for part in parts)
-    source = Source(cast(Rays, None), rows, starts, sizes=sizes, objects=objects)
-    return View(parts, targets, starts, source[1:], parts[0].geometry.ndim_space)
+    return View(parts, targets, SceneRows(rows, starts, sizes, objects), parts[0].geometry.ndim_space)
 
 
 def target(part: Part, allowed: Bools, cull: Cull) -> JobTarget:

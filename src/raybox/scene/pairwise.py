@@ -9,7 +9,7 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import BoxRows, Cull, Geometry, RayRows, Rays, Rows, facing, object_rows
 from raybox.hits import Hits
-from raybox.hits.hit_ids import Source
+from raybox.hits.hit_ids import SceneRows, Source
 from raybox.primitives import box_pairs
 from raybox.primitives.exact_table import rows_of
 from raybox.primitives.pairs import Pairing, intersect_pairs
@@ -103,9 +103,8 @@ def intersect(
     last = rays.shape[-1] if rays.shape else 1
     row = last if len(rays.shape) > 1 else 0
     rows = facing(geometry, rows, cull)
-    source = Source(
-        rays, (rows,), (0,), max(shape[-1], 1), row, int(last > 1), objects=(object_rows(geometry),)
-    )
+    scene = SceneRows((rows,), objects=(object_rows(geometry),))
+    source = Source(rays, scene, max(shape[-1], 1), row, int(last > 1))
     index, t = np.empty(total, np.int64), np.empty(total)
     step = int(len(geometry) != 1)
     pairing = Pairing(source.inner, source.row, source.column, step)

@@ -14,7 +14,7 @@ from raybox.exact import definition
 from raybox.exact.definition import Ratio, Ray1
 from raybox.geometry import Bounded, BoxRows, Rays, TriangleRows, object_rows, row_mask
 from raybox.hits import AllHits
-from raybox.hits.hit_ids import Source
+from raybox.hits.hit_ids import SceneRows, Source
 from raybox.primitives import exact_table
 from raybox.validation import Bools, Floats, Ints, MaskInput
 
@@ -54,7 +54,7 @@ def scan(ray: Rays, geometry: Bounded, where: MaskInput = None) -> AllHits:
     contacts.sort(key=cmp_to_key(exact_table.compare_contacts))
     index = np.array([i for _, i in contacts], np.int64)
     t = np.array([definition.rounded(time) for time, _ in contacts], np.float64)
-    source = Source(ray.reshape(1), (rows,), sizes=(len(geometry),), objects=(objects,))
+    source = Source(ray.reshape(1), SceneRows((rows,), sizes=(len(geometry),), objects=(objects,)))
     return AllHits(np.array([0, index.size], np.int64), index, t, source)
 
 

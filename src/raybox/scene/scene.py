@@ -13,7 +13,7 @@ from raybox.compiler.float_environment import guard_class, in_default_environmen
 from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput, out_of_memory
 from raybox.geometry import Bounded, Cull, Geometry, Rays
-from raybox.hits.hit_ids import source_of
+from raybox.hits.hit_ids import Source
 from raybox.queries.query import Opt, Public, Query, Request, Res, RunOptions, Target
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
@@ -164,10 +164,11 @@ class Scene(QueryMethods):
         try:
             view = self._view(how.get("where"), how.get("cull"))
             check_rays(rays, view.ndim_space)
-            jobs, source = view.jobs(rays), source_of(rays, view.source)
+            jobs, source = view.jobs(rays), Source(rays, view.rows)
             if query.prepare:
                 counts = tuple(len(part.geometry) for part in view.parts)
-                options = query.prepare(options, rays, Target(source.parts, counts, self._is_list, workers))
+                target = Target(view.rows.parts, counts, self._is_list, workers)
+                options = query.prepare(options, rays, target)
             if len(jobs) == 1:
                 results = query.run(jobs[0], options, workers, progress)
             else:
@@ -175,7 +176,7 @@ class Scene(QueryMethods):
                 def run_one(job: Job, own: Opt = options) -> Res:
                     return query.run(job, own, workers, progress)
 
-                results = query.merge_geometries(Request(tuple(jobs), view.starts), run_one, options)
+                results = query.merge_geometries(Request(tuple(jobs), view.rows.starts), run_one, options)
             return query.present(results, rays.shape, source, options)
         except MemoryError as error:
             subject = f"{query.name} of {prod(rays.shape):,} rays"

@@ -11,7 +11,7 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, MovingBoxes, row_mask
 from raybox.hits import Hits
-from raybox.hits.hit_ids import Source
+from raybox.hits.hit_ids import SceneRows, Source
 from raybox.scene.scene import Scene, state_of
 from raybox.threads.chunks import run_chunks
 from raybox.validation import ArrayInput
@@ -105,4 +105,4 @@ def _sweep(
         traverse_rays(job, RaySpan(begin, end), make_scratch(), ExactNearest(index, t))
 
     run_chunks(work, index.size, workers=workers, progress=progress)
-    return Hits(index, t, Source(movers, (part.rows,), objects=(part.objects,)))
+    return Hits(index, t, Source(movers, SceneRows((part.rows,), objects=(part.objects,))))

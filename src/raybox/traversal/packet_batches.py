@@ -108,7 +108,7 @@ def _update_results(packets: PacketRecorder, order: Order, workspace: Workspace,
                 list_undecided(order, packets.first[p] + lane)
 
 
-_SAMPLES = 32
+SAMPLES = 32  # of a span, sixteen rays each
 
 
 @device
@@ -134,8 +134,8 @@ def _is_coherent(rays: RayRows, numbers: Floats, at: int, grains: float) -> bool
 @entry
 def seem_coherent(rays: RayRows, numbers: Floats, begin: int, end: int, grains: float) -> bool:
     """Return whether any of a few samples of rays seems to form a packet, so many boxes wide at most."""
-    for k in range(_SAMPLES):
-        if _is_coherent(rays, numbers, begin + k * (end - begin - LANES) // (_SAMPLES - 1), grains):
+    for k in range(SAMPLES):
+        if _is_coherent(rays, numbers, begin + k * (end - begin - LANES) // (SAMPLES - 1), grains):
             return True
     return False
 

@@ -27,7 +27,7 @@ from raybox.geometry import (
     row_mask,
 )
 from raybox.geometry.boxes import restored
-from raybox.hits.hit_ids import Source
+from raybox.hits.hit_ids import SceneRows, Source
 from raybox.io.formats.common import missing_file, path_of
 from raybox.queries.query import FileQuery, Opt, PartMerger, Public, Query, Res, RunOptions, Target
 from raybox.queries.table import QUERIES, QueryMethods, file_queries
@@ -268,8 +268,8 @@ class SplitScene(QueryMethods):
         merger, _ = self._visit_parts(query, rays, options, **how)
         results, rows = merger.results()
         parts = () if rows is None else (rows,)
-        source = Source(rays, parts, picked=True, sizes=(len(self),), objects=(self._objects,))
-        return query.present(results, rays.shape, source, options)
+        scene = SceneRows(parts, sizes=(len(self),), objects=(self._objects,), picked=True)
+        return query.present(results, rays.shape, Source(rays, scene), options)
 
     def _prepared(self, query: Query[Opt, Res, Public], rays: Rays, options: Any, workers: int) -> Any:
         """Return the options of a query, checked."""
