@@ -106,7 +106,7 @@ def test_freeze_sets_arrays_read_only():
 @given(hnp.arrays(np.float64, hnp.array_shapes(min_dims=1, max_dims=3, max_side=4), elements=numbers))
 def test_finite_vectors_are_read_only_copies(values):
     for given_values in (values, values.T, values[::-1], values.astype(values.dtype.newbyteorder())):
-        found = validation.finite_vectors(given_values, given_values)
+        found = validation.finite_vectors(given_values.size + 1, given_values, given_values)
         valid = given_values.shape[-1] in (2, 3) and np.isfinite(given_values).all()
         if found is None:
             assert not valid or not given_values.dtype.isnative
@@ -132,10 +132,10 @@ def test_finite_vectors_are_read_only_copies(values):
     ],
 )
 def test_other_vectors_are_left_to_the_checks(pair):
-    assert validation.finite_vectors(*pair) is None
+    assert validation.finite_vectors(1 << 20, *pair) is None
 
 
-@pytest.mark.parametrize("count", [0, 1, 5, ray_input._LARGE // 3, ray_input._LARGE // 3 + 1])
+@pytest.mark.parametrize("count", [0, 1, 5, ray_input.LARGE // 3, ray_input.LARGE // 3 + 1])
 def test_small_and_large_arrays_of_rays_are_copies(count):
     for dtype in (np.float64, np.float32):
         o, d = np.ones((count, 3), dtype), np.full((count, 3), 2, dtype)

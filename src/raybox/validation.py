@@ -225,12 +225,14 @@ def all_below(limit: float, *arrays: Floats) -> bool:
     return all(bool((np.abs(values) < limit).all()) for values in arrays)
 
 
-def finite_vectors(origins: object, directions: object) -> tuple[Floats, Floats] | None:
+def finite_vectors(limit: int, origins: object, directions: object) -> tuple[Floats, Floats] | None:
     """Return read-only copies of two arrays of vectors, of float64 and of one shape, if all are finite.
 
-    None for any other input, valid or not.
+    None for any other input, valid or not. limit: each has fewer numbers.
     """
     if not (type(origins) is type(directions) is np.ndarray and origins.shape == directions.shape):
+        return None
+    if origins.size >= limit:
         return None
     if not (origins.dtype == directions.dtype == _FLOAT64 and origins.ndim and origins.shape[-1] in (2, 3)):
         return None

@@ -741,6 +741,167 @@ def run_in_threads(function, count=4):
         return [*pool.map(function, range(count))]
 
 
+COUNT = -(2**40)
+
+
+def prepared_reader(api, args, holes, outputs=()):
+    """Return a prepared call, whose code checks the words of `machine.args`."""
+    machine = Machine(api, lambda address, _: read_all(Words(address), machine.args), "i")
+    return machine, api.PreparedCall(machine.entry, args, holes, outputs)
+
+
+def read_all(words, args):
+    for value in args:
+        check(words, value)
+
+
+def replaced(value, new):
+    """Return nested tuples with some objects replaced."""
+    if id(value) in new:
+        return new[id(value)]
+    if not isinstance(value, tuple):
+        return value
+    items = [replaced(item, new) for item in value]
+    return tuple(items) if type(value) is tuple else type(value)(*items)
+
+
+def test_prepared_calls_replace_holes_at_any_depth(api):
+    rows, other, deep, wide = array((4, 3)), array(2, "f4"), array((2, 3)), array((1, 2, 3, 4), "u1")
+    block, last = api.Block(outer()), 0.5
+    args = (
+        Plain(rows, (other, 7)),
+        Holder(outer(inner=Inner(deep, COUNT), rows=rows), 0.25),
+        (block, Outer(block, wide, (deep, None))),
+        last,
+    )
+    holes = COUNT, rows, other, deep, wide, block, last
+    machine, call = prepared_reader(api, args, holes)
+    for n in range(4):
+        values = (
+            *(2**40 + n, array((n, 3)), array(n + 1, "f4"), array((5, n))),
+            *(
+                array((n, 1, 2, n), "u1"),
+                api.Block(outer(pair=(array(n, "f4"), Inner(array((n, n)), n)))),
+                -n / 3,
+            ),
+        )
+        new = {id(hole): value for hole, value in zip(holes, values, strict=True)}
+        machine.args = replaced(args, new)
+        assert call(*values) == (0, ())
+        assert call(*values) == call(*values)
+        assert not machine.wrong
+    assert machine.finds == [kind_of(args)]
+
+
+def test_outputs_of_prepared_calls_are_new_arrays(api):
+    index, t = np.arange(10), np.arange(20.0).reshape(10, 2)
+    rows = array()
+
+    def run(address, results):
+        words = Words(address)
+        count = words.next()
+        check(words, machine.rows)
+        where, lengths = words.next(), [words.next()]
+        inner = Words(words.next())
+        lengths += [inner.next() and inner.next(), inner.next()]
+        assert lengths == [count, count, 2]
+        ctypes.c_int64.from_address(where).value = 77
+        results[0] = count + 1
+
+    machine = Machine(api, run, "i")
+    call = api.PreparedCall(machine.entry, (COUNT, rows, index, Outer(t, 1, 2)), (COUNT, rows), (index, t))
+    before = []
+    for count in (3, 10, 1):
+        machine.rows = array(count)
+        result, (one, two) = call(count, machine.rows)
+        assert not machine.wrong
+        assert result == count + 1
+        assert one.tolist() == [77, *range(1, count)]
+        assert two.tolist() == t[:count].tolist()
+        assert one.flags.owndata
+        assert two.flags.writeable
+        before.append(one)
+    assert [len(one) for one in before] == [3, 10, 1]
+    assert index.tolist() == [*range(10)]
+    for wrong in (11, -1, 2**62):
+        with pytest.raises(ValueError, match="rows"):
+            call(wrong, machine.rows)
+
+
+def test_prepared_calls_refuse_what_is_wrong(api):
+    rows, out = array((4, 3)), array(2)
+    machine = Machine(api, lambda *_: 0, "i", writable=0b10)
+    args, holes = (COUNT, rows, out), (COUNT, rows, out)
+    call = api.PreparedCall(machine.entry, args, holes, ())
+    assert call(1, rows, out) == (0, ())
+    read_only = array(2)
+    read_only.setflags(write=False)
+    for wrong in (
+        *((1.0, rows, out), (True, rows, out), (1, rows[0], out), (1, rows.astype("f4"), out)),
+        *((1, rows[:, :2], out), (1, None, out), (1, rows, array((2, 1))), (1, rows, (out,)), (1, [1], out)),
+        *((1, rows), (1, rows, out, out), ()),
+    ):
+        with pytest.raises(TypeError):
+            call(*wrong)
+    with pytest.raises((TypeError, ValueError)):
+        call(1, rows, read_only)
+    frozen_rows = array((1, 3))
+    frozen_rows.setflags(write=False)
+    assert call(1, frozen_rows, out) == (0, ())  # the code does not write to it
+    with pytest.raises(TypeError):
+        call(1, rows, out, count=1)
+    for wrong_holes, wrong_outputs, error in (
+        ((array(2),), (), ValueError),
+        ((COUNT,), (array(2),), ValueError),
+        ((), (out,), TypeError),
+        (((rows,),), (), (TypeError, ValueError)),
+        ((COUNT,), (5,), TypeError),
+        ((COUNT,), ([1],), TypeError),
+    ):
+        with pytest.raises(error):
+            api.PreparedCall(machine.entry, args, wrong_holes, wrong_outputs)
+    pair = Plain(1, 2)
+    with pytest.raises(TypeError):
+        api.PreparedCall(machine.entry, (pair,), (pair,), ())
+    with pytest.raises(TypeError):
+        api.PreparedCall(machine.entry, ([1],), (), ())
+
+
+def test_a_prepared_call_runs_in_one_thread(built):
+    api, rows = loaded(built), array()
+    machine = Machine(api, lambda *_: call(rows) and 0, "i")
+    call = api.PreparedCall(machine.entry, (rows,), (rows,), ())
+    assert call(rows) == (0, ())
+    (error,) = machine.wrong
+    assert "another thread runs this call" in str(error)
+    assert call(rows) == (0, ())
+
+
+def test_many_holes_are_refused(built):
+    api, machine = loaded(built), Machine(loaded(built), lambda *_: 0, "i")
+    arrays = tuple(array(k) for k in range(40))
+    with pytest.raises(TypeError, match="more than 32 holes"):
+        api.PreparedCall(machine.entry, arrays, arrays, ())
+    same = array()
+    with pytest.raises(TypeError):
+        api.PreparedCall(machine.entry, (same,) * 40, (same,), ())
+    assert api.PreparedCall(machine.entry, (same,) * 32, (same,), ())(array(7)) == (0, ())
+
+
+def test_a_prepared_call_owns_its_arguments(api):
+    rows, part = np.arange(12.0).reshape(4, 3), array()
+    alive = weakref.ref(rows)
+    machine = Machine(api, lambda *_: 0, "i")
+    call = api.PreparedCall(machine.entry, (outer(rows=rows), part), (part,), ())
+    del rows
+    gc.collect()
+    assert alive() is not None
+    assert call(part) == (0, ())
+    del call
+    gc.collect()
+    assert alive() is None
+
+
 def test_several_threads_call_one_entry(api, library):
     entry = entry_of(api, library, "add")
 
@@ -794,9 +955,12 @@ def test_memory_does_not_grow(api, library):
     block = api.Block(Outer(5, (6,), 7))
     entry = entry_of(api, library, "add", "(ifb)")
     failing = api.Entry(lambda _: 1 / 0, "failing")
+    many = np.zeros(5)
+    holder = Outer(inner, (many,), 30)
+    prepared = api.PreparedCall(entry, (COUNT, holder), (COUNT, inner), (many,))
 
     def fail(entry, *args):
-        with pytest.raises((TypeError, ZeroDivisionError, OverflowError)):
+        with pytest.raises((TypeError, ZeroDivisionError, OverflowError, ValueError)):
             entry(*args)
 
     calls = [
@@ -809,6 +973,11 @@ def test_memory_does_not_grow(api, library):
         lambda: fail(entry, 1, outer(rows=2**70)),
         lambda: fail(entry, [1]),
         lambda: entry_of(api, library, "add")(1, block),
+        lambda: prepared(1, inner),
+        lambda: fail(prepared, 1, 1),
+        lambda: fail(prepared, 7, inner),
+        lambda: api.PreparedCall(entry, (COUNT, holder), (COUNT, inner), (many,)),
+        lambda: fail(api.PreparedCall, entry, (COUNT, holder), (inner, block), ()),
     ]
     counted = (inner, args, block, block.value, Outer, api.Entry, api.Block, entry, failing)
     counts = [*map(sys.getrefcount, counted)]
@@ -847,4 +1016,4 @@ def test_builds_are_equal_and_without_warnings(tmp_path):
 
 def test_an_implementation_is_chosen():
     assert calls.Entry.__module__ in {"raybox.compiler._calls", "raybox.compiler.ctypes_calls"}
-    assert calls.Block.__module__ == calls.Entry.__module__
+    assert calls.Block.__module__ == calls.Entry.__module__ == calls.PreparedCall.__module__

@@ -48,7 +48,7 @@ typedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObj
 #endif
 
 /* An array has up to five words, all else one or none. */
-enum { KINDS = 256, DIMENSIONS = 4, WORDS = (1 + DIMENSIONS) * KINDS, RESULTS = 16, CHAINS = 256 };
+enum { KINDS = 256, DIMENSIONS = 4, WORDS = (1 + DIMENSIONS) * KINDS, RESULTS = 16, CHAINS = 256, MARKS = 32 };
 
 typedef int32_t (*Code)(const int64_t *words, int64_t *results);
 
@@ -73,7 +73,7 @@ typedef struct Known { /* a class, in a list of those with the same hash */
 typedef struct {
     Known *classes[CHAINS];
     uint64_t class_count;
-    PyTypeObject *block;
+    PyTypeObject *block, *entry;
     PyObject *refuse, *find_checked;
     Lock lock;
 } State;
@@ -115,6 +115,12 @@ static int has_fields(PyTypeObject *class) {
 
 /* ---- From arguments to words ---- */
 
+/* Where the words and kinds of a value are that later calls replace. */
+typedef struct {
+    size_t begin, end, kind, kind_count;
+    Py_ssize_t hole; /* its number */
+} Mark;
+
 typedef struct {
     State *state;
     int64_t *words;           /* from the front those in place, from the back the structs that are complete */
@@ -122,6 +128,9 @@ typedef struct {
     size_t count;
     uint64_t hash;         /* the sum of all kinds */
     PyTypeObject *unknown; /* the class that stopped the walk */
+    PyObject *holes;       /* a tuple of the values that are marked; NULL: none */
+    size_t mark_count;
+    Mark marks[MARKS];
     uint64_t kinds[KINDS];
 } Walk;
 
@@ -225,6 +234,12 @@ static int close_struct(Walk *w, size_t begin) {
     size_t count = w->front - begin;
     w->back -= count;
     memmove(&w->words[w->back], &w->words[begin], count * sizeof(int64_t));
+    for (size_t k = 0; k < w->mark_count; k++) {
+        Mark *mark = &w->marks[k];
+        if (mark->begin < begin || mark->begin >= w->front) continue;
+        mark->begin += w->back - begin;
+        mark->end += w->back - begin;
+    }
     w->front = begin;
     return put_word(w, (intptr_t)&w->words[w->back]);
 }
@@ -263,7 +278,7 @@ static int walk_known(Walk *w, PyObject *value, int in_struct) {
     }
 }
 
-static int walk(Walk *w, PyObject *value, int in_struct) {
+static inline int walk_value(Walk *w, PyObject *value, int in_struct) {
     PyTypeObject *class = Py_TYPE(value);
     if (class == &PyArray_Type) return walk_array(w, (PyArrayObject *)value);
     if (class == &PyLong_Type) return put_integer(w, value);
@@ -274,8 +289,32 @@ static int walk(Walk *w, PyObject *value, int in_struct) {
     return walk_known(w, value, in_struct);
 }
 
+/* Tuples are no holes: a struct's words would not stay where they are marked. */
+static int walk_hole(Walk *w, PyObject *value, int in_struct, Py_ssize_t hole) {
+    Mark mark = {w->front, 0, w->count, 0, hole};
+    if (w->mark_count == MARKS || PyTuple_Check(value) || walk_value(w, value, in_struct) < 0) return -1;
+    mark.end = w->front;
+    mark.kind_count = w->count - mark.kind;
+    w->marks[w->mark_count++] = mark;
+    return 0;
+}
+
+static int walk(Walk *w, PyObject *value, int in_struct) {
+    for (Py_ssize_t k = w->holes ? SIZE(w->holes) : 0; k > 0; k--)
+        if (ITEM(w->holes, k - 1) == value) return walk_hole(w, value, in_struct, k - 1);
+    return walk_value(w, value, in_struct);
+}
+
+static void start_walk(Walk *w, State *state, int64_t *words, size_t room) {
+    w->state = state;
+    w->words = words;
+    w->room = room;
+    w->holes = NULL;
+    w->mark_count = 0;
+}
+
 static int walk_all(Walk *w, PyObject *const *args, Py_ssize_t count) {
-    w->front = w->count = w->hash = 0;
+    w->front = w->count = w->hash = w->mark_count = 0;
     w->back = w->room;
     w->unknown = NULL;
     for (Py_ssize_t k = 0; k < count; k++)
@@ -345,9 +384,7 @@ static PyObject *block_new(PyTypeObject *type, PyObject *args, PyObject *keyword
                             keywords ? keywords : (PyObject *)Py_TYPE(value));
     int64_t words[WORDS];
     Walk w;
-    w.state = state;
-    w.words = words;
-    w.room = WORDS;
+    start_walk(&w, state, words, WORDS);
     if (lay_out(&w, &value, 1) < 0) return refuse_block(state, value);
     Block *block = PyObject_GC_New(Block, type);
     if (!block) return NULL;
@@ -506,18 +543,22 @@ static PyObject *run(Entry *self, const Row *row, const int64_t *words) {
     return as_results(row->results, results);
 }
 
+/* Lay out arguments, and return the row for their kinds; NULL and an exception if there is none. */
+static const Row *row_of(Entry *self, Walk *w, PyObject *const *args, Py_ssize_t count) {
+    for (;;) { /* `find` may run any code, after which all is laid out anew */
+        if (lay_out(w, args, count) < 0) return refuse(self->state, self->name, args, count), NULL;
+        const Row *row = row_for(self, w);
+        if (row) return row;
+        if (learn(self, w, args, count) < 0) return NULL;
+    }
+}
+
 static PyObject *call_with(Entry *self, PyObject *const *args, Py_ssize_t count) {
     int64_t words[WORDS];
     Walk w;
-    w.state = self->state;
-    w.words = words;
-    w.room = WORDS;
-    for (;;) { /* `find` may run any code, after which all is laid out anew */
-        if (lay_out(&w, args, count) < 0) return refuse(self->state, self->name, args, count);
-        const Row *row = row_for(self, &w);
-        if (row) return run(self, row, words);
-        if (learn(self, &w, args, count) < 0) return NULL;
-    }
+    start_walk(&w, self->state, words, WORDS);
+    const Row *row = row_of(self, &w, args, count);
+    return row ? run(self, row, words) : NULL;
 }
 
 static PyObject *refuse_keywords(Entry *self) {
@@ -529,15 +570,20 @@ static PyObject *entry_vectorcall(PyObject *self, PyObject *const *args, size_t 
     return call_with((Entry *)self, args, (Py_ssize_t)(count & ~((size_t)1 << (8 * sizeof(size_t) - 1))));
 }
 
-static PyObject *entry_call(PyObject *self, PyObject *args, PyObject *keywords) {
-    if (keywords && PyDict_Size(keywords)) return refuse_keywords((Entry *)self);
+/* `PyVectorcall_Call`, which Python 3.11 does not have in its stable interface. */
+static PyObject *call_tuple(PyObject *self, PyObject *args, vectorcallfunc call) {
     Py_ssize_t count = PyTuple_Size(args);
     PyObject **items = PyMem_Malloc((count + 1) * sizeof(PyObject *));
     if (!items) return PyErr_NoMemory();
     for (Py_ssize_t k = 0; k < count; k++) items[k] = PyTuple_GetItem(args, k);
-    PyObject *result = call_with((Entry *)self, items, count);
+    PyObject *result = call(self, items, count, NULL);
     PyMem_Free(items);
     return result;
+}
+
+static PyObject *entry_call(PyObject *self, PyObject *args, PyObject *keywords) {
+    if (keywords && PyDict_Size(keywords)) return refuse_keywords((Entry *)self);
+    return call_tuple(self, args, entry_vectorcall);
 }
 
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -608,22 +654,13 @@ static PyType_Spec entry_spec = {
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE, entry_slots,
 };
 
-/* ---- Arrays ---- */
+/* ---- PreparedCall ---- */
 
 /* Return -1 with TypeError for anything but an array. */
 static int refuse_non_array(PyObject *value) {
     if (PyArray_Check(value)) return 0;
     PyErr_Format(PyExc_TypeError, "got %R; expected a numpy.ndarray", (PyObject *)Py_TYPE(value));
     return -1;
-}
-
-static PyObject *freeze(PyObject *module, PyObject *const *arrays, Py_ssize_t count) {
-    (void)module;
-    for (Py_ssize_t k = 0; k < count; k++) {
-        if (refuse_non_array(arrays[k]) < 0) return NULL;
-        PyArray_CLEARFLAGS((PyArrayObject *)arrays[k], NPY_ARRAY_WRITEABLE);
-    }
-    Py_RETURN_NONE;
 }
 
 /* Return a new array of the first rows of a C-ordered one. */
@@ -638,6 +675,210 @@ static PyObject *copy_rows(PyArrayObject *rows, npy_intp count) {
     PyObject *copy = PyArray_SimpleNew(dimensions, shape, PyArray_TYPE(rows));
     if (copy) memcpy(PyArray_DATA((PyArrayObject *)copy), PyArray_DATA(rows), PyArray_NBYTES((PyArrayObject *)copy));
     return copy;
+}
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *args;   /* a tuple: the arrays whose addresses are laid out */
+    PyObject *filled; /* a tuple: the holes, then the outputs */
+    Entry *entry;     /* owns the row */
+    const Row *row;
+    int64_t *words;
+    size_t hole_count, mark_count;
+    Mark *marks;
+    char is_running;
+    Lock lock;
+} PreparedCall;
+
+/* Return whether the kinds of a value are those of its hole, and it can be written to if the code does. */
+static int fits_hole(const Row *row, const Walk *w, const Mark *mark) {
+    if (w->count != mark->kind_count) return 0;
+    uint64_t wrong = 0;
+    for (size_t k = 0; k < w->count; k++) {
+        uint64_t kind = row->kinds[mark->kind + k];
+        wrong |= ((kind ^ w->kinds[k]) & ~GUARDED) | (kind & w->kinds[k] & GUARDED);
+    }
+    return !wrong;
+}
+
+static int fill_holes(PreparedCall *self, PyObject *const *values) {
+    Walk w;
+    for (size_t k = 0; k < self->mark_count; k++) {
+        const Mark *mark = &self->marks[k];
+        start_walk(&w, self->entry->state, &self->words[mark->begin], mark->end - mark->begin);
+        if (walk_all(&w, &values[mark->hole], 1) < 0 || !fits_hole(self->row, &w, mark)) return -1;
+    }
+    return 0;
+}
+
+static int set_running(PreparedCall *self, char value) {
+    LOCK(&self->lock);
+    int changed = self->is_running != value;
+    self->is_running = value;
+    UNLOCK(&self->lock);
+    return changed;
+}
+
+/* Return a tuple of the first rows of the outputs, as many as the first value, which follow `values`. */
+static PyObject *add_outputs(const PreparedCall *self, PyObject **values) {
+    Py_ssize_t first = (Py_ssize_t)self->hole_count, count = SIZE(self->filled) - first;
+    npy_intp rows = count ? PyLong_AsSsize_t(values[0]) : 0;
+    PyObject *outputs = PyErr_Occurred() ? NULL : PyTuple_New(count);
+    for (Py_ssize_t k = 0; outputs && k < count; k++) {
+        values[first + k] = copy_rows((PyArrayObject *)ITEM(self->filled, first + k), rows);
+        if (!values[first + k] || PyTuple_SetItem(outputs, k, values[first + k]) < 0) Py_CLEAR(outputs);
+    }
+    return outputs;
+}
+
+static PyObject *run_prepared(PreparedCall *self, PyObject **values) {
+    PyObject *outputs = add_outputs(self, values), *result = NULL, *both = NULL;
+    if (outputs && fill_holes(self, values) == 0)
+        result = run(self->entry, self->row, self->words);
+    else if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%U: a value is of another kind than the one that it replaces",
+                     self->entry->name);
+    if (result) both = PyTuple_Pack(2, result, outputs);
+    Py_XDECREF(result);
+    Py_XDECREF(outputs);
+    return both;
+}
+
+static PyObject *prepared_vectorcall(PyObject *object, PyObject *const *values, size_t count, PyObject *keywords) {
+    PreparedCall *self = (PreparedCall *)object;
+    PyObject *name = self->entry->name, *all[MARKS];
+    count &= ~((size_t)1 << (8 * sizeof(size_t) - 1));
+    if (keywords && PyTuple_Size(keywords)) return refuse_keywords(self->entry);
+    if (count != self->hole_count)
+        return PyErr_Format(PyExc_TypeError, "%U: got %zu values; expected %zu", name, count, self->hole_count);
+    if (!set_running(self, 1)) return PyErr_Format(PyExc_RuntimeError, "%U: another thread runs this call", name);
+    memcpy(all, values, count * sizeof *all);
+    PyObject *result = run_prepared(self, all);
+    set_running(self, 0);
+    return result;
+}
+
+static PyObject *prepared_call(PyObject *self, PyObject *args, PyObject *keywords) {
+    if (keywords && PyDict_Size(keywords)) return refuse_keywords(((PreparedCall *)self)->entry);
+    return call_tuple(self, args, prepared_vectorcall);
+}
+
+/* Lay out the arguments a second time, in memory of the size that the first walk found. */
+static int fill_prepared(PreparedCall *self, Walk *w, PyObject *const *args, Py_ssize_t count) {
+    size_t kind_count = w->count, mark_count = w->mark_count, bytes = mark_count * sizeof(Mark);
+    w->room = w->front + (w->room - w->back);
+    self->words = w->words = PyMem_Malloc(w->room * sizeof(int64_t) + bytes);
+    if (!self->words) return PyErr_NoMemory(), -1;
+    int changed = walk_all(w, args, count) < 0 || w->count != kind_count || w->mark_count != mark_count;
+    if (changed || !fits(self->row, w))
+        return refuse(w->state, self->entry->name, args, count), -1;
+    self->marks = (Mark *)&self->words[w->room];
+    self->mark_count = mark_count;
+    memcpy(self->marks, w->marks, bytes);
+    return 0;
+}
+
+static int is_marked(const Walk *w, Py_ssize_t hole) {
+    for (size_t k = 0; k < w->mark_count; k++)
+        if (w->marks[k].hole == hole) return 1;
+    return 0;
+}
+
+static int prepare(PreparedCall *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t words[WORDS];
+    Walk w;
+    start_walk(&w, self->entry->state, words, WORDS);
+    w.holes = self->filled;
+    self->row = row_of(self->entry, &w, args, count);
+    if (!self->row) return -1;
+    for (Py_ssize_t k = 0; k < SIZE(self->filled); k++)
+        if (!is_marked(&w, k)) return PyErr_Format(PyExc_ValueError, "PreparedCall: hole %zd is no argument", k), -1;
+    return fill_prepared(self, &w, args, count);
+}
+
+static int all_arrays(PyObject *values) {
+    for (Py_ssize_t k = 0; k < SIZE(values); k++)
+        if (refuse_non_array(ITEM(values, k)) < 0) return 0;
+    return 1;
+}
+
+static PyObject *prepared_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    PyObject *entry, *given, *holes, *outputs, *items[KINDS];
+    State *state = PyType_GetModuleState(type);
+    if (keywords) return PyErr_Format(PyExc_TypeError, "PreparedCall: arguments are positional only");
+    if (!PyArg_ParseTuple(args, "O!O!O!O!:PreparedCall", state->entry, &entry, &PyTuple_Type, &given, &PyTuple_Type,
+                          &holes, &PyTuple_Type, &outputs))
+        return NULL;
+    if (!all_arrays(outputs)) return NULL;
+    if (SIZE(outputs) && !SIZE(holes))
+        return PyErr_Format(PyExc_TypeError, "PreparedCall: outputs need a hole, which counts their rows");
+    if (SIZE(holes) + SIZE(outputs) > MARKS)
+        return PyErr_Format(PyExc_TypeError, "PreparedCall: more than %d holes and outputs", MARKS);
+    if (SIZE(given) > KINDS) return PyErr_Format(PyExc_TypeError, "PreparedCall: more than %d arguments", KINDS);
+    PreparedCall *self = PyObject_GC_New(PreparedCall, type);
+    if (!self) return NULL;
+    memset((char *)self + offsetof(PreparedCall, call), 0, sizeof(PreparedCall) - offsetof(PreparedCall, call));
+    self->call = prepared_vectorcall;
+    self->args = Py_NewRef(given);
+    self->entry = (Entry *)Py_NewRef(entry);
+    self->filled = PySequence_Concat(holes, outputs);
+    self->hole_count = (size_t)SIZE(holes);
+    PyObject_GC_Track(self);
+    for (Py_ssize_t k = 0; k < SIZE(given); k++) items[k] = ITEM(given, k);
+    if (!self->filled || prepare(self, items, SIZE(given)) < 0) Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+/* No clear: like a tuple, a PreparedCall is part of no cycle without something else that can be cleared. */
+static int prepared_traverse(PyObject *object, visitproc visit, void *arg) {
+    PreparedCall *self = (PreparedCall *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->args);
+    Py_VISIT(self->filled);
+    Py_VISIT((PyObject *)self->entry);
+    return 0;
+}
+
+static void prepared_dealloc(PyObject *object) {
+    PreparedCall *self = (PreparedCall *)object;
+    PyObject_GC_UnTrack(object);
+    PyMem_Free(self->words);
+    Py_DECREF(self->args);
+    Py_XDECREF(self->filled);
+    Py_DECREF((PyObject *)self->entry);
+    free_object(object);
+}
+
+static PyMemberDef prepared_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(PreparedCall, call), READONLY, NULL},
+    {0},
+};
+
+static PyType_Slot prepared_slots[] = {
+    {Py_tp_doc, "PreparedCall(entry, args, holes, outputs): a call whose arguments are laid out once, but for these."},
+    {Py_tp_new, prepared_new},
+    {Py_tp_call, prepared_call},
+    {Py_tp_traverse, prepared_traverse},
+    {Py_tp_dealloc, prepared_dealloc},
+    {Py_tp_members, prepared_members},
+    {0, NULL},
+};
+
+static PyType_Spec prepared_spec = {
+    "raybox.compiler._calls.PreparedCall", sizeof(PreparedCall), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE, prepared_slots,
+};
+
+/* ---- Arrays ---- */
+
+static PyObject *freeze(PyObject *module, PyObject *const *arrays, Py_ssize_t count) {
+    (void)module;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if (refuse_non_array(arrays[k]) < 0) return NULL;
+        PyArray_CLEARFLAGS((PyArrayObject *)arrays[k], NPY_ARRAY_WRITEABLE);
+    }
+    Py_RETURN_NONE;
 }
 
 static PyObject *first_rows(PyObject *module, PyObject *const *args, Py_ssize_t count) {
@@ -683,12 +924,15 @@ static int is_plain(PyObject *value) {
 
 static PyObject *finite_vectors(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     (void)module;
-    if (count != 2 || !is_plain(args[0]) || !is_plain(args[1])) Py_RETURN_NONE;
-    PyArrayObject *one = (PyArrayObject *)args[0], *other = (PyArrayObject *)args[1];
-    if (!PyArray_SAMESHAPE(one, other)) Py_RETURN_NONE;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "finite_vectors: expected a limit and two arrays");
+    Py_ssize_t limit = PyLong_AsSsize_t(args[0]);
+    if (PyErr_Occurred()) return NULL;
+    if (!is_plain(args[1]) || !is_plain(args[2])) Py_RETURN_NONE;
+    PyArrayObject *one = (PyArrayObject *)args[1], *other = (PyArrayObject *)args[2];
+    if (!PyArray_SAMESHAPE(one, other) || PyArray_SIZE(one) >= limit) Py_RETURN_NONE;
     PyObject *copies = PyTuple_New(2);
     for (int k = 0; copies && k < 2; k++) {
-        PyObject *copy = copy_vectors(args[k]);
+        PyObject *copy = copy_vectors(args[1 + k]);
         int finite = copy && has_only_finite(PyArray_DATA((PyArrayObject *)copy), PyArray_SIZE((PyArrayObject *)copy));
         if (copy && finite) {
             PyTuple_SetItem(copies, k, copy);
@@ -791,7 +1035,8 @@ static PyObject *register_struct(PyObject *module, PyObject *class) {
 static PyMethodDef methods[] = {
     {"freeze", (PyCFunction)(void (*)(void))freeze, METH_FASTCALL, "Set arrays read-only."},
     {"finite_vectors", (PyCFunction)(void (*)(void))finite_vectors, METH_FASTCALL,
-     "Return read-only copies of two arrays of vectors, if both are of float64, finite and of one shape, else None."},
+     "Return read-only copies of two arrays of vectors that are smaller than a limit, the first argument, if both are "
+     "of float64, finite and of one shape, else None."},
     {"first_rows", (PyCFunction)(void (*)(void))first_rows, METH_FASTCALL,
      "Return copies of the first rows of C-ordered arrays; how many is the first argument."},
     {"all_below", (PyCFunction)(void (*)(void))all_below, METH_FASTCALL,
@@ -837,11 +1082,12 @@ static int add_type(PyObject *module, const char *name, PyType_Spec *spec, PyTyp
 
 static int execute(PyObject *module) {
     State *state = PyModule_GetState(module);
-    PyTypeObject *entry = NULL;
+    PyTypeObject *prepared = NULL;
     if (_import_array() < 0) return -1;
-    int status = add_type(module, "Entry", &entry_spec, &entry);
-    Py_XDECREF((PyObject *)entry);
-    if (status < 0 || add_type(module, "Block", &block_spec, &state->block) < 0) return -1;
+    int status = add_type(module, "PreparedCall", &prepared_spec, &prepared);
+    Py_XDECREF((PyObject *)prepared);
+    if (status < 0 || add_type(module, "Entry", &entry_spec, &state->entry) < 0) return -1;
+    if (add_type(module, "Block", &block_spec, &state->block) < 0) return -1;
     if (add_class(state, state->block, BLOCK) < 0 || add_numpy_classes(state) < 0) return -1;
     return connect_kinds(state);
 }
@@ -856,6 +1102,7 @@ static void free_state(void *module) {
             PyMem_Free(known);
         }
     Py_XDECREF((PyObject *)state->block);
+    Py_XDECREF((PyObject *)state->entry);
     Py_XDECREF(state->refuse);
     Py_XDECREF(state->find_checked);
 }

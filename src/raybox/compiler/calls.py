@@ -12,6 +12,12 @@ Words of an argument:
 An `Entry` looks the code up by the kinds of its arguments (`raybox.compiler.kinds`), and calls its `find` for
 kinds that are new. A `Block` is a struct that is laid out once, for arguments that seldom change, and has the
 attributes of the struct. Its arrays must keep their memory and shapes.
+
+A `PreparedCall(entry, args, holes, outputs)` is a call whose arguments are laid out once. The holes are
+arrays, numbers and Blocks among the arguments, by identity, at any depth; each call is given values of the same
+kinds for them. For the outputs, arrays among the arguments, each call makes copies of their first rows, as many
+as its first value, and returns (result, copies). All other arrays must keep their memory and shapes. Several
+threads may not run it at once.
 """
 
 from typing import TYPE_CHECKING
@@ -19,11 +25,11 @@ from typing import TYPE_CHECKING
 from raybox.compiler.kinds import Found
 
 if TYPE_CHECKING:
-    from raybox.compiler.ctypes_calls import Block, Entry, level, register_struct
+    from raybox.compiler.ctypes_calls import Block, Entry, PreparedCall, level, register_struct
 else:
     try:
-        from raybox.compiler._calls import Block, Entry, level, register_struct
+        from raybox.compiler._calls import Block, Entry, PreparedCall, level, register_struct
     except ImportError:
-        from raybox.compiler.ctypes_calls import Block, Entry, level, register_struct
+        from raybox.compiler.ctypes_calls import Block, Entry, PreparedCall, level, register_struct
 
-__all__ = ["Block", "Entry", "Found", "level", "register_struct"]
+__all__ = ["Block", "Entry", "Found", "PreparedCall", "level", "register_struct"]

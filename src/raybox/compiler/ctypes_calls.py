@@ -4,10 +4,11 @@ import ctypes
 import platform
 import struct
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from raybox.compiler.kinds import (
     BLOCK_CLASSES,
@@ -16,6 +17,7 @@ from raybox.compiler.kinds import (
     SCALARS,
     find_checked,
     is_named,
+    kind_of,
     read_only_arrays,
     refuse,
     without_marks,
@@ -192,6 +194,64 @@ class Entry:
                 return
         address, results, writable = find_checked(self._name, self._find, args)
         self._found[plain] = (*rows, _Code(_FUNCTION(address), results, writable))
+
+
+class PreparedCall:
+    """A call of an entry whose arguments are laid out once, but for some values: here, in each call."""
+
+    def __init__(
+        self,
+        entry: Entry,
+        args: tuple[object, ...],
+        holes: tuple[object, ...],
+        outputs: tuple[npt.NDArray[np.generic], ...],
+        /,
+    ) -> None:
+        for array in outputs:
+            if not isinstance(array, np.ndarray):
+                raise TypeError(f"got {type(array)!r}; expected a numpy.ndarray")
+        self._entry, self._args, self._holes, self._outputs = entry, args, holes, outputs
+        if outputs and not holes:
+            raise TypeError("PreparedCall: outputs need a hole, which counts their rows")
+        kind_of(args)  # raises what is wrong with them
+        self._kinds = [without_marks(kind_of((hole,))) for hole in holes]
+        found = set(_identities(args))
+        for k, hole in enumerate((*holes, *outputs)):
+            if isinstance(hole, tuple):
+                raise TypeError(f"{entry._name}: got {type(hole)!r} as a hole; expected no tuple")
+            if id(hole) not in found:
+                raise ValueError(f"PreparedCall: hole {k} is no argument")
+
+    def __call__(self, *values: object) -> tuple[Result, tuple[npt.NDArray[np.generic], ...]]:
+        """Call the entry with values in place of the holes, and copies of outputs; return these."""
+        name = self._entry._name
+        if len(values) != len(self._holes):
+            raise TypeError(f"{name}: got {len(values)} values; expected {len(self._holes)}")
+        if [without_marks(kind_of((value,))) for value in values] != self._kinds:
+            raise TypeError(f"{name}: a value is of another kind than the one that it replaces")
+        new: dict[int, object] = {id(hole): value for hole, value in zip(self._holes, values, strict=True)}
+        count = cast(int, values[0])
+        if any(not 0 <= count <= len(array) for array in self._outputs):
+            raise ValueError(f"{name}: outputs have fewer rows than {count}")
+        copies = tuple(array[:count].copy() for array in self._outputs)
+        new |= {id(array): copy for array, copy in zip(self._outputs, copies, strict=True)}
+        return self._entry(*(_filled(value, new) for value in self._args)), copies
+
+
+def _identities(values: tuple[object, ...]) -> Iterator[int]:
+    """Yield the identities of all values in nested tuples."""
+    for value in values:
+        yield id(value)
+        if isinstance(value, tuple):
+            yield from _identities(value)
+
+
+def _filled(value: object, new: dict[int, object]) -> object:
+    """Return a value with those of these identities replaced in it."""
+    if not isinstance(value, tuple):
+        return new.get(id(value), value)
+    items = [_filled(item, new) for item in value]
+    return tuple(items) if type(value) is tuple else cast(Any, type(value))(*items)
 
 
 def _as_number(kind: str, word: int) -> int | float | bool:

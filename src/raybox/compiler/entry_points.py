@@ -6,11 +6,15 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import TypeVar, cast
 
+import numpy as np
+import numpy.typing as npt
+
 from raybox.compiler import library
-from raybox.compiler.calls import Entry, Found
+from raybox.compiler.calls import Entry, Found, PreparedCall
 from raybox.compiler.kinds import KindWalk, class_name
 from raybox.errors import RayboxError
 
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -25,6 +29,17 @@ def entry(function: F) -> F:
 
     name = f"{function.__module__}.{function.__qualname__}"
     return cast(F, update_wrapper(Entry(find, name), function))
+
+
+def prepared(
+    function: Callable[..., T],
+    args: tuple[object, ...],
+    holes: tuple[object, ...],
+    outputs: tuple[npt.NDArray[np.generic], ...],
+) -> Callable[..., tuple[T, tuple[npt.NDArray[np.generic], ...]]]:
+    """Return a call of an entry point whose arguments are laid out once: see `raybox.compiler.calls`."""
+    made = PreparedCall(cast(Entry, function), args, holes, outputs)
+    return cast("Callable[..., tuple[T, tuple[npt.NDArray[np.generic], ...]]]", made)
 
 
 def find_code(function: Callable[..., object], args: tuple[object, ...]) -> Found:

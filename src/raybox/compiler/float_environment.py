@@ -94,7 +94,9 @@ def in_default_environment(function: Callable[P, T]) -> Callable[P, T]:
         except MemoryError as error:
             owner, _, name = function.__qualname__.rpartition(".")
             way_out = "give a smaller chunk" if "chunk" in signature(function).parameters else _FEWER_ROWS
-            raise out_of_memory(error, owner if name.startswith("__") else name, way_out) from error.__cause__
+            raise out_of_memory(
+                error, owner if name[0] == "_" and owner else name, way_out
+            ) from error.__cause__
 
     return guarded
 

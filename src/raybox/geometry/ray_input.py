@@ -8,7 +8,7 @@ import numpy as np
 from raybox import validation
 from raybox.compiler import huge_pages
 from raybox.errors import InvalidInput
-from raybox.validation import ArrayInput, Bools, Floats, finite_vectors
+from raybox.validation import ArrayInput, Bools, Floats
 
 ZERO, ONE, INF, MINUS_INF = (np.array(number) for number in (0.0, 1.0, inf, -inf))
 validation.freeze(ZERO, ONE, INF, MINUS_INF)
@@ -16,7 +16,7 @@ Invalid = Literal["raise", "miss"]
 """How to handle rays with NaN."""
 
 FLOATS = np.dtype(np.float64), np.dtype(np.float32)
-_LARGE = 1 << 17  # numbers of an array for which memory is reused
+LARGE = 1 << 17  # numbers of an array for which memory is reused
 _WAY_OUT = 'Drop those rows, or pass invalid="miss" and they hit nothing'
 
 
@@ -31,20 +31,9 @@ class RayArrays(NamedTuple):
     d_name: str = "directions"
 
 
-def small_vectors(origins: ArrayInput, directions: ArrayInput) -> tuple[Floats, Floats] | None:
-    """Return copies of valid origins and directions that are small lists or arrays of one shape.
-
-    None for all others, which take longer to check.
-    """
-    if isinstance(origins, list) and isinstance(directions, list):
-        o, d = validation.floats(origins, "origins"), validation.floats(directions, "directions")
-        return finite_vectors(o, d)
-    return None if getattr(origins, "size", _LARGE) >= _LARGE else finite_vectors(origins, directions)
-
-
 def points(value: ArrayInput, name: str) -> Floats:
     """Return `validation.points`, large arrays in memory that is reused."""
-    if type(value) is np.ndarray and value.dtype in FLOATS and value.size >= _LARGE:
+    if type(value) is np.ndarray and value.dtype in FLOATS and value.size >= LARGE:
         copied: Floats = huge_pages.pooled(validation.with_width(value, name).shape, np.float64)
         np.copyto(copied, value)
         return copied

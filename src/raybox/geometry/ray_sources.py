@@ -107,7 +107,10 @@ class RaySource(ABC):
 
     def windows(self, begin: int, end: int) -> Iterator[Window]:
         """Yield the rays begin <= k < end in blocks, each in the memory of the one before."""
-        memory = _FREE.pop() if _FREE else _make_block()
+        try:
+            memory = _FREE.pop()
+        except IndexError:
+            memory = _make_block()
         for start in range(begin, end, _BLOCK):
             stop = min(start + _BLOCK, end)
             first = max(0, min(start, stop - _LEAST))

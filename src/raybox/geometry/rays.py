@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from math import inf, prod
-from typing import Any, SupportsIndex, cast, final
+from typing import Any, SupportsIndex, final
 
 import numpy as np
 
@@ -25,7 +25,16 @@ _START = 0.0
 
 @final
 @guard_class(
-    "origins", "directions", "t_min", "t_max", "skipped", "shape", "ndim_space", "rows", "kernel_rays"
+    "__init__",
+    "origins",
+    "directions",
+    "t_min",
+    "t_max",
+    "skipped",
+    "shape",
+    "ndim_space",
+    "rows",
+    "kernel_rays",
 )
 class Rays(RayConstructors, ArrayContainer):
     """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
@@ -88,15 +97,30 @@ class Rays(RayConstructors, ArrayContainer):
         invalid: Invalid = "raise",
         copy: bool = True,
     ) -> None:
-        if copy and t_min is _START and t_max is inf and invalid == "raise":
-            vectors = ray_input.small_vectors(origins, directions)
-            if vectors is not None:
-                _made(self, *vectors, ZERO, INF)
-                return
+        is_usual = copy and t_min is _START and t_max is inf and invalid == "raise"
+        vectors = validation.finite_vectors(ray_input.LARGE, origins, directions) if is_usual else None
+        if vectors is None:
+            self._convert((origins, directions), (t_min, t_max), invalid, copy)
+            return
+        o, d = vectors
+        shape = o.shape
+        self._shape, self._t_min, self._t_max, self._skipped = shape[:-1], ZERO, INF, NOTHING
+        is_flat = len(shape) == 2 and shape[1] == 3
+        self._rays = tuple.__new__(RayRows, (o, d, FROM_START, TO_INFINITY)) if is_flat else vectors
+
+    @in_default_environment
+    def _convert(
+        self,
+        vectors: tuple[ArrayInput, ArrayInput],
+        ranges: tuple[ArrayInput, ArrayInput],
+        invalid: Invalid,
+        copy: bool,
+    ) -> None:
+        """Set the arrays of these rays to input of any kind, converted and checked."""
         points, floats = (ray_input.points, validation.floats) if copy else (as_points, as_floats)
-        o, d = points(origins, "origins"), points(directions, "directions")
-        low = ZERO if t_min is _START else floats(t_min, "t_min")
-        high = INF if t_max is inf else floats(t_max, "t_max")
+        o, d = points(vectors[0], "origins"), points(vectors[1], "directions")
+        low = ZERO if ranges[0] is _START else floats(ranges[0], "t_min")
+        high = INF if ranges[1] is inf else floats(ranges[1], "t_max")
         given = RayArrays(o, d, low, high)
         if copy:
             _made(self, *ray_input.validated(given, invalid))
@@ -150,6 +174,8 @@ class Rays(RayConstructors, ArrayContainer):
     def ndim_space(self) -> int:
         """D, the dimensions of space: 2 or 3."""
         rays = self._rays
+        if type(rays) is RayRows:
+            return 3
         return rays[0].shape[-1] if isinstance(rays, tuple) else rays.ndim_space
 
     def __len__(self) -> int:
@@ -266,7 +292,7 @@ class Rays(RayConstructors, ArrayContainer):
     def kernel_rays(self) -> RayRows:
         """Return `rows`, or what makes them block by block: see `raybox.geometry.ray_sources`."""
         rays = self._rays
-        return self.rows() if type(rays) is tuple else cast("RayRows", rays)
+        return self.rows() if type(rays) is tuple else rays  # type: ignore[return-value]  # or a source
 
     def settled(self) -> "Rays":
         """Return rays with arrays of their own, all valid."""

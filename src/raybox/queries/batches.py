@@ -129,7 +129,7 @@ class _Pool(Generic[M]):
             free.append(memory)
 
 
-class _SmallMemory(NamedTuple):
+class SmallMemory(NamedTuple):
     """The memory for a small batch, laid out once, and two arrays of its order."""
 
     order: Order
@@ -138,14 +138,28 @@ class _SmallMemory(NamedTuple):
     place: Ints
 
 
-_SMALL: list[_SmallMemory] = []
+_SMALL: list[SmallMemory] = []
 _SPANS = [Span(0, 0, count) for count in range(ray_groups.SMALL_BATCH + 1)]
 
 
-def _make_small() -> _SmallMemory:
+def _make_small() -> SmallMemory:
     order = _make_order(ray_groups.SMALL_BATCH)._replace(starts=_NONE, place=_PLACES.take())
     workspace = _with_rows(make_workspace(ray_groups.SMALL_BATCH), order)
-    return _SmallMemory(laid_out(order), laid_out(workspace), order.undecided, order.place)
+    return SmallMemory(laid_out(order), laid_out(workspace), order.undecided, order.place)
+
+
+def take_small() -> SmallMemory:
+    """Return free memory for a small batch, or new one."""
+    try:
+        return _SMALL.pop()
+    except IndexError:
+        return _make_small()
+
+
+def put_back_small(memory: SmallMemory) -> None:
+    """Store memory for the next small batch."""
+    if len(_SMALL) < _MAX_FREE:
+        _SMALL.append(memory)
 
 
 def traverse_small(
@@ -155,7 +169,7 @@ def traverse_small(
 
     Return the recorder, which `grow` may have replaced, and the undecided rays.
     """
-    memory = _SMALL.pop() if _SMALL else _make_small()
+    memory = take_small()
     order, workspace, listed, place = memory
     begin, undecided = 0, [_NONE]
     while begin < count:
@@ -166,8 +180,7 @@ def traverse_small(
         begin, lost = place.tolist()
         if lost:
             undecided.append(listed[:lost].astype(np.int64))
-    if len(_SMALL) < _MAX_FREE:
-        _SMALL.append(memory)
+    put_back_small(memory)
     return recorder, undecided[0] if len(undecided) == 1 else np.concatenate(undecided)
 
 

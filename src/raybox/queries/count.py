@@ -261,6 +261,7 @@ QUERY = Query(
         ExactHooks(ExactCount, _resolve, _start, takes_turns=yes),
     ),
     run=partial(run, PER_RAY),
+    per_ray=PER_RAY,
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_CountParts,

@@ -291,6 +291,7 @@ QUERY = Query(
         ExactHooks(ExactFirst, _resolve, _start),
     ),
     run=partial(run, PER_RAY),
+    per_ray=PER_RAY,
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_FirstParts,

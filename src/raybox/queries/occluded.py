@@ -226,6 +226,7 @@ QUERY = Query(
         ExactHooks(ExactOccluded, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
     run=partial(run, PER_RAY),
+    per_ray=PER_RAY,
     merge_geometries=_merge_geometries,
     present=_present,
     part_merger=_OccludedParts,

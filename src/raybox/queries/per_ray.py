@@ -27,7 +27,7 @@ _ALWAYS_FIT = 1 << 20  # so many results: their size is not checked, as that wou
 
 
 _MISSES: dict[object, tuple[NDArray[Any], ...]] = {}
-"""Results of a small batch of misses, by class, of queries with numbers of each ray."""
+"""Results of a small batch of misses, by class and shape."""
 
 
 class ResultArray(NamedTuple):
@@ -74,14 +74,19 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
     def allocate_misses(self, rays: int, options: Opt) -> Res:
         """Return the result arrays of rays that hit nothing."""
         if rays <= SMALL_BATCH and not self.shape(options):
-            misses = _MISSES.get(self.results)
-            if misses is None:
-                rows = [np.full(SMALL_BATCH, array.miss, array.dtype) for array in self.arrays]
-                misses = _MISSES[self.results] = tuple(rows)
-            return self.results(*first_rows(rays, *misses))
+            return self.results(*first_rows(rays, *self.miss_rows(options)))
         results = self.allocate(rays, options)
         self.write_misses(results, 0, rays)
         return results
+
+    def miss_rows(self, options: Opt) -> tuple[NDArray[Any], ...]:
+        """Return the results of a small batch of rays that hit nothing, which are made once."""
+        shape = SMALL_BATCH, *self.shape(options)
+        found = _MISSES.get((self.results, shape))
+        if found is None:
+            rows = [np.full(shape, array.miss, array.dtype) for array in self.arrays]
+            found = _MISSES[self.results, shape] = tuple(rows)
+        return found
 
     def write_misses(self, results: Res, begin: int, end: int) -> None:
         """Write that the rays begin <= k < end hit nothing."""
@@ -92,7 +97,10 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
         """Return the results of all rays of a job, one by one: every decision is exact in the loop."""
         total = len(job.rays.origins)
         results = self.allocate_misses(total, options)
-        scratch = _SCRATCH.pop() if _SCRATCH else make_scratch()
+        try:
+            scratch = _SCRATCH.pop()
+        except IndexError:
+            scratch = make_scratch()
         traverse_rays(job, RaySpan(0, total), scratch, self.exact_recorder(results))
         if len(_SCRATCH) < _MAX_SCRATCH:
             _SCRATCH.append(scratch)

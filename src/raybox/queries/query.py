@@ -29,6 +29,7 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import ChunkResults
+from raybox.queries.per_ray import PerRay
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
 from raybox.validation import Floats, Ints, MaskInput
@@ -164,6 +165,8 @@ class Query(NamedTuple, Generic[Opt, Res, Public]):
     columns: FileColumns | None = None
     defaults: Any = None
     """the options of a call that gives none"""
+    per_ray: PerRay[Any, Any] | None = None
+    """how few rays are run by prepared calls; None: by `run`"""
     prepare: Callable[[Any, Rays, Target], Opt] | None = None
     """check options against rays and geometries, and return them as the other functions read them"""
 

@@ -47,7 +47,7 @@ def _run_small(per_ray: PerRay[Res, Opt], job: Job, options: Opt) -> Res:
     if per_ray.release is not None:
         per_ray.release(recorder)
     if undecided.size:
-        _write_exact(per_ray, job, results, options, undecided)
+        write_exact(per_ray, job, results, options, undecided)
     return results
 
 
@@ -57,7 +57,7 @@ def _run_many(per_ray: PerRay[Res, Opt], job: Job, options: Opt, workers: int, p
     results = per_ray.allocate(total, options)
 
     def write(rows: Ints | slice) -> None:
-        _write_exact(per_ray, job, results, options, rows)
+        write_exact(per_ray, job, results, options, rows)
 
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         if not job.frame:
@@ -104,7 +104,7 @@ def group_width(job: Job, widths: tuple[int, ...]) -> int:
     return widths[bisect(_TREE_SIZES, job.tree.nodes.nbytes)] if job.frame else 1
 
 
-def _write_exact(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt, rows: Ints | slice) -> None:
+def write_exact(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt, rows: Ints | slice) -> None:
     """Write the results of some rays by the exact single-ray traversal."""
     exact = per_ray.run_exact(select_rays(job, rows), options)
     for array, part in zip(results, exact, strict=True):

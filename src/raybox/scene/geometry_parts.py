@@ -26,6 +26,7 @@ from raybox.geometry import (
     InstanceRows,
     Instances,
     ObjectRows,
+    RayRows,
     Rays,
     Rows,
     TriangleRows,
@@ -35,10 +36,12 @@ from raybox.geometry import (
     row_mask,
     with_scratch,
 )
+from raybox.geometry.ray_sources import NO_ROWS
 from raybox.geometry.table_columns import names_of
 from raybox.hits.hit_ids import SceneRows
 from raybox.primitives import exact_table
 from raybox.primitives.table import bounds, has_simd, own_tree
+from raybox.queries.prepared import PreparedQueries
 from raybox.threads.chunks import check_workers
 from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import Frame, frame_of
@@ -187,11 +190,13 @@ class View(NamedTuple):
     targets: "tuple[JobTarget, ...]"
     rows: SceneRows
     ndim_space: int
+    prepared: PreparedQueries | None
+    """of a scene of one geometry, if nothing is masked or culled"""
 
     def jobs(self, rays: Rays) -> list[Job]:
         """Return the jobs of a query, one for each part."""
         given = rays.kernel_rays()
-        return [Job(tree, rows, given, allowed, frame) for tree, rows, allowed, frame in self.targets]
+        return [_job(target, given) for target in self.targets]
 
 
 class JobTarget(NamedTuple):
@@ -203,6 +208,10 @@ class JobTarget(NamedTuple):
     frame: Frame | None
 
 
+def _job(target: JobTarget, rays: RayRows) -> Job:
+    return Job(target.tree, target.rows, rays, target.allowed, target.frame)
+
+
 def view(parts: tuple[Part, ...], where: MaskInput | Sequence[MaskInput], cull: Cull) -> View:
     """Return the parts of a scene with masks and culled sides."""
     chosen = zip(parts, masks(where, parts), sided(parts, cull), strict=True)
@@ -210,7 +219,10 @@ def view(parts: tuple[Part, ...], where: MaskInput | Sequence[MaskInput], cull: 
     starts = tuple(accumulate([part.size for part in parts[:-1]], initial=0))
     rows, sizes = zip(*((part.rows, len(part.geometry)) for part in parts), strict=True)
     objects = tuple(part.objects for part in parts)
-    return View(parts, targets, SceneRows(rows, starts, sizes, objects), parts[0].geometry.ndim_space)
+    is_plain = len(parts) == 1 and where is None and cull is None
+    prepared = PreparedQueries(_job(targets[0], NO_ROWS)) if is_plain else None
+    scene_rows, ndim_space = SceneRows(rows, starts, sizes, objects), parts[0].geometry.ndim_space
+    return View(parts, targets, scene_rows, ndim_space, prepared)
 
 
 def target(part: Part, allowed: Bools, cull: Cull) -> JobTarget:
@@ -221,8 +233,7 @@ def target(part: Part, allowed: Bools, cull: Cull) -> JobTarget:
 
 def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
     """Return the job of a query on one part, for the kernels."""
-    tree, rows, _, frame = target(part, allowed, cull)
-    return Job(tree, rows, rays.kernel_rays(), allowed, frame)
+    return _job(target(part, allowed, cull), rays.kernel_rays())
 
 
 def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> list[Bools]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple, Unpack, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from raybox.compiler.float_environment import guard_class, in_default_environmen
 from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput, out_of_memory
 from raybox.geometry import Bounded, Cull, Geometry, Rays
-from raybox.hits.hit_ids import Source
+from raybox.hits.hit_ids import source_of
 from raybox.queries.query import Opt, Public, Query, Request, Res, RunOptions, Target
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
@@ -155,32 +155,57 @@ class Scene(QueryMethods):
         query: Query[Opt, Res, Public],
         rays: Rays,
         options: Any = None,
-        **how: Unpack[RunOptions],
+        *,
+        workers: int = -1,
+        progress: bool = False,
+        where: MaskInput = None,
+        cull: Cull = None,
     ) -> Public:
         """Return the public results of a query for all rays."""
         if not is_default():
+            how = RunOptions(workers=workers, progress=progress, where=where, cull=cull)
             return in_default_environment(self._run)(query, rays, options, **how)
-        workers, progress = how.get("workers", -1), how.get("progress", False)
         try:
-            view = self._view(how.get("where"), how.get("cull"))
-            check_rays(rays, view.ndim_space)
-            jobs, source = view.jobs(rays), Source(rays, view.rows)
-            if query.prepare:
-                counts = tuple(len(part.geometry) for part in view.parts)
-                target = Target(view.rows.parts, counts, self._is_list, workers)
-                options = query.prepare(options, rays, target)
-            if len(jobs) == 1:
-                results = query.run(jobs[0], options, workers, progress)
-            else:
-
-                def run_one(job: Job, own: Opt = options) -> Res:
-                    return query.run(job, own, workers, progress)
-
-                results = query.merge_geometries(Request(tuple(jobs), view.rows.starts), run_one, options)
-            return query.present(results, rays.shape, source, options)
+            view = self._plain
+            if view is None or view.parts is not self._parts or where is not None or cull is not None:
+                view = self._view(where, cull)
+            if type(rays) is not Rays or rays.ndim_space != view.ndim_space:
+                check_rays(rays, view.ndim_space)
+            prepared, per_ray = view.prepared, query.per_ray
+            if prepared is not None and per_ray is not None and workers == -1:
+                found = prepared.run(per_ray, query.name, rays.kernel_rays(), options)
+                if found is not None:
+                    return query.present(found, rays.shape, source_of(rays, view.rows), options)
+            return self._run_jobs(view, query, rays, options, workers=workers, progress=progress)
         except MemoryError as error:
             subject = f"{query.name} of {prod(rays.shape):,} rays"
             raise out_of_memory(error, subject, "query fewer rays at a time") from error.__cause__
+
+    def _run_jobs(
+        self,
+        view: View,
+        query: Query[Opt, Res, Public],
+        rays: Rays,
+        options: Any,
+        *,
+        workers: int,
+        progress: bool,
+    ) -> Public:
+        """Return the public results of a query of any rays on any number of geometries."""
+        jobs = view.jobs(rays)
+        if query.prepare:
+            counts = tuple(len(part.geometry) for part in view.parts)
+            target = Target(view.rows.parts, counts, self._is_list, workers)
+            options = query.prepare(options, rays, target)
+        if len(jobs) == 1:
+            results = query.run(jobs[0], options, workers, progress)
+        else:
+
+            def run_one(job: Job, own: Opt = options) -> Res:
+                return query.run(job, own, workers, progress)
+
+            results = query.merge_geometries(Request(tuple(jobs), view.rows.starts), run_one, options)
+        return query.present(results, rays.shape, source_of(rays, view.rows), options)
 
     def _view(self, where: MaskInput, cull: Cull) -> View:
         """Return what queries read of the scene; without masks and culled sides it is stored."""
@@ -189,10 +214,8 @@ class Scene(QueryMethods):
             if not self._is_list and where is not None:
                 given = [where]
             return geometry_parts.view(self._parts, given, cull)
-        made = self._plain
-        if made is None or made.parts is not self._parts:
-            made = self._plain = geometry_parts.view(self._parts, None, None)
-        return made
+        self._plain = geometry_parts.view(self._parts, None, None)
+        return self._plain
 
 
 def geometries_of(scene: Scene) -> tuple[Geometry, ...]:

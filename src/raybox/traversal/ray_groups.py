@@ -14,7 +14,7 @@ from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.protocol import has_unwritten, write_results
 from raybox.traversal.ray_keys import copy_rays, keep_keys, sort_keys
-from raybox.traversal.ray_setup import CELLS, LANES, octant_of
+from raybox.traversal.ray_setup import CELLS, LANES, STOP, octant_of
 from raybox.traversal.stream import float64_is_deferred, resolve_waiting, traverse_stream
 from raybox.traversal.workspace import (
     CopySpan,
@@ -155,8 +155,9 @@ def _traverse_unsorted(job: Job, span: Span, order: Order, workspace: Workspace,
     limit, stop = work_counts(workspace).candidates + _PAIRS_AT_ONCE, begin
     while stop < end and work_counts(workspace).candidates < limit:
         r = stop - begin
-        workspace.lists[0], workspace.times[0] = r, 0.0
-        _traverse(job, recorder, workspace, octant_of(workspace.packed_rays, r), whole(1))
+        if workspace.packed_rays[r, STOP] >= 0.0:  # others hit nothing, or are not packed
+            workspace.lists[0], workspace.times[0] = r, 0.0
+            _traverse(job, recorder, workspace, octant_of(workspace.packed_rays, r), whole(1))
         stop += 1
     set_next_ray(order, stop)
     return _write(recorder, job, order, workspace, Span(base, begin, whole(stop)))

@@ -201,6 +201,7 @@ QUERY = Query(
         ExactHooks(ExactNearest, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
     run=partial(run, PER_RAY),
+    per_ray=PER_RAY,
     merge_geometries=merge_geometries,
     present=_present,
     part_merger=NearestParts,
