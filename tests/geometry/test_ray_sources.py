@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import raybox as rb
-from raybox.geometry import RayRows, ray_sources
+from raybox.geometry import RayRows, ray_blocks, ray_input, ray_sources, uncopied_rays
 from raybox.geometry.ray_sources import part_of, ray_count, select_rows, windows, with_ends
 
 RNG = np.random.default_rng(41)
@@ -303,6 +303,131 @@ def test_any_layout_gives_the_rays_of_a_copy(dtype, dims, count, small_blocks):
         names.add(name)
     assert len(names) == 12
     assert scene.nearest(rays).hit.any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["rows", "columns", "every other"])
+def test_each_number_of_any_block_is_copied_and_tested(dtype, order):
+    """Blocks of sixteen and what is left of them, at any start."""
+    for count in (1, 2, 15, 16, 17, 31, 33, 50):
+        values = RNG.normal(size=(count, 3)).astype(dtype)
+        given = {
+            "rows": values,
+            "columns": np.asfortranarray(values),
+            "every other": np.repeat(values, 2, 0)[::2],
+        }
+        vectors = uncopied_rays._Vectors(given[order])
+        for begin in {0, count // 3, count - 1}:
+            memory = np.full((count + 1, 3), 7.0)
+            found = vectors.block(begin, count, memory)
+            assert same_bits(found.rows, values[begin:].astype(float))
+            assert found.finite
+            if not vectors.is_in_place:
+                assert (memory[count - begin :] == 7).all()
+        for place in range(3 * count):
+            bad = given[order].copy(order="K")
+            bad[np.unravel_index(place, bad.shape)] = (np.nan, np.inf, -np.inf)[place % 3]
+            assert not uncopied_rays._Vectors(bad).block(0, count, np.empty((count, 3))).finite
+
+
+@pytest.mark.parametrize("past", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_copies_past_the_caches_are_copies(past, dtype):
+    memory = np.full(400, 7.0)
+    start = -memory.ctypes.data % 64 // 8
+    for count in (0, 1, 7, 8, 15, 16, 17, 24, 40, 99):
+        values, out = RNG.normal(size=count).astype(dtype), memory[start : start + count]
+        assert ray_blocks.copy_finite(values, out, past)
+        assert same_bits(out, values.astype(float))
+        assert (memory[start + count :] == 7).all()
+        memory[:] = 7
+        for place in range(count):
+            bad = values.copy()
+            bad[place] = (np.nan, np.inf, -np.inf)[place % 3]
+            assert not ray_blocks.copy_finite(bad, out, past)
+        memory[:] = 7
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_arrays_are_copied_and_tested(dtype):
+    count = ray_input._PAST_CACHES // 3 + 5
+    o, d = np.ones((count, 3), dtype), np.full((count, 3), 0.1, dtype)
+    rays = rb.Rays(o, d)
+    o[:], d[:] = 5, 6
+    assert (rays.origins == 1).all()
+    assert (rays.directions == np.float64(dtype(0.1))).all()
+    for bad, name in ((o, "origins"), (d, "directions")):
+        bad[count - 1, 2] = np.nan
+        with pytest.raises(rb.InvalidInput, match=f"{name} must be finite; 1 of {count} break this"):
+            rb.Rays(o, d)
+        assert (rb.Rays(o, d, invalid="miss").t_min == np.inf).sum() == 1
+        bad[:] = 1
+
+
+ODD = {
+    "broadcast": lambda v: np.broadcast_to(v[:1], v.shape),
+    "negative strides": lambda v: v[::-1, ::-1],
+    "read-only": lambda v: np.frombuffer(v.tobytes()).reshape(v.shape),
+    "big-endian": lambda v: v.astype(">f8"),
+    "big-endian float32": lambda v: v.astype(">f4"),
+    "float16": lambda v: v.astype(np.float16),
+    "integers": lambda v: (9 * v).astype(np.int32),
+    "unsigned": lambda v: np.abs(9 * v).astype(np.uint8),
+    "booleans": lambda v: v > 0,
+    "long double": lambda v: v.astype(np.longdouble),
+    "lists": lambda v: v.tolist(),
+    "fields": lambda v: np.rec.fromarrays([v[:, k] for k in range(3)], names="x,y,z").view((v.dtype, 3)),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("count", [5, 1500])
+def test_odd_arrays_give_the_rays_of_a_copy(name, count):
+    scene = rb.Scene(rb.Boxes([-1, -1, -1], [1, 1, 1]))
+    starts = RNG.normal(size=(count, 3)).round(3)
+    o, d = ODD[name](starts), ODD[name](-starts)
+    before = np.array(o), np.array(d)
+    rays, twin = rb.Rays(o, d, copy=False), rb.Rays(o, d)
+    assert rays.equals(twin)
+    for one, other in zip(rays.rows(), twin.rows(), strict=True):
+        assert same_bits(one, other)
+    found = scene.nearest(rays)
+    assert found.equals(scene.nearest(twin))
+    assert found.hit.any() or name in ("unsigned", "booleans")
+    assert np.array_equal(before[0], o)
+    assert np.array_equal(before[1], d)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("count", [4, 1500, 40_000])
+def test_rays_in_place_are_checked_where_their_rays_hit_nothing(which, bad, count):
+    """Each array by itself: a ray that misses everything, among rays that do, too, is refused."""
+    arrays = [np.full((count, 3), 50.0), np.ones((count, 3))]
+    scene = rb.Scene(rb.Boxes(*boxes(300)))
+    assert not scene.count(rb.Rays(*arrays, copy=False)).any()
+    for place in (0, count // 2 + 1, count - 1):
+        arrays[which][place, place % 3] = bad
+        name = ("origins", "directions")[which]
+        for query in QUERIES:
+            with pytest.raises(rb.InvalidInput, match=f"{name} must be finite; 1 of {count}"):
+                getattr(scene, query)(rb.Rays(*arrays, copy=False))
+        arrays[which][place] = 50 if which == 0 else 1
+    with pytest.raises(rb.InvalidInput, match="shape"):
+        rb.Rays(arrays[0], arrays[1][:, :2], copy=False)
+    with pytest.raises(rb.InvalidInput, match="shape"):
+        rb.Rays(arrays[0].reshape(-1), arrays[1], copy=False)
+
+
+@pytest.mark.parametrize("count", [4, 1500])
+def test_uncopied_zero_directions_are_points(count):
+    o, d = RNG.uniform(-1.5, 1.5, (count, 3)), np.zeros((count, 3))
+    d[1::2] = -0.0
+    scene = rb.Scene(rb.Boxes([-1, -1, -1], [1, 1, 1]))
+    inside = (np.abs(o) <= 1).all(axis=1)
+    assert (scene.occluded(rb.Rays(o, d, copy=False)) == inside).all()
+    assert inside.any()
+    assert not inside.all()
 
 
 def test_broadcast_origins_are_not_copied():

@@ -27,6 +27,7 @@ from raybox.adapters.trimesh import RayMeshIntersector
 from raybox.compiler import entry_points
 from raybox.compiler.kinds import kind_of
 from raybox.compiler.runtime import spin_while
+from raybox.geometry.ray_input import LARGE
 from raybox.io.chunked import column_kernels
 
 Results = Iterator[tuple[str, Any]]
@@ -409,6 +410,8 @@ def sources() -> Results:
         for name, pair in {"rows": (o, d), "columns": (o.T.copy().T, d.T.copy().T)}.items()
     }
     made["halves of rows"] = rb.Rays(wide[:, :3], wide[:, 3:], copy=False)
+    many = [np.tile(values, (LARGE // len(o), 1)) for values in (o, d)]
+    made |= {f"copied/{dtype}": rb.Rays(*(values.astype(dtype) for values in many)) for dtype in ("f4", "f8")}
     for name, one in made.items():
         yield name, scene.nearest(one, workers=WORKERS)
 

@@ -14,10 +14,10 @@ kinds that are new. A `Block` is a struct that is laid out once, for arguments t
 attributes of the struct. Its arrays must keep their memory and shapes.
 
 A `PreparedCall(entry, args, holes, outputs)` is a call whose arguments are laid out once. The holes are
-arrays, numbers and Blocks among the arguments, by identity, at any depth; each call is given values of the same
-kinds for them. For the outputs, arrays among the arguments, each call makes copies of their first rows, as many
-as its first value, and returns (result, copies). All other arrays must keep their memory and shapes. Several
-threads may not run it at once.
+arrays, numbers and Blocks among the arguments, by identity, at any depth; each call is given values of the
+same kinds for them. For the outputs, arrays among the arguments, each call makes copies of their first rows,
+as many as its first value, and returns (result, copies). All other arrays must keep their memory and shapes.
+Several threads may not run it at once.
 """
 
 from typing import TYPE_CHECKING

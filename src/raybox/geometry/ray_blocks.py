@@ -11,12 +11,13 @@ import numpy as np
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import int64, vector_code, void
-from raybox.compiler.simd import F64, I64, Builder, Lanes, Scalar, lined_up
+from raybox.compiler.simd import F64, I64, Builder, Lanes, Scalar, joined, lined_up
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.geometry.lidar import LidarAngles
 from raybox.validation import Floats, Floats32
 
 _LANES = 16
+_LINE = 8  # numbers of float64 in a cache line
 
 
 class Strides(NamedTuple):
@@ -31,13 +32,21 @@ class Strides(NamedTuple):
 
 
 @vector_code(int64)
-def _copy_finite(b: Builder, values: Memory, out: Memory) -> Scalar:
-    """Copy numbers as float64; return how many blocks of lanes have one that is not finite."""
+def _copy_finite(b: Builder, values: Memory, out: Memory, past: Scalar) -> Scalar:
+    """Copy numbers as float64; return how many blocks of lanes have one that is not finite.
+
+    past: whether lines, which are aligned, go past the caches.
+    """
     lost, whole = Register(b, I64(0)), b.and_(values.size, I64(-_LANES))
-    with loop(b, whole, _LANES) as at:
-        some = _as_float64(values.load(at, _LANES))
-        out.store(some, at)
-        _count(b, lost, some)
+    with b.if_else(past) as (far, near):
+        with far, loop(b, whole, _LINE) as at:
+            some = _as_float64(values.load(at, _LINE))
+            out.store_past(some, at)
+            _count(b, lost, some)
+        with near, loop(b, whole, _LANES) as at:
+            some = _as_float64(values.load(at, _LANES))
+            out.store(some, at)
+            _count(b, lost, some)
     with loop(b, b.sub(values.size, whole)) as step:
         one = _as_float64(values.load(b.add(whole, step), 1))
         out.store(one, b.add(whole, step))
@@ -67,9 +76,12 @@ def _count(b: Builder, lost: Register, numbers: Lanes) -> None:
 
 
 @entry
-def copy_finite(values: Floats32, out: Floats) -> bool:
-    """Copy numbers as float64; return whether all are finite."""
-    return bool(_copy_finite(values, out) == 0)
+def copy_finite(values: Floats | Floats32, out: Floats, past: bool) -> bool:
+    """Copy numbers as float64; return whether all are finite.
+
+    past: whether the copy, which begins with a cache line, is written past the caches.
+    """
+    return bool(_copy_finite(values, out, past) == 0)
 
 
 @entry
@@ -89,10 +101,34 @@ def copy_strided(values: Floats | Floats32, strides: Strides, begin: int, width:
     while i < out.shape[0]:
         count = min(strides.columns - column, out.shape[0] - i)
         at = strides.start + row * strides.row + column * strides.column
+        done = 0
+        if strides.column == 1 and width == 3:
+            done = count // _LANES * _LANES
+            lost += _copy_sixteens(values, whole(at), whole(strides.axis), (whole(i), whole(done)), out)
         for k in range(width):
-            lost += _copy_column(values, at + k * strides.axis, strides.column, out[i : i + count, k])
+            first = at + done * strides.column + k * strides.axis
+            lost += _copy_column(values, first, strides.column, out[i + done : i + count, k])
         i, row, column = i + count, row + 1, 0
     return lost == 0
+
+
+@vector_code(int64)
+def _copy_sixteens(
+    b: Builder, values: Memory, at: Scalar, axis: Scalar, place: list[Scalar], out: Memory
+) -> Scalar:
+    """Copy vectors whose numbers lie side by side, axis by axis; return how many sixteens are not finite.
+
+    place: (first row in `out`, how many vectors), a multiple of sixteen.
+    """
+    first, count = place
+    lost = Register(b, I64(0))
+    with loop(b, count, _LANES) as step:
+        begin = b.add(at, step)
+        x, y, z = (_as_float64(values.load(b.add(begin, b.mul(axis, I64(k))), _LANES)) for k in range(3))
+        vectors = joined([x, y, z, z]).permuted([_LANES * (k % 3) + k // 3 for k in range(3 * _LANES)])
+        _count(b, lost, vectors)
+        out.store(vectors, b.mul(b.add(first, step), I64(3)))
+    return lost.value
 
 
 @device

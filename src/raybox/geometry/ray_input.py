@@ -8,6 +8,7 @@ import numpy as np
 from raybox import validation
 from raybox.compiler import huge_pages
 from raybox.errors import InvalidInput
+from raybox.geometry.ray_blocks import copy_finite
 from raybox.validation import ArrayInput, Bools, Floats
 
 ZERO, ONE, INF, MINUS_INF = (np.array(number) for number in (0.0, 1.0, inf, -inf))
@@ -17,6 +18,8 @@ Invalid = Literal["raise", "miss"]
 
 FLOATS = np.dtype(np.float64), np.dtype(np.float32)
 LARGE = 1 << 17  # numbers of an array for which memory is reused
+_PAST_CACHES = 1 << 20  # numbers of an array that is copied past the caches
+_LINE = 64  # bytes of a cache line
 _WAY_OUT = 'Drop those rows, or pass invalid="miss" and they hit nothing'
 
 
@@ -31,13 +34,25 @@ class RayArrays(NamedTuple):
     d_name: str = "directions"
 
 
-def points(value: ArrayInput, name: str) -> Floats:
-    """Return `validation.points`, large arrays in memory that is reused."""
-    if type(value) is np.ndarray and value.dtype in FLOATS and value.size >= LARGE:
-        copied: Floats = huge_pages.pooled(validation.with_width(value, name).shape, np.float64)
-        np.copyto(copied, value)
-        return copied
-    return validation.points(value, name)
+class Copied(NamedTuple):
+    """A copy of vectors (..., D), and whether they are known to be finite."""
+
+    points: Floats
+    finite: bool
+
+
+def points(value: ArrayInput, name: str) -> Copied:
+    """Return `validation.points`; large arrays in memory that is reused, and checked as they are copied."""
+    if not (type(value) is np.ndarray and value.dtype in FLOATS and value.size >= LARGE):
+        return Copied(validation.points(value, name), finite=False)
+    copied: Floats = huge_pages.pooled(validation.with_width(value, name).shape, np.float64)
+    if value.flags.c_contiguous and value.flags.aligned:
+        past = value.size >= _PAST_CACHES and copied.ctypes.data % _LINE == 0
+        flat = value.reshape(-1)  # a view
+        validation.freeze(flat)
+        return Copied(copied, copy_finite(flat, copied.reshape(-1), past))
+    np.copyto(copied, value)
+    return Copied(copied, finite=False)
 
 
 def validated(

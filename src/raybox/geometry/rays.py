@@ -117,15 +117,19 @@ class Rays(RayConstructors, ArrayContainer):
         copy: bool,
     ) -> None:
         """Set the arrays of these rays to input of any kind, converted and checked."""
-        points, floats = (ray_input.points, validation.floats) if copy else (as_points, as_floats)
-        o, d = points(vectors[0], "origins"), points(vectors[1], "directions")
+        floats = validation.floats if copy else as_floats
         low = ZERO if ranges[0] is _START else floats(ranges[0], "t_min")
         high = INF if ranges[1] is inf else floats(ranges[1], "t_max")
-        given = RayArrays(o, d, low, high)
-        if copy:
-            _made(self, *ray_input.validated(given, invalid))
-        else:
-            _made_of(self, UncopiedRays(given, invalid))
+        if not copy:
+            o, d = as_points(vectors[0], "origins"), as_points(vectors[1], "directions")
+            _made_of(self, UncopiedRays(RayArrays(o, d, low, high), invalid))
+            return
+        (o, o_finite), (d, d_finite) = (
+            ray_input.points(values, name)
+            for values, name in zip(vectors, ("origins", "directions"), strict=True)
+        )
+        finite = o_finite and d_finite
+        _made(self, *ray_input.validated(RayArrays(o, d, low, high), invalid, finite))
 
     @classmethod
     def _of(cls, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> "Rays":

@@ -69,7 +69,7 @@ class _Vectors:
         if not self._in_rows:
             out[:, width:] = 0.0
             return CheckedRows(out, copy_strided(self._flat, self._strides, begin, width, out))
-        return CheckedRows(out, copy_finite(cast(Floats32, self._flat[3 * begin : 3 * end]), out.reshape(-1)))
+        return CheckedRows(out, copy_finite(self._flat[3 * begin : 3 * end], out.reshape(-1), False))
 
 
 def _two_axes(values: Array) -> tuple[Array, list[tuple[int, int]]]:
