@@ -34,25 +34,21 @@ class RayArrays(NamedTuple):
     d_name: str = "directions"
 
 
-class Copied(NamedTuple):
-    """A copy of vectors (..., D), and whether they are known to be finite."""
+def points(value: ArrayInput, name: str) -> tuple[Floats, bool]:
+    """Return `validation.points`, and whether they are known to be finite.
 
-    points: Floats
-    finite: bool
-
-
-def points(value: ArrayInput, name: str) -> Copied:
-    """Return `validation.points`; large arrays in memory that is reused, and checked as they are copied."""
+    Large arrays are copied to memory that is reused, and checked in the same pass.
+    """
     if not (type(value) is np.ndarray and value.dtype in FLOATS and value.size >= LARGE):
-        return Copied(validation.points(value, name), finite=False)
+        return validation.points(value, name), False
     copied: Floats = huge_pages.pooled(validation.with_width(value, name).shape, np.float64)
     if value.flags.c_contiguous and value.flags.aligned:
         past = value.size >= _PAST_CACHES and copied.ctypes.data % _LINE == 0
         flat = value.reshape(-1)  # a view
         validation.freeze(flat)
-        return Copied(copied, copy_finite(flat, copied.reshape(-1), past))
+        return copied, copy_finite(flat, copied.reshape(-1), past)
     np.copyto(copied, value)
-    return Copied(copied, finite=False)
+    return copied, False
 
 
 def validated(

@@ -101,12 +101,8 @@ class Rays(RayConstructors, ArrayContainer):
         vectors = validation.finite_vectors(ray_input.LARGE, origins, directions) if is_usual else None
         if vectors is None:
             self._convert((origins, directions), (t_min, t_max), invalid, copy)
-            return
-        o, d = vectors
-        shape = o.shape
-        self._shape, self._t_min, self._t_max, self._skipped = shape[:-1], ZERO, INF, NOTHING
-        is_flat = len(shape) == 2 and shape[1] == 3
-        self._rays = tuple.__new__(RayRows, (o, d, FROM_START, TO_INFINITY)) if is_flat else vectors
+        else:
+            _set_vectors(self, *vectors)
 
     @in_default_environment
     def _convert(
@@ -117,17 +113,21 @@ class Rays(RayConstructors, ArrayContainer):
         copy: bool,
     ) -> None:
         """Set the arrays of these rays to input of any kind, converted and checked."""
+        (origins, directions), (t_min, t_max) = vectors, ranges
         floats = validation.floats if copy else as_floats
-        low = ZERO if ranges[0] is _START else floats(ranges[0], "t_min")
-        high = INF if ranges[1] is inf else floats(ranges[1], "t_max")
+        low = ZERO if t_min is _START else floats(t_min, "t_min")
+        high = INF if t_max is inf else floats(t_max, "t_max")
         if not copy:
-            o, d = as_points(vectors[0], "origins"), as_points(vectors[1], "directions")
+            o, d = as_points(origins, "origins"), as_points(directions, "directions")
             _made_of(self, UncopiedRays(RayArrays(o, d, low, high), invalid))
             return
-        (o, o_finite), (d, d_finite) = (
-            ray_input.points(values, name)
-            for values, name in zip(vectors, ("origins", "directions"), strict=True)
-        )
+        o, o_finite = ray_input.points(origins, "origins")
+        d, d_finite = ray_input.points(directions, "directions")
+        if low is ZERO and high is INF and invalid == "raise":
+            copied = validation.finite_vectors(ray_input.LARGE, o, d)
+            if copied is not None:
+                _set_vectors(self, *copied)
+                return
         finite = o_finite and d_finite
         _made(self, *ray_input.validated(RayArrays(o, d, low, high), invalid, finite))
 
@@ -327,6 +327,14 @@ def _put_exactly(points: Floats, *terms: Floats) -> None:
     lost = np.isinf(points) & np.isfinite(full).all(axis=0)
     o, d, t = (term[lost].tolist() for term in full)
     points[lost] = [moved(p, q, s.as_integer_ratio()) for p, q, s in zip(o, d, t, strict=True)]
+
+
+def _set_vectors(rays: Rays, o: Floats, d: Floats) -> None:
+    """Set the arrays of rays without bounds to valid, read-only vectors of one shape."""
+    shape = o.shape
+    rays._shape, rays._t_min, rays._t_max, rays._skipped = shape[:-1], ZERO, INF, NOTHING
+    is_flat = len(shape) == 2 and shape[1] == 3
+    rays._rays = tuple.__new__(RayRows, (o, d, FROM_START, TO_INFINITY)) if is_flat else (o, d)
 
 
 def _made(
