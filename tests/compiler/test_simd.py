@@ -211,6 +211,29 @@ def test_lanes_are_squeezed_and_counted_in_every_way(way, count, monkeypatch):
         assert (out32[40], out32[41]) == (mask & (1 << count) - 1, chosen.any())
 
 
+@pytest.mark.parametrize("count", [4, 8])
+@pytest.mark.parametrize("way", WAYS)
+def test_lanes_of_64_bits_are_squeezed_in_every_way(way, count, monkeypatch):
+    emulate(way, monkeypatch)
+
+    @vector_code(void)
+    def write(b, numbers, chosen, out, place):
+        out.squeeze(numbers.load(0, count), chosen.load(0, count) > 0, place)
+
+    @loop
+    def squeeze(numbers, chosen, out, place):
+        write(numbers, chosen, out, place)
+
+    numbers = np.random.default_rng(8).integers(-(1 << 62), 1 << 62, count)
+    for mask in range(1 << count):
+        chosen = np.array([mask >> k & 1 for k in range(count)])
+        out, number = np.full(24, -5), chosen.sum()
+        squeeze(numbers, chosen, out, 7)
+        np.testing.assert_array_equal(out[7 : 7 + number], numbers[chosen > 0])
+        assert (out[:7] == -5).all()
+        assert (out[7 + count :] == -5).all()
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_vectors_are_loaded_axis_by_axis_in_every_way(way, monkeypatch):
     emulate(way, monkeypatch)

@@ -94,9 +94,12 @@ class Memory:
 
         Items behind them are overwritten.
         """
-        permuted = value.count in (_EIGHT, 2 * _EIGHT) and BYTES[value.item] == 4
-        if permuted and has("avx2") and not has("avx512f"):
-            self._squeeze_eights(value, mask, place)
+        halves = BYTES[value.item] // 4
+        if value.count * halves in (_EIGHT, 2 * _EIGHT) and has("avx2") and not has("avx512f"):
+            lanes = [lane for lane in range(value.count) for _ in range(halves)]
+            words = self.b.bitcast(value.value, ir.VectorType(I32, len(lanes)))
+            begin = self.b.mul(_i64(self.b, place), I64(halves))
+            self._squeeze_eights(Lanes(self.b, words), mask.permuted(lanes), begin)
             return
         name = f"llvm.experimental.vector.compress.v{value.count}{short(value.item)}"
         kind = ir.FunctionType(value.value.type, [value.value.type, mask.value.type, value.value.type])
@@ -105,7 +108,7 @@ class Memory:
         self.store(Lanes(self.b, self.b.call(function, [value.value, mask.value, none])), place)
 
     def _squeeze_eights(self, value: Lanes, mask: Lanes, place: Any) -> None:
-        """Store chosen lanes, eight at a time, by an AVX2 permutation.
+        """Store chosen 32-bit lanes, eight at a time, by an AVX2 permutation.
 
         LLVM would go lane by lane.
 
@@ -120,9 +123,9 @@ class Memory:
         for eight, chosen in zip(value.eights(), mask.eights(), strict=True):
             some = chosen.mask()
             picks = b.lshr(table.splat(some, _EIGHT).value, shifts)
-            squeezed = b.call(permute, [eight.bits(I32).value, picks])
+            squeezed = b.call(permute, [eight.value, picks])
             self.as_items(I32).store(Lanes(b, squeezed), place)
-            place = b.add(_i64(b, place), b.ctpop(some))
+            place = b.add(place, b.ctpop(some))
 
     def scatter(self, value: Lanes, mask: Lanes, places: Lanes) -> None:
         """Store the lanes chosen by a mask, each at its own 64-bit place."""
@@ -132,12 +135,12 @@ class Memory:
         function = cgutils.get_or_insert_function(self.b.module, kind, name)
         self.b.call(function, [value.value, pointers, I32(BYTES[self.item]), mask.value])
 
-    def prefetch(self, place: Any, writing: bool = False) -> None:
-        """Prefetch the cache line of an item, to read or write it soon."""
+    def prefetch(self, place: Any, writing: bool = False, far: bool = False) -> None:
+        """Prefetch the cache line of an item, to read or write it soon; far: to the second cache."""
         data = self.b.bitcast(self.at(place), I8.as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [data.type, I32, I32, I32])
         function = cgutils.get_or_insert_function(self.b.module, kind, "llvm.prefetch.p0")
-        self.b.call(function, [data, I32(int(writing)), I32(3), I32(1)])
+        self.b.call(function, [data, I32(int(writing)), I32(2 if far else 3), I32(1)])
 
     def put_past(self, value: Any, place: Any) -> None:
         """Store one item past the caches.

@@ -23,7 +23,7 @@ from raybox.primitives.ray import Ray
 from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.packet_box import PacketAtBox
-from raybox.traversal.time_keys import Passages, Stretches, get, time_of
+from raybox.traversal.time_keys import Stretches, get, time_of
 from raybox.traversal.workspace import (
     LeafSlot,
     ListSpan,
@@ -37,6 +37,7 @@ from raybox.traversal.workspace import (
 
 R = TypeVar("R", bound=Recorder)
 S = TypeVar("S")  # the state of a ray that is cut into segments
+W = TypeVar("W")  # its way through the grid: `raybox.traversal.plane_slabs.Way`
 
 Flag: TypeAlias = Callable[[R], bool]  # of most, `yes` or `no`
 IntersectBox: TypeAlias = Callable[[Builder, PacketAtBox], tuple[Lanes, Lanes]]
@@ -78,9 +79,9 @@ def record_each(recorder: Recorder, state: S, ray: Ray, stretches: Stretches) ->
 
 
 @device
-def record_none(_recorder: Recorder, state: S, _passages: Passages) -> S:
+def record_in_order(_recorder: Recorder, state: S, _way: W) -> tuple[bool, S]:
     """Record nothing."""
-    return state
+    return False, state
 
 
 class StreamHooks(NamedTuple, Generic[R]):
@@ -149,7 +150,7 @@ class ExactHooks(NamedTuple, Generic[R]):
     """whether no hit after the first contact matters; such rays may take turns, too"""
 
 
-class SegmentHooks(NamedTuple, Generic[R, S]):
+class SegmentHooks(NamedTuple, Generic[R, S, W]):
     """A query in the partition of rays by a grid: the state of a ray is returned, and stays in registers."""
 
     recorder: type[R]
@@ -161,21 +162,22 @@ class SegmentHooks(NamedTuple, Generic[R, S]):
     """Write the result of ray k; return False if there was no room."""
     record_ray: Callable[[R, S, Ray, Stretches], S] = record_each
     """Record all stretches of a ray, in order; return the new state."""
-    in_any_order: Flag[R] = no
-    """whether stretches may come in any order: then `record_passages` records most rays"""
-    record_passages: Callable[[R, S, Passages], S] = record_none
-    """Record how long a ray is in each of its cells; return the new state."""
+    record_unordered: Callable[[R, S, W], tuple[bool, S]] = record_in_order
+    """Record all stretches of a ray in any order, if their times are certain.
+
+    Return whether they are, and the new state.
+    """
     prefetch_cell: Callable[[R, int], None] = prefetch_none
     """Prefetch what `record_segment` reads and writes of a cell."""
     has_exact_times: Flag[R] = no
     """whether times are rounded once; otherwise each is off by less than 2^-50 of itself"""
 
 
-Hooks = StreamHooks[Any] | PacketHooks[Any] | ExactHooks[Any] | SegmentHooks[Any, Any]
+Hooks = StreamHooks[Any] | PacketHooks[Any] | ExactHooks[Any] | SegmentHooks[Any, Any, Any]
 STREAM: dict[type, StreamHooks[Any] | SimpleNamespace] = {}  # the latter: of packets
 PACKET: dict[type, PacketHooks[Any]] = {}
 EXACT: dict[type, ExactHooks[Any]] = {}
-SEGMENTS: dict[type, SegmentHooks[Any, Any]] = {}
+SEGMENTS: dict[type, SegmentHooks[Any, Any, Any]] = {}
 """The hooks of every recorder class."""
 
 
@@ -218,12 +220,11 @@ finish = _EXACT.finish
 takes_turns = _EXACT.takes_turns
 first_only = _EXACT.first_only
 
-_SEGMENTS = cast("SegmentHooks[Recorder, Any]", Namesakes(SEGMENTS))
+_SEGMENTS = cast("SegmentHooks[Recorder, Any, Any]", Namesakes(SEGMENTS))
 begin_segments = _SEGMENTS.begin_segments
 record_segment = _SEGMENTS.record_segment
 end_segments = _SEGMENTS.end_segments
 record_ray = _SEGMENTS.record_ray
-in_any_order = _SEGMENTS.in_any_order
-record_passages = _SEGMENTS.record_passages
+record_unordered = _SEGMENTS.record_unordered
 prefetch_cell = _SEGMENTS.prefetch_cell
 has_exact_times = _SEGMENTS.has_exact_times

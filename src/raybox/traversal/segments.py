@@ -46,15 +46,14 @@ from raybox.traversal.grid_axes import (
 from raybox.traversal.grid_clip import INSIDE, OUTSIDE, AxisScales, course_of, scale_of
 from raybox.traversal.grid_rays import is_tame, is_tame_grid, is_tame_ray
 from raybox.traversal.job import Job, RaySpan, Recorder, grid_of
-from raybox.traversal.plane_counts import FEWEST, are_even, pass_cells, passages_of
 from raybox.traversal.plane_merge import MergeMemory, has_room, is_certain, make_memory, merge
+from raybox.traversal.plane_slabs import Way, are_even
 from raybox.traversal.protocol import (
     begin_segments,
     end_segments,
-    in_any_order,
-    record_passages,
     record_ray,
     record_segment,
+    record_unordered,
 )
 from raybox.traversal.time_keys import get, time_of
 
@@ -72,7 +71,7 @@ def is_occupied(rows: GridRows, cell: int) -> bool:
     return word >> (cell & 63) & 1 != 0
 
 
-_WIDEST = 1 << 31  # cells from one to the next on an axis, for `pass_cells`
+_WIDEST = 1 << 31  # cells from one to the next on an axis, in vector code
 
 S = TypeVar("S")  # the state of a ray, as a query has it
 
@@ -91,7 +90,7 @@ class GridSetup(NamedTuple):
     scales: AxisScales
     tame: bool
     masked: bool  # whether some cells are not recorded
-    in_any_order: bool  # whether stretches may be recorded in any order
+    is_even: bool  # whether `record_unordered` may be called
     memory: MergeMemory
 
 
@@ -260,15 +259,13 @@ def _cut_certain(job: Job, ray: Ray, recorder: Recorder, state: S, grid: GridSet
     course = course_of(recorder, ray, axes, grid.scales)
     if course.status != INSIDE or not has_room(grid.memory, course):
         return course.status == OUTSIDE, state
-    if grid.in_any_order and course.x.crossed + course.y.crossed + course.z.crossed >= FEWEST:
-        passages = pass_cells(axes, grid.scales, course, grid.memory)
-        if passages.cell_count > 0:
-            return True, record_passages(recorder, state, passages)
+    if grid.is_even:
+        done, state = record_unordered(recorder, state, Way(axes, grid.scales, course, grid.memory))
+        if done:
+            return True, state
     stretches = merge(recorder, axes, course, grid.memory)
     if not is_certain(stretches, course.slack):
         return False, state
-    if in_any_order(recorder) and not grid.masked:
-        return True, record_passages(recorder, state, passages_of(stretches))
     if not grid.masked:
         return True, record_ray(recorder, state, ray, stretches)
     for s in range(stretches.cell_count):
@@ -298,9 +295,9 @@ def _cut_rays(job: Job, span: RaySpan, recorder: Recorder, memory: MergeMemory) 
     rows = grid_of(job)
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
     masked = rows.blocks.size > 0 or job.allowed.size > 0
-    unordered = in_any_order(recorder) and not masked and rows.shape[1] * rows.shape[2] < _WIDEST
-    unordered &= are_even(rows.x_edges) and are_even(rows.y_edges) and are_even(rows.z_edges)
-    grid = GridSetup(scales, is_tame_grid(rows), masked, unordered, memory)
+    is_even = not masked and rows.shape[1] * rows.shape[2] < _WIDEST
+    is_even &= are_even(rows.x_edges) and are_even(rows.y_edges) and are_even(rows.z_edges)
+    grid = GridSetup(scales, is_tame_grid(rows), masked, is_even, memory)
     for k in range(span.begin, span.end):
         ray = get_ray(job.rays, k)
         state = begin_segments(recorder, k)

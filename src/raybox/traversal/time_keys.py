@@ -22,17 +22,6 @@ class Stretches(NamedTuple):
     cell_count: int
 
 
-class Passages(NamedTuple):
-    """How long a ray is in cells, each once, in any order.
-
-    `PADDING` more follow, of no time in the last cell, so that loops may take four at a time.
-    """
-
-    durations: Ints  # bits of float64
-    cells: Ints
-    cell_count: int
-
-
 @vector_code(int64)
 def key_of(b: Builder, t: Scalar) -> Scalar:
     """Return the key of a time; -0.0 is before 0.0."""

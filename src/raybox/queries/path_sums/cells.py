@@ -23,9 +23,10 @@ from raybox.queries.path_sums.sums import (
 from raybox.queries.per_ray import select_rays
 from raybox.queries.segments import cut
 from raybox.traversal.job import Job, RaySpan
+from raybox.traversal.plane_slabs import Passages, Way, pass_cells, passages_of
 from raybox.traversal.protocol import SegmentHooks
 from raybox.traversal.segments import cut_rays
-from raybox.traversal.time_keys import PADDING, Passages, Stretches, get, time_of, times_of
+from raybox.traversal.time_keys import PADDING, Stretches, get, time_of, times_of
 from raybox.validation import Floats, Ints
 
 
@@ -76,7 +77,9 @@ def _prefetch(recorder: CellRecorder, cell: int) -> None:
     prefetch_item(recorder.sums, cell)
 
 
-HOOKS = SegmentHooks(CellRecorder, _begin, _record, _end, prefetch_cell=_prefetch)
+HOOKS: SegmentHooks[CellRecorder, int, Way] = SegmentHooks(
+    CellRecorder, _begin, _record, _end, prefetch_cell=_prefetch
+)
 
 
 @inlined
@@ -128,7 +131,7 @@ def _prefetch_value(recorder: RaySumRecorder, cell: int) -> None:
         prefetch(recorder.values, cell)
 
 
-RAY_SUM_HOOKS = SegmentHooks(
+RAY_SUM_HOOKS: SegmentHooks[RaySumRecorder, RaySum, Way] = SegmentHooks(
     RaySumRecorder, _begin_sum, _add_cell, _write_sum, _add_cells, prefetch_cell=_prefetch_value
 )
 
@@ -184,10 +187,21 @@ def _add_lengths(b: Any, sums: Any, ray: Any, per_hit: Any, passages: Any) -> No
 
 
 @inlined
-def _add_to_cells(recorder: CellSumRecorder, state: Deposited, passages: Passages) -> Deposited:
+def _add_passages(recorder: CellSumRecorder, state: Deposited, passages: Passages) -> Deposited:
     if state.weight != 0.0:
         _add_lengths(recorder.sums, state, recorder.per_hit, passages)
     return state
+
+
+@inlined
+def _add_to_cells(recorder: CellSumRecorder, state: Deposited, _ray: Ray, stretches: Stretches) -> Deposited:
+    return _add_passages(recorder, state, passages_of(stretches))
+
+
+@inlined
+def _add_unordered(recorder: CellSumRecorder, state: Deposited, way: Way) -> tuple[bool, Deposited]:
+    passages = pass_cells(way, recorder.sums)
+    return passages.cell_count > 0, _add_passages(recorder, state, passages)
 
 
 @inlined
@@ -200,8 +214,8 @@ CELL_SUM_HOOKS = SegmentHooks(
     _begin_deposit,
     _add_to_cell,
     yes,
-    in_any_order=yes,
-    record_passages=_add_to_cells,
+    record_ray=_add_to_cells,
+    record_unordered=_add_unordered,
     prefetch_cell=_prefetch_sum,
 )
 

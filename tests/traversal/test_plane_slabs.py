@@ -1,0 +1,173 @@
+"""Cells of rays in grids of even planes: where they are certain, those of rational arithmetic."""
+
+from collections import Counter
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import exact_grid
+import raybox as rb
+from grids import random_rays
+from raybox.compiler.entry_points import entry
+from raybox.primitives.ray import get_ray
+from raybox.queries.path_sums.cells import CELL_SUM_HOOKS, CellSumRecorder
+from raybox.traversal.grid_axes import axes_of
+from raybox.traversal.grid_clip import INSIDE, course_of, scale_of
+from raybox.traversal.plane_merge import make_memory
+from raybox.traversal.plane_slabs import FEWEST, Way, pass_cells
+from raybox.traversal.protocol import register
+from strategies import spans
+
+pytestmark = pytest.mark.jit
+
+UNIT, TINY = Fraction(2) ** -50, Fraction(2) ** -1070
+register(CELL_SUM_HOOKS)
+RECORDER = CellSumRecorder(np.empty((0, 1)), np.empty((0, 1)), np.empty(0), False)
+
+
+class Found(NamedTuple):
+    """How many cells there are, and what is known of their order."""
+
+    status: int
+    planes: int
+    cells: int
+
+
+@entry
+def pass_ray(rows: Any, rays: Any, k: int, recorder: Any, memory: Any, found: Any) -> int:
+    """Write the cells of a ray, its status and its planes; return how many cells are certain."""
+    scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
+    axes = axes_of(rows, get_ray(rays, k), True)
+    course = course_of(recorder, get_ray(rays, k), axes, scales)
+    found[0], found[1] = course.status, course.x.crossed + course.y.crossed + course.z.crossed
+    if course.status != INSIDE:
+        return 0
+    return pass_cells(Way(axes, scales, course, memory), recorder.sums).cell_count
+
+
+def slabs_of(cells: rb.Grid, rays: rb.Rays, k: int, memory) -> Found:
+    """Return what is found of one ray; guard items behind the memory stay as they are."""
+    memory.keys[:], memory.cells[:] = -77, -77
+    found = np.zeros(2, np.int64)
+    count = pass_ray(cells.rows(), rays.rows(), k, RECORDER, memory, found)
+    return Found(*found.tolist(), count)
+
+
+def check_ray(cells: rb.Grid, rays: rb.Rays, k: int, memory) -> str:
+    """Assert the cells of one ray, if they are certain; return what is found."""
+    found = slabs_of(cells, rays, k, memory)
+    if found.status != INSIDE:
+        return "outside"
+    if found.planes < FEWEST:
+        assert found.cells == 0
+        return "short"
+    (cut,) = exact_grid.cut_all(cells.edges, rays[k : k + 1])
+    if found.cells == 0:
+        return "corner" if cut.corners else "uncertain"
+    shape = (*cells.shape, 1)[:3]
+    wanted = {np.ravel_multi_index((*one.cell, 0)[:3], shape): one for one in cut.stretches}
+    listed = memory.cells[: found.cells].tolist()
+    assert sorted(listed) == sorted(wanted)
+    assert found.cells == found.planes + 1
+    assert (memory.cells[found.cells : found.cells + 3] == listed[-1]).all()
+    assert (memory.keys[found.cells : found.cells + 3] == 0).all()
+    for cell, duration in zip(listed, memory.keys[: found.cells].view(np.float64).tolist(), strict=True):
+        begin, end = wanted[cell].begin, wanted[cell].end
+        assert duration > 0.0
+        assert abs(Fraction(duration) - (end - begin)) <= UNIT * (abs(begin) + abs(end)) + TINY
+    return "certain"
+
+
+def even_grid(rng, shape) -> rb.Grid:
+    """Return a grid of even planes, some of them moved by up to a hundredth of a cell."""
+    edges = []
+    for cells in shape:
+        pitch, low = rng.choice([1.0, 0.1, 0.25, 1 / 3]), rng.choice([0.0, -1.7, 4_712_345.678])
+        off = rng.uniform(-0.01, 0.01, cells + 1) * rng.choice([0.0, 0.0, 1.0])
+        edges.append(low + pitch * (np.arange(cells + 1) + off))
+    return rb.Grid(*edges)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_certain_cells_are_those_of_rational_arithmetic(seed):
+    rng, counts = np.random.default_rng([296, seed]), Counter()
+    shapes = [(9, 1, 30), (7, 8, 9), (40, 40), (1, 1, 70), (23, 24, 25), (8, 8, 8), (16, 2, 3)]
+    for shape in shapes:
+        cells = even_grid(rng, shape)
+        rays, memory = random_rays(rng, cells, 240), make_memory(cells.rows())
+        low, high = (np.broadcast_to(t, 240) for t in (rays.t_min, rays.t_max))
+        for k in np.flatnonzero((rays.directions != 0.0).any(axis=1) & (low <= high)):
+            counts[check_ray(cells, rays, k, memory), k < 80] += 1  # the first go anywhere
+    assert counts["certain", True] > 60, counts
+    assert counts["certain", False] > 100, counts
+    assert counts["corner", False] > 20, counts
+    assert counts["uncertain", True] * 5 < counts["certain", True], counts
+
+
+def test_every_number_of_slabs_and_of_planes():
+    """Rays along each axis, forth and back, that cross any number of planes of it, and few of the others."""
+    rng, counts = np.random.default_rng(297), Counter()
+    cells = even_grid(rng, (35, 36, 37))
+    memory = make_memory(cells.rows())
+    for axis in range(3):
+        edges = cells.edges[axis]
+        for number in range(1, len(edges) - 1):
+            for back in (False, True):
+                ends = np.array([[one[5] + 0.3 * (one[6] - one[5]) for one in cells.edges]] * 2)
+                ends[:, axis] = (edges[:-1] + 0.4 * np.diff(edges))[[0, number]]
+                for other in {0, 1, 2} - {axis}:
+                    ends[1, other] += rng.choice([0.0, 0.3, 2.4]) * (
+                        cells.edges[other][1] - cells.edges[other][0]
+                    )
+                rays = rb.Rays.segments(*(ends[::-1] if back else ends)[:, None])
+                found = check_ray(cells, rays, 0, memory)
+                counts[found] += 1
+                assert found == "short" or number + 5 >= FEWEST
+    assert counts["certain"] > 150, counts
+    assert counts["uncertain"] < 20, counts
+
+
+@pytest.mark.parametrize("steps", [(1, 1, 1), (2, 1, 1), (1, 2, 0), (3, 3, 1), (-1, 1, 2)])
+def test_rays_through_edges_and_beside_them(steps):
+    """Two planes at one time are never certain; a few ulps beside them, cells are exact or not certain."""
+    rng, counts = np.random.default_rng(298), Counter()
+    cells = rb.Grid(*[np.arange(33.0)] * 3)
+    memory, direction = make_memory(cells.rows()), np.array(steps, float)
+    for _ in range(300):
+        through = rng.integers(8, 25, 3) + np.where(rng.random(3) < 0.1, 0.5, 0.0)
+        origin = through - 40 * direction
+        origin += rng.choice([0.0, 0.0, 1.0, 3.0, 2.0**8, 2.0**44]) * rng.normal(size=3) * 2.0**-47
+        low, high = 40.0 + rng.uniform(1.0, 7.0, 2) * (-1.0, 1.0)
+        rays = rb.Rays(origin[None], direction, t_min=low, t_max=high)
+        counts[check_ray(cells, rays, 0, memory)] += 1
+    assert min(counts["certain"], counts["corner"], counts["uncertain"]) > 5, counts
+
+
+@st.composite
+def even_grids_and_rays(draw):
+    """Draw an even grid, and a ray whose numbers are often those of its planes, or near them."""
+    dim = draw(st.integers(2, 3))
+    pitch, low = draw(st.sampled_from([1.0, 0.1, 2.0**-20])), draw(st.sampled_from([0.0, -3.0, 1e6]))
+    edges = [low + pitch * np.arange(draw(st.integers(1, 40)) + 1.0) for _ in range(dim)]
+    at = st.one_of(st.integers(-2, 42), st.floats(-2.0, 42.0))
+    origin = np.array([low + pitch * draw(at) for _ in range(dim)])
+    target = np.array([low + pitch * draw(at) for _ in range(dim)])
+    steps = draw(st.lists(st.integers(-3, 3), min_size=dim, max_size=dim))
+    direction = draw(
+        st.sampled_from([target - origin, np.array(steps, float), pitch * np.array(steps, float)])
+    )
+    low, high = draw(spans(st.floats(-2.0, 50.0)))
+    return edges, rb.Rays(origin[None], direction[None], t_min=low, t_max=high)
+
+
+@given(even_grids_and_rays())
+@settings(max_examples=400, deadline=None)
+def test_any_even_grid(drawn):
+    edges, rays = drawn
+    cells = rb.Grid(*edges)
+    if (rays.directions != 0.0).any():
+        check_ray(cells, rays, 0, make_memory(cells.rows()))
