@@ -67,3 +67,13 @@ def random_rays(rng, grid: rb.Grid, count: int) -> rb.Rays:
     t_min = np.select([places < 0.6, places < 0.75], [0.0, -np.inf], rng.choice([-1.0, 0.25, 1.0], count))
     t_max = np.where(rng.random(count) < 0.6, np.inf, rng.choice([1.0, 2.0, 1.5], count))
     return rb.Rays(origins, directions, t_min=t_min, t_max=t_max)
+
+
+def even_grid(rng, shape, share=None) -> rb.Grid:
+    """Return a grid of even planes, some of them moved by up to a hundredth of a cell."""
+    edges = []
+    for cells in shape:
+        pitch, low = rng.choice([1.0, 0.1, 0.25, 1 / 3]), rng.choice([0.0, -1.7, 4_712_345.678])
+        off = rng.uniform(-0.01, 0.01, cells + 1) * rng.choice([0.0, 0.0, 1.0])
+        edges.append(low + pitch * (np.arange(cells + 1) + off))
+    return rb.Grid(*edges, occupied=None if share is None else rng.random(shape) < share)

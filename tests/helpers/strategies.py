@@ -5,6 +5,7 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
+import raybox as rb
 from aim import INF, Pairs
 
 SPECIAL = (0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 1e-300, -1e-300, 1e300, -1e300, 0.1, 1 / 3)
@@ -78,3 +79,20 @@ def triangles(draw, count=1):
     )
     origin, direction = draw(related((3,), pool)), draw(related((3,), st.one_of(pool, grid)))
     return origin, direction, draw(spans(pool)), draw(related((count, 3, 3), pool))
+
+
+@st.composite
+def even_grids_and_rays(draw):
+    """Draw an even grid, and a ray whose numbers are often those of its planes, or near them."""
+    dim = draw(st.integers(2, 3))
+    pitch, low = draw(st.sampled_from([1.0, 0.1, 2.0**-20])), draw(st.sampled_from([0.0, -3.0, 1e6]))
+    edges = [low + pitch * np.arange(draw(st.integers(1, 40)) + 1.0) for _ in range(dim)]
+    at = st.one_of(st.integers(-2, 42), st.floats(-2.0, 42.0))
+    origin = np.array([low + pitch * draw(at) for _ in range(dim)])
+    target = np.array([low + pitch * draw(at) for _ in range(dim)])
+    steps = draw(st.lists(st.integers(-3, 3), min_size=dim, max_size=dim))
+    direction = draw(
+        st.sampled_from([target - origin, np.array(steps, float), pitch * np.array(steps, float)])
+    )
+    low, high = draw(spans(st.floats(-2.0, 50.0)))
+    return edges, rb.Rays(origin[None], direction[None], t_min=low, t_max=high)

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import exact_grid
 import raybox as rb
-from grids import random_rays
+from grids import even_grid, random_rays
 from raybox.compiler.entry_points import entry
 from raybox.primitives.ray import get_ray
 from raybox.queries.path_sums.cells import CELL_SUM_HOOKS, CellSumRecorder
@@ -20,7 +19,7 @@ from raybox.traversal.grid_clip import INSIDE, course_of, scale_of
 from raybox.traversal.plane_merge import make_memory
 from raybox.traversal.plane_slabs import FEWEST, Way, pass_cells
 from raybox.traversal.protocol import register
-from strategies import spans
+from strategies import even_grids_and_rays
 
 pytestmark = pytest.mark.jit
 
@@ -82,16 +81,6 @@ def check_ray(cells: rb.Grid, rays: rb.Rays, k: int, memory) -> str:
     return "certain"
 
 
-def even_grid(rng, shape) -> rb.Grid:
-    """Return a grid of even planes, some of them moved by up to a hundredth of a cell."""
-    edges = []
-    for cells in shape:
-        pitch, low = rng.choice([1.0, 0.1, 0.25, 1 / 3]), rng.choice([0.0, -1.7, 4_712_345.678])
-        off = rng.uniform(-0.01, 0.01, cells + 1) * rng.choice([0.0, 0.0, 1.0])
-        edges.append(low + pitch * (np.arange(cells + 1) + off))
-    return rb.Grid(*edges)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_certain_cells_are_those_of_rational_arithmetic(seed):
     rng, counts = np.random.default_rng([296, seed]), Counter()
@@ -131,6 +120,22 @@ def test_every_number_of_slabs_and_of_planes():
     assert counts["uncertain"] < 20, counts
 
 
+def test_slabs_with_two_planes_of_another_axis():
+    """Planes that are moved a little, and rays that cross those of two axes at nearly the same rate."""
+    rng, counts = np.random.default_rng(299), Counter()
+    for _ in range(40):
+        edges = [np.arange(31) + rng.uniform(-0.01, 0.01, 31) for _ in range(3)]
+        cells, memory = rb.Grid(*edges), make_memory(rb.Grid(*edges).rows())
+        for _ in range(10):
+            direction = np.array([1.0, 1.0 - rng.choice([0.0, 1e-6, 1e-3]), rng.uniform(0.1, 0.9)])
+            direction = rng.permutation(direction) * rng.choice([-1.0, 1.0], 3)
+            t = rng.uniform(8.0, 12.0, 2)
+            origin = np.full(3, 15.3) + rng.uniform(0.0, 0.01, 3)
+            rays = rb.Rays(origin[None], direction, t_min=-t[0], t_max=t[1])
+            counts[check_ray(cells, rays, 0, memory)] += 1
+    assert min(counts["certain"], counts["uncertain"]) > 30, counts
+
+
 @pytest.mark.parametrize("steps", [(1, 1, 1), (2, 1, 1), (1, 2, 0), (3, 3, 1), (-1, 1, 2)])
 def test_rays_through_edges_and_beside_them(steps):
     """Two planes at one time are never certain; a few ulps beside them, cells are exact or not certain."""
@@ -145,23 +150,6 @@ def test_rays_through_edges_and_beside_them(steps):
         rays = rb.Rays(origin[None], direction, t_min=low, t_max=high)
         counts[check_ray(cells, rays, 0, memory)] += 1
     assert min(counts["certain"], counts["corner"], counts["uncertain"]) > 5, counts
-
-
-@st.composite
-def even_grids_and_rays(draw):
-    """Draw an even grid, and a ray whose numbers are often those of its planes, or near them."""
-    dim = draw(st.integers(2, 3))
-    pitch, low = draw(st.sampled_from([1.0, 0.1, 2.0**-20])), draw(st.sampled_from([0.0, -3.0, 1e6]))
-    edges = [low + pitch * np.arange(draw(st.integers(1, 40)) + 1.0) for _ in range(dim)]
-    at = st.one_of(st.integers(-2, 42), st.floats(-2.0, 42.0))
-    origin = np.array([low + pitch * draw(at) for _ in range(dim)])
-    target = np.array([low + pitch * draw(at) for _ in range(dim)])
-    steps = draw(st.lists(st.integers(-3, 3), min_size=dim, max_size=dim))
-    direction = draw(
-        st.sampled_from([target - origin, np.array(steps, float), pitch * np.array(steps, float)])
-    )
-    low, high = draw(spans(st.floats(-2.0, 50.0)))
-    return edges, rb.Rays(origin[None], direction[None], t_min=low, t_max=high)
 
 
 @given(even_grids_and_rays())

@@ -73,8 +73,11 @@ class Memory:
         """Return items at any places, by one load a lane."""
         return lined_up(self.b, [self.get(place) for place in places])
 
-    def pick(self, places: Lanes) -> Lanes:
-        """Return items at any places, a 64-bit vector, by one instruction."""
+    def pick(self, places: Lanes, mask: Lanes | None = None) -> Lanes:
+        """Return items at any places, a 64-bit vector, by one instruction.
+
+        mask: whose items are read; others are 0.
+        """
         count = places.count
         name = f"llvm.masked.gather.v{count}{short(self.item)}.v{count}p0"
         kind, pointers = ir.VectorType(self.item, count), self._addresses(places)
@@ -82,8 +85,9 @@ class Memory:
         function = cgutils.get_or_insert_function(
             self.b.module, ir.FunctionType(kind, [pointers.type, I32, all_lanes, kind]), name
         )
-        operands = [pointers, I32(BYTES[self.item]), ir.Constant(all_lanes, [1] * count)]
-        return Lanes(self.b, self.b.call(function, [*operands, ir.Constant(kind, ir.Undefined)]))
+        chosen = ir.Constant(all_lanes, [1] * count) if mask is None else mask.value
+        none = ir.Constant(kind, ir.Undefined if mask is None else None)
+        return Lanes(self.b, self.b.call(function, [pointers, I32(BYTES[self.item]), chosen, none]))
 
     def _addresses(self, places: Lanes) -> Any:
         to = splat(self.b, self.b.ptrtoint(self.data, I64), places.count) + places * BYTES[self.item]

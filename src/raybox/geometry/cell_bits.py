@@ -2,7 +2,7 @@
 
 A word has the bits of 64 cells that follow each other in C order, the lowest bit first. Only words that are
 not 0 are stored, one after the other. A block has a bit for each of 64 words: whether it is stored. Where
-most words are not 0, all words of all blocks are stored, so that a cell's word is found at once.
+a quarter of the words are not 0, all words of all blocks are stored, so that a cell's word is found at once.
 """
 
 from typing import NamedTuple
@@ -39,7 +39,7 @@ def pack(mask: Bools) -> CellBits:
     counts = _COUNTS[blocks[:, :1].copy().view(np.uint8)].sum(axis=1, dtype=np.int64)
     blocks[:, 1] = np.cumsum(counts) - counts
     words = np.concatenate(stored)
-    if 2 * words.size > 64 * len(blocks):
+    if 4 * words.size > 64 * len(blocks):
         words = _all_words(blocks, words)
         blocks[:, 0], blocks[:, 1] = -1, 64 * np.arange(len(blocks))
     return _frozen(blocks, words)

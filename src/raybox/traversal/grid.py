@@ -15,6 +15,7 @@ still on some axis, children may begin in another order: only X is dropped.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,7 @@ from raybox.traversal.grid_rays import (
     later,
     put_ray,
 )
+from raybox.traversal.grid_scan import ScannedGrid, first_occupied, scanned_grid
 from raybox.traversal.grid_steps import place_of, step, upward
 from raybox.traversal.job import Job, RaySpan, Recorder, cells_of, grid_of
 from raybox.traversal.protocol import first_only, resolve, start, takes_turns
@@ -53,6 +55,13 @@ from raybox.traversal.tree import Scratch, count_node, count_primitive, is_allow
 
 _MUCH = 2.0**-20
 _TINY = 2.0**-140  # more than float32 loses where it underflows
+
+
+class FirstCells(NamedTuple):
+    """How the first cells of rays may be found without the tree."""
+
+    full: FullGrid
+    scanned: ScannedGrid
 
 
 @inlined
@@ -140,11 +149,16 @@ def traverse_grid(rows: GridRows, job: Job, ray: Ray, recorder: Recorder, scratc
 
 
 @inlined
-def _resolve_first(job: Job, ray: Ray, recorder: Recorder, k: int, grid: FullGrid) -> bool:
+def _resolve_first(job: Job, ray: Ray, recorder: Recorder, k: int, ways: FirstCells) -> bool:
     """Resolve the first cell of ray k alone, if no other matters; return whether that is certain."""
-    if not (first_only(recorder) and grid.is_direct):
+    if not first_only(recorder):
         return False
-    cell = first_cell(grid_of(job), ray, grid.scales)
+    if ways.full.is_direct:
+        cell = first_cell(grid_of(job), ray, ways.full.scales)
+    elif ways.scanned.is_scanned:
+        cell = first_occupied(grid_of(job), ray, ways.scanned.scales)
+    else:
+        return False
     if cell >= 0 and is_allowed(job.allowed, ~cell):
         resolve(start(recorder, k), job.rows, ray, job.base + cell)
         return True
@@ -153,12 +167,12 @@ def _resolve_first(job: Job, ray: Ray, recorder: Recorder, k: int, grid: FullGri
 
 @inlined
 def _begin_next(
-    job: Job, span: RaySpan, scratch: Scratch, recorder: Recorder, turn: int, grid: FullGrid
+    job: Job, span: RaySpan, scratch: Scratch, recorder: Recorder, turn: int, ways: FirstCells
 ) -> int:
     """Begin with the first ray of a span that must be traversed, if any; return where the others begin."""
     for k in range(span.begin, span.end):
         ray = get_ray(job.rays, k)
-        if not is_empty(ray) and not _resolve_first(job, ray, recorder, k, grid):
+        if not is_empty(ray) and not _resolve_first(job, ray, recorder, k, ways):
             scratch.grid.marks[turn, RAY] = k
             put_ray(scratch.grid, turn, grid_of(job), cells_of(job).starts.shape[0], ray)
             return k + 1
@@ -168,14 +182,15 @@ def _begin_next(
 @inlined
 def _take_turns(job: Job, span: RaySpan, scratch: Scratch, recorder: Recorder) -> None:
     """Write the results of rays that take turns, a step each (three quarters of the time)."""
-    grid, begin, full = scratch.grid, span.begin, full_grid(grid_of(job))
+    grid, begin = scratch.grid, span.begin
+    ways = FirstCells(full_grid(grid_of(job)), scanned_grid(job))
     grid.marks[:, DEPTH] = 0
     active = True
     while active:
         active = False
         for turn in range(TURNS):
             if grid.marks[turn, DEPTH] == 0 and begin < span.end:
-                begin = _begin_next(job, RaySpan(begin, span.end), scratch, recorder, turn, full)
+                begin = _begin_next(job, RaySpan(begin, span.end), scratch, recorder, turn, ways)
             if grid.marks[turn, DEPTH] == 0:
                 continue
             active = True

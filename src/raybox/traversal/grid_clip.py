@@ -117,13 +117,11 @@ def _course(axis: GridAxis, scale: AxisScale, span: AxisSpan, limits: Range) -> 
 
 
 @inlined
-def _bounds(
-    recorder: Recorder, ray: Ray, axes: GridAxes, spans: tuple[AxisSpan, AxisSpan, AxisSpan], limits: Range
+def _exact_bounds(
+    ray: Ray, axes: GridAxes, spans: tuple[AxisSpan, AxisSpan, AxisSpan], limits: Range
 ) -> tuple[float, float]:
-    """Return the times of begin and end: rounded once, if the query needs that."""
+    """Return the times of begin and end, rounded once."""
     begin, end, slack = limits
-    if not has_exact_times(recorder):
-        return begin, end
     if not ray.t_min >= begin - slack:
         late = begin - slack
         axis = axes[0] if spans[0].enter >= late else (axes[1] if spans[1].enter >= late else axes[2])
@@ -137,8 +135,19 @@ def _bounds(
 
 @inlined
 def course_of(recorder: Recorder, ray: Ray, axes: GridAxes, scales: AxisScales) -> Course:
+    """Return `computed_course`, with begin and end rounded once if the query needs that."""
+    course = computed_course(ray, axes, scales)
+    if not has_exact_times(recorder) or course.status != INSIDE:
+        return course
+    spans = span_of(axes[0], scales[0]), span_of(axes[1], scales[1]), span_of(axes[2], scales[2])
+    begin, end = _exact_bounds(ray, axes, spans, Range(course.begin, course.end, course.slack))
+    return Course(course.status, begin, end, course.slack, course.x, course.y, course.z)
+
+
+@inlined
+def computed_course(ray: Ray, axes: GridAxes, scales: AxisScales) -> Course:
     """Return the way of a tame ray that moves through a tame grid."""
-    x, y, z = spans = span_of(axes[0], scales[0]), span_of(axes[1], scales[1]), span_of(axes[2], scales[2])
+    x, y, z = span_of(axes[0], scales[0]), span_of(axes[1], scales[1]), span_of(axes[2], scales[2])
     begin = max(ray.t_min, x.enter, y.enter, z.enter)
     end = min(ray.t_max, x.leave, y.leave, z.leave)
     slack = max(abs(begin), abs(end)) * SLACK + TINY
@@ -161,5 +170,4 @@ def course_of(recorder: Recorder, ray: Ray, axes: GridAxes, scales: AxisScales) 
     c = _course(axes[2], scales[2], z, limits)
     if not (a.certain and b.certain and c.certain):
         status = UNDECIDED
-    begin, end = _bounds(recorder, ray, axes, spans, limits)
     return Course(status, begin, end, slack, a, b, c)

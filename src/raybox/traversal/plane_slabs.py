@@ -44,6 +44,7 @@ from raybox.compiler.simd import (
     steps,
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
+from raybox.geometry import GridRows
 from raybox.traversal.grid_axes import GridAxes, GridAxis
 from raybox.traversal.grid_clip import AxisCourse, AxisScales, Course
 from raybox.traversal.plane_merge import MergeMemory
@@ -54,6 +55,7 @@ LANES = 8
 FEWEST = 8  # planes: fewer are merged in less time
 _CACHED = 1 << 19  # numbers that a core's second cache holds, about
 _EVEN = 2.0**-6  # of a cell
+_WIDEST = 1 << 31  # cells from one to the next on an axis, in vector code
 
 
 class Crossings(NamedTuple):
@@ -96,6 +98,16 @@ class RayEnds(NamedTuple):
     end: float
     slack: float
     cell: int
+
+
+class WayCrossings(NamedTuple):
+    """The planes of all axes that a ray crosses, its ends, and the number of the major axis."""
+
+    x: Crossings
+    y: Crossings
+    z: Crossings
+    ends: RayEnds
+    major: int
 
 
 def _times(b: Builder, axis: Fields, planes: Lanes) -> Lanes:
@@ -252,25 +264,32 @@ def _crossings(axis: GridAxis, course: AxisCourse, density: float) -> Crossings:
 
 
 @inlined
+def crossings_of(axes: GridAxes, scales: AxisScales, course: Course) -> WayCrossings:
+    """Return the planes that a ray crosses on its way."""
+    x = _crossings(axes[0], course.x, scales[0].density)
+    y = _crossings(axes[1], course.y, scales[1].density)
+    z = _crossings(axes[2], course.z, scales[2].density)
+    first = course.x.first * abs(x.stride) + course.y.first * abs(y.stride) + course.z.first
+    major = 0 if x.rate >= y.rate and x.rate >= z.rate else (1 if y.rate >= z.rate else 2)
+    return WayCrossings(x, y, z, RayEnds(course.begin, course.end, course.slack, first), major)
+
+
+@inlined
 def pass_cells(way: Way, sums: Floats) -> Passages:
     """Write and return the cells of a ray, and how long it is in each; none, if that is not certain.
 
     sums: an item for each cell, which is prefetched.
     """
-    axes, scales, course, memory = way
-    x = _crossings(axes[0], course.x, scales[0].density)
-    y = _crossings(axes[1], course.y, scales[1].density)
-    z = _crossings(axes[2], course.z, scales[2].density)
-    first = course.x.first * abs(x.stride) + course.y.first * abs(y.stride) + course.z.first
-    ray = RayEnds(course.begin, course.end, course.slack, first)
+    memory = way.memory
+    x, y, z, ends, major = crossings_of(way.axes, way.scales, way.course)
     if x.crossed + y.crossed + z.crossed < FEWEST:
         count = 0
-    elif x.rate >= y.rate and x.rate >= z.rate:
-        count = _write(memory, sums, x, (y, z), ray)
-    elif y.rate >= z.rate:
-        count = _write(memory, sums, y, (x, z), ray)
+    elif major == 0:
+        count = _write(memory, sums, x, (y, z), ends)
+    elif major == 1:
+        count = _write(memory, sums, y, (x, z), ends)
     else:
-        count = _write(memory, sums, z, (x, y), ray)
+        count = _write(memory, sums, z, (x, y), ends)
     last = get(memory.cells, larger(count - 1, 0))
     for s in range(count, count + PADDING):
         put(memory.keys, s, 0)
@@ -279,7 +298,14 @@ def pass_cells(way: Way, sums: Floats) -> Passages:
 
 
 @device
-def are_even(edges: Floats) -> bool:
+def has_even_planes(rows: GridRows) -> bool:
+    """Return whether rays may pass the cells of a grid slab by slab, and most are certain."""
+    near = rows.shape[1] * rows.shape[2] < _WIDEST
+    return near and _are_even(rows.x_edges) and _are_even(rows.y_edges) and _are_even(rows.z_edges)
+
+
+@device
+def _are_even(edges: Floats) -> bool:
     """Return whether planes are so nearly at equal distances that most guesses are right."""
     cells = edges.size - 1
     pitch, off = (edges[cells] - edges[0]) / cells, 0.0

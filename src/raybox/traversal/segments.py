@@ -47,7 +47,7 @@ from raybox.traversal.grid_clip import INSIDE, OUTSIDE, AxisScales, course_of, s
 from raybox.traversal.grid_rays import is_tame, is_tame_grid, is_tame_ray
 from raybox.traversal.job import Job, RaySpan, Recorder, grid_of
 from raybox.traversal.plane_merge import MergeMemory, has_room, is_certain, make_memory, merge
-from raybox.traversal.plane_slabs import Way, are_even
+from raybox.traversal.plane_slabs import Way, has_even_planes
 from raybox.traversal.protocol import (
     begin_segments,
     end_segments,
@@ -70,8 +70,6 @@ def is_occupied(rows: GridRows, cell: int) -> bool:
     word = rows.words[rows.blocks[block, FIRST] + popcount(stored & (bit - 1))]
     return word >> (cell & 63) & 1 != 0
 
-
-_WIDEST = 1 << 31  # cells from one to the next on an axis, in vector code
 
 S = TypeVar("S")  # the state of a ray, as a query has it
 
@@ -295,9 +293,7 @@ def _cut_rays(job: Job, span: RaySpan, recorder: Recorder, memory: MergeMemory) 
     rows = grid_of(job)
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
     masked = rows.blocks.size > 0 or job.allowed.size > 0
-    is_even = not masked and rows.shape[1] * rows.shape[2] < _WIDEST
-    is_even &= are_even(rows.x_edges) and are_even(rows.y_edges) and are_even(rows.z_edges)
-    grid = GridSetup(scales, is_tame_grid(rows), masked, is_even, memory)
+    grid = GridSetup(scales, is_tame_grid(rows), masked, not masked and has_even_planes(rows), memory)
     for k in range(span.begin, span.end):
         ray = get_ray(job.rays, k)
         state = begin_segments(recorder, k)
