@@ -122,7 +122,10 @@ def outward(b: Builder, lower: Memory, upper: Memory, i: Scalar, center: Memory,
     shifted = (-planes.permuted(LOW)).shuffled(planes.permuted(UP), range(8)) * greater(whole, 1.0)
 
     # Round up, which is outward on every lane. A product and a sum with constants keep planes in order, as
-    # rounding does: `raybox.queries.nearest.packet` relies on it.
+    # rounding does: `raybox.queries.nearest.packet` relies on it. `x + (abs(x) * _SLACK + NUDGE)` would not.
+    # From abs(x) = 2^-98 on neighbours are further apart than the bracket is off, but below that the bracket,
+    # rounded to multiples of 2^-152, falls by more than x rises: the float32 planes of two neighbours near
+    # -0x1.21e1e1c3c3c3dp-101 would swap (`tests/bvh/test_rows.py`).
     moved = shifted * (shifted < 0.0).choose(constant(b, F64, 8, 1.0 - _SLACK), 1.0 + _SLACK) + NUDGE
     moved = (shifted > FAR).choose(np.inf, (shifted < -FAR).choose(-FAR, moved))
     row = moved.to(F32).bits(I32)

@@ -8,7 +8,7 @@ its times be certain, and begin and end, too (`raybox.traversal.grid_clip`). The
 time, and is between planes, or at one outer plane, where it begins and ends; on axes on which it does not
 move it is between planes, or at an outer one. So it touches no other cells than those that it passes, and
 enters each later than the one before, at times that differ in exact arithmetic. The first occupied one is
-hit first. Certain times up to this cell are enough: those of what follows are later.
+hit first. Certain slabs up to its own are enough: all planes that follow are crossed later.
 """
 
 from typing import NamedTuple

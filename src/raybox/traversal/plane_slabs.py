@@ -12,11 +12,13 @@ Which plane of an axis is next at T is guessed, as if its planes were crossed at
 ray's begin, and all planes are crossed at its end.
 
 **Why the order is exact.** The computed times of an axis ascend: differences and products are monotone. So do
-the guesses: they are monotone functions of T. Two things are tested of each slab:
+the guesses: they are monotone functions of T. Three things are tested of each slab:
 
     the guess at T' is that at T, or 1 more
     each of T, u, v, T' that is crossed is later than the one before by more than the slack
+    the next plane of each other axis behind the slab, if any is left, is later than T' by more than the slack
 
+By the third, the cells up to a slab are right whatever is guessed behind it (`raybox.traversal.grid_scan`).
 By the first, every plane of the other axes is in one slab. So the times of all slabs, one after the other,
 are those of begin, of every plane once, and of end. By the second they ascend by more than the slack: their
 computed order is exact (`raybox.traversal.segments`), and cells and times are those of
@@ -143,7 +145,7 @@ class _SlabPlanes(NamedTuple):
     is_in: Lanes
     """whether there is one"""
     is_alone: Lanes
-    """whether there is no other, if the guesses are right"""
+    """whether there is no other: all that follow are crossed after the slab"""
     times: Lanes
     """when it is crossed; when the slab ends, if there is none"""
     ahead: Lanes
@@ -160,17 +162,19 @@ class _Other:
         self.count = splat(b, b.sitofp(axis.crossed, F64), LANES)
         self.stride = splat(b, b.trunc(axis.stride, I32), LANES).to(I64)
         self.next = Register(b, constant(b, I64, LANES, 0).value)
+        self.later = Register(b, self.start.value)
 
-    def enter(self, until: Lanes, is_plane: Lanes) -> _SlabPlanes:
+    def enter(self, until: Lanes, is_plane: Lanes, slack: Lanes) -> _SlabPlanes:
         """Return the planes in eight slabs. until: when these end, at a plane or with the ray."""
         guess = (until - self.start) * self.rate + 1.0
         after = is_plane.choose(lesser(greater(guess, 0.0), self.count), self.count).to(I32).to(I64)
-        before = _shifted(self.next.lanes, after)
-        self.next.value = after.value
-        is_in, planes = after > before, _planes_at(self.b, self.axis, before)
-        times = is_in.choose(_times(self.b, self.axis, planes), until)
+        later = _times(self.b, self.axis, _planes_at(self.b, self.axis, after))
+        before, times = _shifted(self.next.lanes, after), _shifted(self.later.lanes, later)
+        self.next.value, self.later.value = after.value, later.value
+        is_in, count = after > before, splat(self.b, self.axis.crossed, LANES)
+        times, is_behind = is_in.choose(times, until), (later - until > slack) | (after >= count)
         ahead = is_in.choose(self.stride, constant(self.b, I64, LANES, 0))
-        return _SlabPlanes(before * self.stride, is_in, after - before < 2, times, ahead)
+        return _SlabPlanes(before * self.stride, is_in, (after - before < 2) & is_behind, times, ahead)
 
 
 class SlabPart(NamedTuple):
@@ -212,7 +216,7 @@ class SlabRun:
         until = is_plane.choose(planes, splat(b, ray.end, LANES))
         t = _shifted(self.until.lanes, until)
         self.until.value = until.value
-        one, two = (other.enter(until, is_plane) for other in self.others)
+        one, two = (other.enter(until, is_plane, slack) for other in self.others)
 
         cells = self.ahead + splat(b, b.add(ray.cell, b.mul(s, axis.stride)), LANES)
         cells += one.behind + two.behind
