@@ -84,6 +84,20 @@ def test_rays_that_begin_and_end_within_ulps_of_planes():
     assert min(counts["hits"], counts["misses"], counts["undecided"]) > 1000, counts
 
 
+def test_planes_that_are_crossed_sooner_than_guessed():
+    """Planes of two axes just before one of the third, moved a little: they might be guessed a slab later."""
+    rng, counts = np.random.default_rng(335), Counter()
+    for _ in range(30):
+        edges = [pitch * (np.arange(25) + rng.uniform(-0.01, 0.01, 25)) for pitch in (0.1, 0.25, 0.25)]
+        grid = rb.Grid(*edges, occupied=rng.random((24, 24, 24)) < 0.05)
+        number = rng.integers(3, 22, (600, 3))
+        at = np.stack([one[n] for one, n in zip(edges, number.T, strict=True)], axis=1)
+        directions = np.array([1.0, 1.0, 1.5]) * rng.choice([-1.0, 1.0], (600, 3))
+        sooner = rng.uniform(-0.002, 0.002, (600, 3))
+        counts += check_first_cells(grid, rb.Rays(at - (0.3 + sooner) * directions, directions))
+    assert min(counts["hits"], counts["misses"], counts["undecided"]) > 100, counts
+
+
 def test_rays_through_edges_and_beside_them():
     """Occupied cells that touch a ray at an edge or a corner alone are hit, as boxes are."""
     rng, counts = np.random.default_rng(332), Counter()
