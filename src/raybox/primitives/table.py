@@ -109,6 +109,16 @@ certain_order = _VECTOR_KERNELS.certain_order
 write_lengths = cast("LongPrimitive[Rows]", Namesakes(TABLE)).write_lengths
 
 
+def has_volumes(rows: Rows | Fields) -> bool:
+    """Return whether packets of rays are tested by signed volumes: see `triangle_packet`."""
+    return has_volumes_of(rows.__class__)
+
+
+def has_volumes_of(kind: type) -> bool:
+    """Do as `has_volumes`, by the class of the rows."""
+    return hasattr(TABLE.get(kind), "VOLUMES")
+
+
 def _optional(kernel: F) -> F:
     """Return a function whose compiled calls are redirected to a namesake in a primitive's module, if any."""
     return cast(F, declare(kernel.__name__, namesakes(TABLE, kernel.__name__, kernel)))

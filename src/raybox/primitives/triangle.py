@@ -123,6 +123,7 @@ __all__ = [
 ]
 
 FILLS_BOXES = False
+VOLUMES = True  # packets are tested by `triangle_packet`
 _UNCERTAIN = 2  # in place of a sign
 _FILTER = 2.0**-48  # a volume has seven roundings: 2^-50 of the sum of its terms' sizes
 
@@ -144,9 +145,30 @@ def prefetch_rows(mesh: TriangleRows, i: int) -> None:
 
 @device
 def certain_order(mesh: TriangleRows, exact: Floats, r: int, i: int, j: int) -> int:
-    """Return the order of two triangles that have the same corners, or planes across the same axis."""
+    """Return the order of two triangles that have the same plane, or planes across the same axis."""
     d = exact[r, DIRECTION], exact[r, DIRECTION + 1], exact[r, DIRECTION + 2]
-    return _plane_order(mesh, d, i, j)
+    order = _plane_order(mesh, d, i, j)
+    return 0 if order == UNKNOWN_ORDER and _coplanar(mesh, i, j) else order
+
+
+@device
+def _coplanar(mesh: TriangleRows, i: int, j: int) -> bool:
+    """Return whether two triangles are in one plane, for certain in double-double.
+
+    So are the walls between two houses: each has its own.
+    """
+    a, b, c = _point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2)
+    if not (double_double.is_moderate(a) and double_double.is_moderate(b) and double_double.is_moderate(c)):
+        return False
+    n = double_double.cross(double_double.diff3(b, a), double_double.diff3(c, a))
+    for k in range(3):
+        p = _point(mesh, j, k)
+        if not double_double.is_moderate(p):
+            return False
+        off = double_double.inner(double_double.diff3(p, a), n)
+        if off.head != 0.0 or off.slack != 0.0:
+            return False
+    return True
 
 
 @device

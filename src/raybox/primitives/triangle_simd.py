@@ -76,22 +76,22 @@ class Classified(NamedTuple):
 def intersect_triangles(pairs: RayTriangles, culled: Scalar) -> Classified:
     """Return the certain hits and misses. culled: whether back faces are culled."""
     o, d, t_min, t_max, corners = pairs
-    a, b, c = (_minus(corner, o) for corner in corners)
-    p, q = _cross(d, c), _cross(d, b)
-    volumes = _dot(b, p), -_dot(a, p), _dot(a, q)
-    size, step = _largest(*a, *b, *c), _largest(*d)
+    a, b, c = (minus(corner, o) for corner in corners)
+    p, q = cross(d, c), cross(d, b)
+    volumes = dot(b, p), -dot(a, p), dot(a, q)
+    size, step = largest(*a, *b, *c), largest(*d)
     slack = step * size * size * _OFF
     above = [volume > slack for volume in volumes]
     below = [volume < -slack for volume in volumes]
     front, back = above[0] & above[1] & above[2], below[0] & below[1] & below[2]
     some_above, some_below = above[0] | above[1] | above[2], below[0] | below[1] | below[2]
-    culled_front = _everywhere(front, culled)
+    culled_front = everywhere(front, culled)
     tame = _is_tame(size) & _is_tame(step)
 
-    edges = _minus(corners[1], corners[0]), _minus(corners[2], corners[0])
-    normal, side = _cross(*edges), _largest(*edges[0], *edges[1])
-    den, off = _dot(normal, d), side * side * _OFF
-    time = _dot(normal, a) / den
+    edges = minus(corners[1], corners[0]), minus(corners[2], corners[0])
+    normal, side = cross(*edges), largest(*edges[0], *edges[1])
+    den, off = dot(normal, d), side * side * _OFF
+    time = dot(normal, a) / den
     known = tame & (side > 1 / _TAME)
     pad = (size + time.magnitude() * step) * off * 1.5 / den.magnitude() + time.magnitude() * _ROUND
     low, high = time - pad, time + pad
@@ -104,7 +104,7 @@ def intersect_triangles(pairs: RayTriangles, culled: Scalar) -> Classified:
     )
 
 
-def _everywhere(like: Lanes, bit: Scalar) -> Lanes:
+def everywhere(like: Lanes, bit: Scalar) -> Lanes:
     """Return one bit in all lanes."""
     b = like.b
     kind = like.value.type
@@ -112,19 +112,23 @@ def _everywhere(like: Lanes, bit: Scalar) -> Lanes:
     return Lanes(b, mask)
 
 
-def _minus(p: Vector, q: Vector) -> Vector:
+def minus(p: Vector, q: Vector) -> Vector:
+    """Return p - q."""
     return [x - y for x, y in zip(p, q, strict=True)]
 
 
-def _cross(p: Vector, q: Vector) -> Vector:
+def cross(p: Vector, q: Vector) -> Vector:
+    """Return p x q."""
     return [multiply_add(p[k - 2], q[k - 1], -(p[k - 1] * q[k - 2])) for k in range(3)]
 
 
-def _dot(p: Vector, q: Vector) -> Lanes:
+def dot(p: Vector, q: Vector) -> Lanes:
+    """Return p . q."""
     return multiply_add(p[2], q[2], multiply_add(p[1], q[1], p[0] * q[0]))
 
 
-def _largest(*parts: Lanes) -> Lanes:
+def largest(*parts: Lanes) -> Lanes:
+    """Return the largest magnitude."""
     sizes = [part.magnitude() for part in parts]
     largest = sizes[0]
     for size in sizes[1:]:
@@ -139,10 +143,15 @@ def _is_tame(size: Lanes) -> Lanes:
 def _load(b: Builder, mesh: Fields, exact: Memory, pairs: Fields, at: Scalar) -> RayTriangles:
     """Load eight pairs."""
     rays, items = numbers(b, pairs.ray, at), numbers(b, pairs.item, at)
+    return RayTriangles(*load_rays(b, exact, rays), load_corners(b, mesh, items))
+
+
+def load_corners(b: Builder, mesh: Fields, items: list[Scalar]) -> list[Vector]:
+    """Return the corners of eight triangles."""
     places = [b.mul(item, I64(9)) for item in items]
     first = transposed([mesh.corners.load(place, 8) for place in places])
     last = mesh.corners.gather([b.add(place, I64(8)) for place in places])
-    return RayTriangles(*load_rays(b, exact, rays), [first[:3], first[3:6], [*first[6:], last]])
+    return [first[:3], first[3:6], [*first[6:], last]]
 
 
 @vector_code(void)
@@ -207,17 +216,17 @@ def _dot_twofold(p: list[Twofold], q: list[Twofold]) -> Twofold:
     return _plus(_plus(first, second), third)
 
 
-def _time_of(pairs: RayTriangles) -> tuple[Lanes, Lanes]:
+def time_of(o: Vector, direction: Vector, corners: list[Vector]) -> tuple[Lanes, Lanes]:
     """Return (known, time rounded once) of hits."""
-    a, b, c = pairs.corners
-    to_b, to_c, to_a = _difference(b, a), _difference(c, a), _difference(a, pairs.o)
+    a, b, c = corners
+    to_b, to_c, to_a = _difference(b, a), _difference(c, a), _difference(a, o)
     normal = [
         _plus(_times(to_b[k - 2], to_c[k - 1]), _negative(_times(to_b[k - 1], to_c[k - 2]))) for k in range(3)
     ]
-    d = [Twofold(x, x * 0.0) for x in pairs.d]
+    d = [Twofold(x, x * 0.0) for x in direction]
     num, den = _dot_twofold(normal, to_a), _dot_twofold(normal, d)
-    side = _largest(*(x.head for x in (*to_b, *to_c)))
-    size, step = _largest(*(x.head for x in to_a)), _largest(*pairs.d)
+    side = largest(*(x.head for x in (*to_b, *to_c)))
+    size, step = largest(*(x.head for x in to_a)), largest(*direction)
     off = side * side * _OFF_TWOFOLD
     width = den.head.magnitude()
 
@@ -237,7 +246,8 @@ def _time_of(pairs: RayTriangles) -> tuple[Lanes, Lanes]:
 def _first_contacts(b: Builder, mesh: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
         look_ahead(b, pairs, at, number, partial(_prefetch, b, mesh))
-        known, time = _time_of(_load(b, mesh, exact, pairs, at))
+        loaded = _load(b, mesh, exact, pairs, at)
+        known, time = time_of(loaded.o, loaded.d, loaded.corners)
         pairs.status.store(timed_status(known), at)
         pairs.low.store(time, at)
 

@@ -67,6 +67,7 @@ class Plan(NamedTuple, Generic[R]):
     scattered: bool = False  # whether groups are wide only if few rays go one way from one place
     packet_width: int = 1  # groups of packets are of up to so many times as many rays
     grains: float = GRAINS  # how many boxes a packet may be wide
+    packs_triangles: bool = False  # whether primitives are triangles that have packets
 
     def grown(self, recorder: R, factor: float) -> R:
         """Return a recorder with more room."""
@@ -237,10 +238,12 @@ def _group_size(plan: Plan[R], starts: Ints, threads: int) -> int:
 
 def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> list[_Keyed[R]]:
     """Traverse with the packets of a batch, and sort its other rays."""
-    packets = False
-    if plan.packet_recorder is not None and job.frame is not None and fills_boxes(job.rows):
-        samples, there = _samples(job.rays, span)
-        packets = packet_batches.seem_coherent(samples, job.frame.numbers, *there, plan.grains)
+    packets = (
+        plan.packet_recorder is not None
+        and job.frame is not None
+        and (fills_boxes(job.rows) or plan.packs_triangles)
+        and _seem_coherent(job.rays, job.frame, span, plan.grains)
+    )
     count = span.end - span.begin
     past = count >= _PAST_CACHES
 

@@ -16,6 +16,7 @@ from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import hits
+from raybox.primitives.triangle_packet import PacketAtTriangle, TriangleState
 from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray
@@ -155,6 +156,10 @@ def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
     return deferred.choose(PASSES, at.stop), deferred.choose(DEFERRED, at.result + certain.to(I32))
 
 
+def _record_triangle(_b: Builder, at: PacketAtTriangle) -> TriangleState:
+    return TriangleState(at.stop, at.before, at.result + at.hits.to(I32))
+
+
 @device
 def write_packets(
     recorder: NumberRecorder,
@@ -208,6 +213,7 @@ PER_RAY = PerRay[CountResults, None](
     exact_recorder=lambda results: ExactCount(results.count),
     write_hits=_write_hits,
     group_widths=(4, 4, 8, 16),
+    triangle_grains=16.0,
 )
 
 
@@ -257,7 +263,9 @@ QUERY = Query(
             ends_rays=no,
             defers_float64=yes,
         ),
-        PacketHooks(CountRecorder, _intersect_box, write_packets, write_misses),
+        PacketHooks(
+            CountRecorder, _intersect_box, write_packets, write_misses, record_triangle=_record_triangle
+        ),
         ExactHooks(ExactCount, _resolve, _start, takes_turns=yes),
     ),
     run=partial(run, PER_RAY),

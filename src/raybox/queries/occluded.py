@@ -16,6 +16,7 @@ from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import hits
+from raybox.primitives.triangle_packet import PacketAtTriangle, TriangleState
 from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.count import AHEAD, write_misses, write_packets
 from raybox.queries.exact_fallback import OrderedHits
@@ -137,6 +138,11 @@ def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
     return certain.choose(PASSES, at.stop), result
 
 
+def _record_triangle(b: Builder, at: PacketAtTriangle) -> TriangleState:
+    result = at.hits.choose(constant(b, I32, LANES, 1), at.result)
+    return TriangleState(at.hits.choose(PASSES, at.stop), at.before, result)
+
+
 # In the single-ray traversal.
 
 
@@ -169,6 +175,7 @@ PER_RAY = PerRay[OccludedResults, None](
     group_widths=(1, 4, 8, 16),
     scattered=True,
     grains=8.5,
+    triangle_grains=16.0,
 )
 
 
@@ -222,7 +229,9 @@ QUERY = Query(
             longest_first=yes,
             defers_float64=yes,
         ),
-        PacketHooks(OccludedRecorder, _intersect_box, write_packets, write_misses),
+        PacketHooks(
+            OccludedRecorder, _intersect_box, write_packets, write_misses, record_triangle=_record_triangle
+        ),
         ExactHooks(ExactOccluded, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
     run=partial(run, PER_RAY),

@@ -59,6 +59,8 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
     """(options) -> whether packets are looked for"""
     grains: float = GRAINS
     """how many boxes a packet may be wide, by the length of a box"""
+    triangle_grains: float = 0.0
+    """the same where primitives are triangles; 0: these have no packets"""
     grow: Callable[[Any, float], Any] | None = None
     """see `raybox.queries.batches.Plan`"""
     release: Callable[[Any], Any] | None = None

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from raybox.geometry import RayRows
 from raybox.geometry.ray_sources import all_rows, ray_count
+from raybox.primitives.table import has_volumes
 from raybox.queries.batches import BATCH, LEAST_ROOM, Plan, traverse_batch, traverse_small
 from raybox.queries.per_ray import Opt, PerRay, Res, exact_job, select_rays
 from raybox.threads.chunks import Run, check_workers, chunk_runner, uncounted
@@ -75,6 +76,7 @@ def _recorder(per_ray: PerRay[Res, Opt], results: Res, options: Opt) -> Callable
 
 
 def _plan(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt) -> Plan[Recorder]:
+    triangles = has_volumes(job.rows)
 
     def packet_recorder(size: int, first: int) -> Recorder:
         from_first = type(results)(*(array[first:] for array in results))
@@ -89,7 +91,8 @@ def _plan(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt) -> Pl
         packet_recorder=packet_recorder if per_ray.packets(options) else None,
         scattered=per_ray.scattered,
         packet_width=PACKET_WIDTH,
-        grains=per_ray.grains,
+        grains=per_ray.triangle_grains if triangles else per_ray.grains,
+        packs_triangles=triangles and per_ray.triangle_grains > 0.0,
     )
 
 

@@ -22,14 +22,20 @@ from types import SimpleNamespace
 from typing import TypeAlias
 
 from raybox.bvh.node import CHILD, ROW
-from raybox.compiler.decorators import declare, device, whole
+from raybox.compiler.decorators import declare, device, no, whole
 from raybox.compiler.intrinsics import Fields, lowest_bit, vector_code, void
 from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar
+from raybox.geometry import Rows
+from raybox.primitives.table import has_volumes_of
 from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import clip, sides_of, slab_times
 from raybox.traversal.packet_box import BLOCK, PacketAtBox
 from raybox.traversal.packet_setup import end_packet
+from raybox.traversal.packet_triangles import (
+    intersect_single_triangles,
+    intersect_triangle_lists,
+)
 from raybox.traversal.protocol import (
     PACKET,
     STREAM,
@@ -41,7 +47,15 @@ from raybox.traversal.protocol import (
 )
 from raybox.traversal.ray_setup import LANES, STOP
 from raybox.traversal.slab_coefficients import expand, margin_of, packed_parts
-from raybox.traversal.workspace import RESULTS, LeafSlot, LeafSlots, PacketRecorder, Workspace
+from raybox.traversal.workspace import (
+    RESULTS,
+    LeafSlot,
+    LeafSlots,
+    ListSpan,
+    NodeSlots,
+    PacketRecorder,
+    Workspace,
+)
 
 # Tests a packet's rays against a box; the recorder is that inside of the packets'.
 _IntersectBox: TypeAlias = Callable[[Recorder, PacketRecorder, Job, Workspace, LeafSlot, int], None]
@@ -108,10 +122,18 @@ _intersect_box: _IntersectBox = declare("intersect_box", _intersection_of)
 
 
 @device
-def intersect_packet_lists(
-    recorder: PacketRecorder, job: Job, workspace: Workspace, node: int, octant: int, mask: int
+def _list_boxes(
+    _rows: Rows, recorder: PacketRecorder, job: Job, workspace: Workspace, slots: NodeSlots, span: ListSpan
 ) -> None:
-    """Test the packets of the lists of some slots of a node against the boxes in these slots."""
+    """Write lists of all slots: boxes are tested by `intersect_packet_lists`."""
+    intersect_all(recorder, job, workspace, slots, span)
+
+
+@device
+def _test_lists(
+    _rows: Rows, recorder: PacketRecorder, job: Job, workspace: Workspace, slots: LeafSlots
+) -> None:
+    node, octant, mask = slots.node, slots.octant, slots.possible
     while mask != 0:
         slot = lowest_bit(mask)
         mask &= mask - 1
@@ -122,8 +144,8 @@ def intersect_packet_lists(
 
 
 @device
-def intersect_single_packet(
-    recorder: PacketRecorder, job: Job, workspace: Workspace, slots: LeafSlots, packet: int
+def _intersect_boxes(
+    _rows: Rows, recorder: PacketRecorder, job: Job, workspace: Workspace, slots: LeafSlots, packet: int
 ) -> None:
     """Test one packet against the boxes in some slots of a node."""
     node, octant, mask = slots.node, slots.octant, slots.possible
@@ -132,6 +154,46 @@ def intersect_single_packet(
         mask &= mask - 1
         make_room(recorder.inner, recorder, job, workspace, 1)
         _intersect_box(recorder.inner, recorder, job, workspace, LeafSlot(node, octant, slot), packet)
+
+
+def _chosen(triangles: object, boxes: object) -> Callable[[type], object]:
+    """Return what picks the kernel for triangles or the one for boxes, by the class of the rows."""
+    return lambda kind: triangles if has_volumes_of(kind) else boxes
+
+
+_test_box_lists: Callable[[Rows, PacketRecorder, Job, Workspace, LeafSlots], None] = declare(
+    "test_box_lists", _chosen(no, _test_lists), inline=True
+)
+_intersect_lists: Callable[[Rows, PacketRecorder, Job, Workspace, NodeSlots, ListSpan], None] = declare(
+    "intersect_packets", _chosen(intersect_triangle_lists, _list_boxes), inline=True
+)
+_intersect_single: Callable[[Rows, PacketRecorder, Job, Workspace, LeafSlots, int], None] = declare(
+    "intersect_packet", _chosen(intersect_single_triangles, _intersect_boxes), inline=True
+)
+
+
+@device
+def intersect_packet_lists(
+    recorder: PacketRecorder, job: Job, workspace: Workspace, node: int, octant: int, mask: int
+) -> None:
+    """Test the packets of the lists of some slots of a node against the boxes in these slots."""
+    _test_box_lists(job.rows, recorder, job, workspace, LeafSlots(node, octant, mask, 0))
+
+
+@device
+def intersect_single_packet(
+    recorder: PacketRecorder, job: Job, workspace: Workspace, slots: LeafSlots, packet: int
+) -> None:
+    """Test one packet against the primitives in some slots of a node."""
+    _intersect_single(job.rows, recorder, job, workspace, slots, packet)
+
+
+@device
+def _sort_lists(
+    recorder: PacketRecorder, job: Job, workspace: Workspace, slots: NodeSlots, span: ListSpan
+) -> None:
+    """Write the packets of a list to the lists of a node's slots."""
+    _intersect_lists(job.rows, recorder, job, workspace, slots, span)
 
 
 @device
@@ -146,5 +208,5 @@ def _longest_first(recorder: PacketRecorder) -> bool:
 
 # Packets go through the stream traversal in place of rays; candidates and results are `PacketHooks`.
 STREAM[PacketRecorder] = SimpleNamespace(
-    ends_rays=_ends_rays, longest_first=_longest_first, intersect_lists=intersect_all
+    ends_rays=_ends_rays, longest_first=_longest_first, intersect_lists=_sort_lists
 )

@@ -11,6 +11,7 @@ are recorded as the candidates of streams are; the result of a ray that float64 
 
 import numpy as np
 
+from raybox.bvh.node import WIDTH
 from raybox.compiler.decorators import device, whole
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import Fields, int64, larger, smaller, vector_code
@@ -18,6 +19,7 @@ from raybox.compiler.simd import I32, I64, Builder, Scalar, constant
 from raybox.geometry import RayRows
 from raybox.primitives.box_simd import make_pairs
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
+from raybox.primitives.triangle_packet import TRIANGLE_WORDS, WAY_COLUMNS
 from raybox.traversal.job import Job, frame_of
 from raybox.traversal.packet_box import BLOCK
 from raybox.traversal.packet_setup import set_up_packet
@@ -41,6 +43,7 @@ from raybox.traversal.workspace import (
     PacketMemory,
     PacketRecorder,
     Span,
+    SurfaceMemory,
     Workspace,
     list_undecided,
     make_workspace,
@@ -150,7 +153,13 @@ def make_packets(rays: int) -> tuple[PacketMemory, Workspace]:
         pairs=make_pairs(max(rays, 2 * MAX_PACKET_HITS * LANES)),
     )
     item = np.empty(number * MAX_PACKET_HITS * LANES + LANES, np.int32)
-    memory = PacketMemory(words, words.view(np.int32), first, octant, item, np.empty(number, np.int32))
+    surface = SurfaceMemory(
+        np.empty((number + LANES, WAY_COLUMNS, LANES), np.float32),
+        np.empty((TRIANGLE_WORDS, WIDTH), np.float32),
+        np.empty(3),
+    )
+    undecided = np.empty(number, np.int32)
+    memory = PacketMemory(words, words.view(np.int32), first, octant, item, surface, undecided)
     return memory, workspace
 
 

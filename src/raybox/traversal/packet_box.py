@@ -1,6 +1,6 @@
 """A packet at a box: what vector code of a query decides there, for sixteen rays at once."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from raybox.compiler.intrinsics import Fields
 from raybox.compiler.simd import I32, I64, Builder, Lanes, Scalar, constant, lesser, splat, steps
@@ -32,12 +32,36 @@ class PacketAtBox(NamedTuple):
 
     def add_to_lists(self, b: Builder, some: Lanes, last: Lanes) -> None:
         """Add the box to the lists of some of the rays, as number `last` of each."""
-        ray = steps(b, b.mul(self.packet, I64(LANES)), LANES)
-        places = ray * MAX_PACKET_HITS + last.to(I64)
-        self.packets.item.scatter(splat(b, self.item, LANES), some, places)
+        add_to_lists(b, self, some, last)
 
 
-def add_undecided(b: Builder, at: PacketAtBox, undecided: Lanes) -> Lanes:
+class PacketAtPrimitive(Protocol):
+    """A packet at a primitive."""
+
+    @property
+    def packets(self) -> Fields:
+        """The `PacketRecorder`."""
+        ...
+
+    @property
+    def packet(self) -> Scalar:
+        """Which packet."""
+        ...
+
+    @property
+    def item(self) -> Scalar:
+        """The primitive."""
+        ...
+
+
+def add_to_lists(b: Builder, at: PacketAtPrimitive, some: Lanes, last: Lanes) -> None:
+    """Add a primitive to the lists of some of the rays, as number `last` of each."""
+    ray = steps(b, b.mul(at.packet, I64(LANES)), LANES)
+    places = ray * MAX_PACKET_HITS + last.to(I64)
+    at.packets.item.scatter(splat(b, at.item, LANES), some, places)
+
+
+def add_undecided(b: Builder, at: PacketAtPrimitive, undecided: Lanes) -> Lanes:
     """Keep a box undecided for some of the rays; return those that keep enough already."""
     left = Register(b, constant(b, I32, LANES, 0).value)
     with b.if_then(undecided.any()):
@@ -45,7 +69,7 @@ def add_undecided(b: Builder, at: PacketAtBox, undecided: Lanes) -> Lanes:
         last = at.packets.state.load(place, LANES)
         some = undecided & (last < MAX_UNDECIDED - 1)
         last = last + some.to(I32)
-        at.add_to_lists(b, some, last)
+        add_to_lists(b, at, some, last)
         at.packets.state.store(last, place)
         at.packets.undecided.put(I32(1), at.packet)
         left.value = (undecided & ~some).to(I32).value

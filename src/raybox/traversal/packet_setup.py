@@ -36,8 +36,10 @@ from raybox.compiler.simd_arrays import Register
 from raybox.compiler.target import has
 from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.status import MISS_INDEX
+from raybox.primitives.table import has_volumes
 from raybox.traversal.packed_rays import PackedRays, pack_rays
 from raybox.traversal.packet_box import BLOCK
+from raybox.traversal.packet_triangles import store_ways
 from raybox.traversal.protocol import PACKET
 from raybox.traversal.ray_bounds import SINGLE, ClippedRays, clip_rays
 from raybox.traversal.ray_keys import bounds_in_a_row, load_columns
@@ -185,6 +187,8 @@ def _set_up(
     store = PACKET[recorder.inner.__class__].store_rays
     if store:
         store(b, recorder.inner, workspace, given, packet)
+    if has_volumes(job.rows):
+        store_ways(b, job, recorder, (clipped, given, words), packet)
     alive = clipped.alive & clipped.tame
     bound(b, job.frame, workspace, PacketRays(words, clipped, alive), packet)
     everyone = alive.mask()

@@ -20,6 +20,7 @@ from raybox.geometry import Rows
 from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import Ray
+from raybox.primitives.triangle_packet import RecordTriangle
 from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.packet_box import PacketAtBox
@@ -127,6 +128,8 @@ class PacketHooks(NamedTuple, Generic[R]):
     """Return whether there is room for the results of so many rays in packets."""
     make_room: Callable[[R, PacketRecorder, Job, Workspace, int], None] = has_room_for_all
     """Make room for what `intersect_box` stores of so many packets with a box."""
+    record_triangle: RecordTriangle | None = None
+    """Vector code: return the new state of sixteen rays at a triangle; None: no packets there."""
     store_rays: StoreRays | None = None
     """Vector code: store the rays of a packet in float64, for its hits."""
 

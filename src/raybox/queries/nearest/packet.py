@@ -50,8 +50,9 @@ from raybox.compiler.simd import (
 from raybox.compiler.simd_arrays import Register, loop
 from raybox.primitives.box_simd import inverse_of, quotient
 from raybox.primitives.status import MISS_INDEX
-from raybox.primitives.table import entry_planes, has_planes, plane_order
+from raybox.primitives.table import entry_planes, has_planes, has_volumes, plane_order
 from raybox.queries.nearest.stream import NearestRecorder, write_hits
+from raybox.queries.nearest.triangle_packet import record_triangle, triangle_times
 from raybox.traversal.box_entry import INSIDE, NO_PLANE, BoxEntry, plane_number
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, reach, undecided, valid
@@ -228,7 +229,10 @@ def _write_entries(
         hit, first = result > MISS_INDEX, b.add(group.base, b.sext(packets.first.get(p), I64))
         with b.if_else(hit.any()) as (some, none):
             with some:
-                known, times = _entry_times(b, packets, job, p, first)
+                if has_volumes(job.rows):
+                    known, times = triangle_times(b, job, result, first)
+                else:
+                    known, times = _entry_times(b, packets, job, p, first)
                 _write(b, recorder, (hit & known).choose(result, MISS_INDEX), times, first)
                 _list_others(b, workspace, hit & ~known, (p, result), left)
             with none:
@@ -328,4 +332,5 @@ HOOKS = PacketHooks(
     write_misses=_write_misses,
     writes_all=yes,
     make_room=_make_room,
+    record_triangle=record_triangle,
 )

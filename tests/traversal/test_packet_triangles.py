@@ -1,0 +1,283 @@
+"""Packets at triangles: what float32 makes certain is true, by Fractions, and results are exact."""
+
+from collections import Counter
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import exact_surfaces
+import raybox as rb
+from aim import INF
+from loops import loop
+from raybox.bvh.build import build
+from raybox.bvh.node import CHILD, WIDTH
+from raybox.primitives.status import MISS_INDEX
+from raybox.primitives.triangle import bounds
+from raybox.queries import batches, scheduler
+from raybox.queries.nearest.stream import NearestRecorder
+from raybox.traversal import packet_batches
+from raybox.traversal.job import Job
+from raybox.traversal.packet_setup import set_up_packet
+from raybox.traversal.packet_triangles import BEFORE, intersect_node_triangles, set_up_node
+from raybox.traversal.ray_setup import LANES, STOP, frame_of
+from raybox.traversal.workspace import (
+    NO_OCTANT,
+    RESULTS,
+    UNDECIDED_BOXES,
+    LeafSlots,
+    PacketRecorder,
+    work_counts,
+)
+from test_packet import last_workspace, packet_calls  # noqa: F401  # a fixture
+from triangle_bundles import Bundle, bundles, soup
+
+QUERIES = ["nearest", "occluded", "count"]
+PACKETS = 70  # of each kind of triangles
+KINDS = ["any", "grid", "strip", "slivers", "plane", "map"]
+
+
+@loop
+def set_up_one(job, workspace, recorder, at, packet):
+    return set_up_packet(job, workspace, recorder, at, packet)
+
+
+@loop
+def intersect_one(job, workspace, recorder, slot, packet):
+    set_up_node(job, recorder, 0, 1 << slot)
+    at = LeafSlots(0, 0, 1 << slot, 0)
+    intersect_node_triangles(recorder.inner, recorder, job, workspace, at, packet)
+
+
+def job_of(corners, bundle, cull):
+    """Return a job whose tree is one node."""
+    rows = rb.Mesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3)).rows()
+    rows = rows._replace(cull_back=cull)
+    tree = build(*bounds(rows))
+    assert len(tree.nodes) == 1
+    rays = rb.Rays(*bundle[:2], t_min=bundle.t_min, t_max=bundle.t_max).rows()
+    return Job(tree, rows, rays, (), frame_of(tree))
+
+
+class Certain(NamedTuple):
+    """What float32 makes of sixteen rays and a triangle: hits with bounds of times, misses."""
+
+    hits: np.ndarray
+    misses: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def certain(job, memory, workspace, recorder, at, slot) -> Certain | None:
+    """Return what is certain of the rays from `at` on; None if they form no packet."""
+    octant = set_up_one(job, workspace, recorder, at, 0)
+    if octant >= NO_OCTANT:
+        return None
+    alive = memory.words[0, STOP] >= 0
+    intersect_one(job, workspace, recorder, slot, 0)
+    hits = memory.state[0, RESULTS] > MISS_INDEX
+    listed = memory.state[0, UNDECIDED_BOXES] > MISS_INDEX
+    return Certain(
+        hits, alive & ~hits & ~listed, memory.words[0, BEFORE].copy(), memory.words[0, STOP].copy()
+    )
+
+
+def packed_time(job, memory, bundle, ray, t: Fraction) -> Fraction:
+    """Return a time as packed rays count."""
+    longest = np.abs(bundle.directions[ray]).max()
+    power = Fraction(2) ** (int(np.frexp(longest)[1]) + job.tree.exponent)
+    return t * power - Fraction(float(memory.surface.ways[0, 3, ray % LANES]))
+
+
+def check_pair(bundle, ray, corners, cull):
+    """Return the exact hit of a ray and a triangle within its range, or None."""
+    o, d = bundle.origins[ray].tolist(), bundle.directions[ray].tolist()
+    span = bundle.t_min[ray].item(), bundle.t_max[ray].item()
+    return exact_surfaces.triangle(o, d, span, *corners.tolist(), cull_back=cull)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_float32_makes_certain_is_true(kind):
+    """Hits are hits, misses are misses, exact times are within their bounds."""
+    counts = Counter()
+    for seed in range(6):
+        rng = np.random.default_rng([401, KINDS.index(kind), seed])
+        corners, cull = soup(rng, KINDS.index(kind), 8), bool(seed % 3 == 2)
+        bundle = bundles(rng, corners, PACKETS)
+        job = job_of(corners, bundle, cull)
+        memory, workspace = packet_batches.make_packets(LANES)
+        recorder = PacketRecorder(
+            NearestRecorder(np.empty((LANES, 2)), *(np.empty(0, k) for k in "ld")), *memory
+        )
+        for at in range(0, len(bundle.origins), LANES):
+            for slot in range(WIDTH):
+                found = certain(job, memory, workspace, recorder, at, slot)
+                if found is None:
+                    counts["no packet"] += 1
+                    break
+                triangle = ~job.tree.nodes[0, CHILD + slot]
+                for lane in range(LANES):
+                    hit = check_pair(bundle, at + lane, corners[triangle], cull)
+                    name = "hit" if found.hits[lane] else "miss" if found.misses[lane] else "undecided"
+                    counts[name, hit is not None] += 1
+                    assert not (name == "hit" and hit is None), (seed, at, lane, triangle)
+                    assert not (name == "miss" and hit is not None), (seed, at, lane, triangle)
+                    if name == "hit":
+                        t = packed_time(job, memory, bundle, at + lane, hit[0].t)
+                        assert float(found.low[lane]) < t < float(found.high[lane]), (
+                            seed,
+                            at,
+                            lane,
+                            triangle,
+                        )
+    assert counts["miss", False] > 2000, counts
+    assert counts["hit", True] > 500 or kind in ("slivers", "plane"), counts
+    assert min(counts["undecided", True], counts["undecided", False]) > 20, counts
+
+
+# Results
+
+
+def run(query, corners, bundle, **how):
+    """Return the results of a query of a scene of triangles."""
+    scene = rb.Scene(rb.Mesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3)))
+    rays = rb.Rays(*bundle[:2], t_min=bundle[2], t_max=bundle[3])
+    found = getattr(scene, query)(rays, workers=1, **how)
+    return (
+        list(zip(found.index.tolist(), found.t.tolist(), strict=True))
+        if query == "nearest"
+        else found.tolist()
+    )
+
+
+def truth(query, found):
+    """Return the same of the exact hits."""
+    if query == "nearest":
+        return [(row[0].index, row[0].plain[1]) if row else (-1, INF) for row in found]
+    return [len(row) if query == "count" else bool(row) for row in found]
+
+
+@pytest.fixture
+def wide_packets(packet_calls, monkeypatch):  # noqa: F811
+    """Record as `packet_calls` does, where rays form packets however far apart they are."""
+    call = scheduler._plan
+    monkeypatch.setattr(scheduler, "_plan", lambda *args: call(*args)._replace(grains=1e30))
+    return packet_calls
+
+
+def tally(counts, bundle, corners, found) -> None:
+    """Count hits, misses, touches of edges and of the ends of ranges, and ties."""
+    for ray, row in enumerate(found):
+        counts["hit" if row else "miss"] += 1
+        counts["tie"] += len(row) > 1 and row[0].t == row[1].t
+        counts["end"] += any(f.t in (bundle.t_min[ray], bundle.t_max[ray]) for f in row)
+        for f in row[:1]:
+            o, d = bundle.origins[ray].tolist(), bundle.directions[ray].tolist()
+            _, u, v = exact_surfaces.triangle(o, d, (-INF, INF), *corners[f.index].tolist())
+            counts["edge"] += 0 in (u, v, 1 - u - v)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_packets_of_triangles_give_the_results_of_fractions(kind, query, wide_packets):
+    counts = Counter()
+    for seed in range(3):
+        rng = np.random.default_rng([402, KINDS.index(kind), seed])
+        corners = soup(rng, KINDS.index(kind), 40)
+        bundle = bundles(rng, corners, 24)
+        found = exact_surfaces.triangles_along(bundle, corners)
+        assert run(query, corners, bundle) == truth(query, found), seed
+        front = exact_surfaces.triangles_along(bundle, corners, cull_back=True)
+        assert run(query, corners, bundle, cull="back") == truth(query, front), seed
+        tally(counts, bundle, corners, found)
+    left, number = np.sum(wide_packets, axis=0)
+    assert left < number * 0.7
+    assert min(counts["hit"] * (10 if kind == "slivers" else 1), counts["miss"]) > 150, counts
+    assert min(counts["edge"], counts["end"], counts["tie"]) > 10 or kind not in ("grid", "plane"), counts
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_rays_through_shared_edges_and_corners(query, wide_packets):
+    """A fan of triangles around an axis, seen along it: no ray passes between them, and ties are exact."""
+    around = [(4, 1), (2, 4), (-1, 4), (-4, 2), (-4, -1), (-2, -4), (1, -4), (4, -2), (4, 1)]
+    rim = np.array([(x, y, k % 3) for k, (x, y) in enumerate(around[:-1])] + [(4, 1, 0)]) * 0.25
+    corners = np.stack([np.zeros((8, 3)), rim[:-1], rim[1:]], axis=1)
+    steps = np.concatenate([np.arange(10) * 0.125, np.ldexp(1.0, [-40, -30, -20, -10, -5]), [1.25]])
+    goals = np.repeat(rim[:-1], LANES, axis=0) * np.tile(steps, 8)[:, None]
+    for eye in ([-2.0, -2.5, -3.0], [-4.0, -3.0, -2.0], [-(2.0**10), -(2.0**9), -(2.0**20)]):
+        ways = goals - np.array(eye)
+        n = len(ways)
+        bundle = Bundle(np.tile(eye, (n, 1)), ways, np.zeros(n), np.full(n, INF))
+        found = exact_surfaces.triangles_along(bundle, corners)
+        assert run(query, corners, bundle) == truth(query, found)
+        assert sum(len(row) > 1 for row in found) > 80
+        assert sum(not row for row in found) > 7
+    assert np.sum(wide_packets, axis=0)[0] < 2 * n
+
+
+numbers = st.integers(-4, 4).map(lambda x: x * 0.25) | st.floats(-4.0, 4.0, allow_subnormal=False)
+points = st.tuples(*[numbers] * 3)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
+@given(
+    st.lists(points, min_size=3, max_size=8),
+    st.lists(st.tuples(*[st.integers(0, 7)] * 3), min_size=1, max_size=10),
+    points,
+    points,
+    st.tuples(st.sampled_from([0.0, 2.0**-40, 2.0**-12]), st.booleans()),
+    st.sampled_from([(0.0, INF), (0.0, 1.0), (-INF, INF), (1.0, 2.0), (-0.0, 0.5)]),
+)
+def test_any_triangles(wide_packets, vertices, faces, eye, goal, step, span):
+    corners = np.array(vertices)[np.array(faces) % len(vertices)]
+    moved = np.arange(5 * LANES)[:, None] * step[0] * np.array([1.0, 0.5, 0.25])
+    ways, n = np.array(goal) - np.array(eye) + moved, 5 * LANES
+    origins = np.tile(eye, (n, 1)) + (moved if step[1] else 0.0)
+    bundle = Bundle(origins, ways, np.full(n, span[0]), np.full(n, span[1]))
+    found = exact_surfaces.triangles_along(bundle, corners)
+    for query in QUERIES:
+        assert run(query, corners, bundle) == truth(query, found)
+
+
+def sphere(rings=60) -> np.ndarray:
+    """Return the corners of a sphere's triangles."""
+    a, b = np.meshgrid(
+        np.linspace(0.01, np.pi - 0.01, rings), np.linspace(0, 2 * np.pi, rings), indexing="ij"
+    )
+    points = np.stack([np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), np.cos(a)], axis=-1)
+    one, right, down = points[:-1, :-1], points[:-1, 1:], points[1:, :-1]
+    triangles = [np.stack(x, 2) for x in ((one, right, down), (points[1:, 1:], right, down))]
+    return np.concatenate(triangles).reshape(-1, 3, 3)
+
+
+def picture(width=512, height=32) -> Bundle:
+    """Return the rays of a camera in front of the sphere."""
+    x, y = (a.ravel() for a in np.meshgrid(np.linspace(-0.5, 0.5, width), np.linspace(-0.1, 0.1, height)))
+    ways, n = np.stack([x, y, np.ones(len(x))], axis=1), len(x)
+    return Bundle(np.tile([0.013, 0.027, -3.0], (n, 1)), ways, np.zeros(n), np.full(n, INF))
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_pictures_equal_those_of_streams(query, packet_calls, monkeypatch):  # noqa: F811
+    found = run(query, sphere(), picture())
+    left, number = packet_calls[0]
+    assert left < number // 10
+    packet_calls.clear()
+    call = scheduler._plan
+    monkeypatch.setattr(scheduler, "_plan", lambda *args: call(*args)._replace(packet_recorder=None))
+    assert run(query, sphere(), picture()) == found
+    assert not packet_calls
+
+
+FLOAT64 = {"nearest": 12, "occluded": 0, "count": 41}
+
+
+@pytest.mark.parametrize("query", FLOAT64)
+def test_pairs_of_packets_and_triangles_that_go_to_float64(query, packet_calls):  # noqa: F811
+    """Golden: how many pairs float32 leaves to float64, of 16,384 rays. Lower is better."""
+    batches._PACKETS._free.clear()
+    run(query, sphere(), picture())
+    assert work_counts(last_workspace()[1]).candidates == FLOAT64[query]
