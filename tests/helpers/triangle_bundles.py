@@ -63,7 +63,7 @@ def bundles(rng, corners: np.ndarray, count: int) -> Bundle:
         weights = WEIGHTS[rng.integers(len(WEIGHTS), size=LANES if k % 2 else 1)].astype(float)
         goals = np.broadcast_to(weights @ one / weights.sum(axis=1, keepdims=True), (LANES, 3))
         apart = np.ldexp(rng.uniform(-1.0, 1.0, (LANES, 3)), rng.integers(-30, -3)) * size * (k % 3 > 0)
-        eye = goals[0] + rng.choice([0.05, 1.0, 2.0, 40.0, 3e3]) * size * rng.standard_normal(3)
+        eye = goals[0] + rng.choice([0.05, 1.0, 2.0, 40.0, 3e3, 1e8]) * size * rng.standard_normal(3)
         if k % 7 == 0:  # in the plane of the triangle
             eye = one[0] + rng.uniform(-3.0, 3.0, 2) @ (one[1:] - one[0])
         if k % 5 < 2:  # where numbers are round, times and touches are exact

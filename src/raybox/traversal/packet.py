@@ -35,6 +35,7 @@ from raybox.traversal.packet_setup import end_packet
 from raybox.traversal.packet_triangles import (
     intersect_single_triangles,
     intersect_triangle_lists,
+    prefetch_triangles,
 )
 from raybox.traversal.protocol import (
     PACKET,
@@ -55,6 +56,7 @@ from raybox.traversal.workspace import (
     NodeSlots,
     PacketRecorder,
     Workspace,
+    pending_list,
 )
 
 # Tests a packet's rays against a box; the recorder is that inside of the packets'.
@@ -194,6 +196,18 @@ def _sort_lists(
 ) -> None:
     """Write the packets of a list to the lists of a node's slots."""
     _intersect_lists(job.rows, recorder, job, workspace, slots, span)
+
+
+_prefetch_triangles: Callable[[Rows, Job, int], None] = declare(
+    "prefetch_triangles", _chosen(prefetch_triangles, no), inline=True
+)
+
+
+@device
+def prefetch_pending(_recorder: PacketRecorder, job: Job, workspace: Workspace, top: int) -> None:
+    """Prefetch what the node on top of the stack needs; the stack has so many."""
+    if top > 0:
+        _prefetch_triangles(job.rows, job, pending_list(workspace, top - 1).node)
 
 
 @device

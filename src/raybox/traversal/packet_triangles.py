@@ -36,7 +36,7 @@ from raybox.primitives.triangle_packet import (
 from raybox.primitives.triangle_simd import load_corners
 from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
-from raybox.traversal.node_test import clip, sides_of, slab_times
+from raybox.traversal.node_test import boxes, clip, sides_of, slab_times, used
 from raybox.traversal.packed_rays import PackedRays
 from raybox.traversal.packet_box import BLOCK, add_undecided
 from raybox.traversal.protocol import PACKET, StoreRays
@@ -222,21 +222,21 @@ def _leaf_mask(b: Builder, nodes: Memory, workspace: Fields, slots: Fields, pack
 
 
 @device
-def prefetch_triangles(rows: Rows, job: Job, slots: NodeSlots) -> None:
-    """Prefetch the triangles of a node."""
-    mask = slots.boxes
+def prefetch_triangles(rows: Rows, job: Job, node: int) -> None:
+    """Prefetch the triangles of a node, which itself was prefetched before."""
+    nodes = job.tree.nodes
+    mask = used(nodes, node * ROW) & boxes(nodes, node * ROW)
     while mask != 0:
-        item = whole(~job.tree.nodes[slots.row // ROW, CHILD + lowest_bit(mask)])
+        item = whole(~nodes[node, CHILD + lowest_bit(mask)])
         mask &= mask - 1
         prefetch_rows(rows, item)
 
 
 @device
 def intersect_triangle_lists(
-    rows: Rows, recorder: PacketRecorder, job: Job, workspace: Workspace, slots: NodeSlots, span: ListSpan
+    _rows: Rows, recorder: PacketRecorder, job: Job, workspace: Workspace, slots: NodeSlots, span: ListSpan
 ) -> None:
     """Test the packets of a list against the triangles of a node; write lists of its inner nodes."""
-    prefetch_triangles(rows, job, slots)
     intersect_all(recorder, job, workspace, NodeSlots(slots.row, slots.octant, 0, slots.inner), span)
     if slots.boxes != 0:
         node = slots.row // ROW

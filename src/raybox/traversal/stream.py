@@ -25,7 +25,7 @@ from raybox.traversal import node_test, stream_lists
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import boxes, used
 from raybox.traversal.packed_rays import load_float64
-from raybox.traversal.packet import intersect_packet_lists, intersect_single_packet
+from raybox.traversal.packet import intersect_packet_lists, intersect_single_packet, prefetch_pending
 from raybox.traversal.protocol import (
     Flag,
     add_candidate,
@@ -259,6 +259,11 @@ _add_boxes: Callable[[Recorder, Job, Workspace, LeafSlots, int], None] = declare
 )
 
 
+_prefetch_next: Callable[[Recorder, Job, Workspace, int], None] = declare(
+    "prefetch_next", _chosen(prefetch_pending, no), inline=True
+)
+
+
 @inlined
 def traverse_stream(job: Job, recorder: Recorder, workspace: Workspace, octant: int, number: int) -> None:
     """Record every allowed primitive that the rays of the first list, so many, may hit."""
@@ -275,6 +280,7 @@ def traverse_stream(job: Job, recorder: Recorder, workspace: Workspace, octant: 
             if end == begin:
                 continue
             pad(lists, whole(lists[begin]), end)
+        _prefetch_next(recorder, job, workspace, top)
         room = end - begin + LANES
         if end - begin <= SHORT or free + WIDTH * room > lists.size:
             for k in range(begin, end):
