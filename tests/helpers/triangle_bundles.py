@@ -33,7 +33,7 @@ class Bundle(NamedTuple):
 
 
 def soup(rng, kind: int, number: int) -> np.ndarray:
-    """Return corners (number, 3, 3): any, with shared edges, slivers, flat ones, in one plane, on a map."""
+    """Return corners (number, 3, 3): any, with shared edges, slivers, flat ones, in one plane, on a map, tiny."""
     corners = rng.uniform(-1.0, 1.0, (number, 3, 3))
     if kind == 1:  # a grid of points, which many share
         corners = rng.integers(-2, 3, (number, 3, 3)) * 0.5 + rng.choice([0.0, 0.1])
@@ -52,6 +52,8 @@ def soup(rng, kind: int, number: int) -> np.ndarray:
         corners = np.concatenate([height[..., None], bent], axis=2)
     if kind == 5:  # millimetres on a map
         corners = np.ldexp(corners, rng.integers(-7, 4)) + np.array([5e5, 4e6, 100.0])
+    if kind == 6:  # tiny ones, far apart
+        corners = corners[:, :1] + np.ldexp(corners, -12)
     return corners
 
 
@@ -64,8 +66,8 @@ def bundles(rng, corners: np.ndarray, count: int) -> Bundle:
         goals = np.broadcast_to(weights @ one / weights.sum(axis=1, keepdims=True), (LANES, 3))
         apart = np.ldexp(rng.uniform(-1.0, 1.0, (LANES, 3)), rng.integers(-30, -3)) * size * (k % 3 > 0)
         eye = goals[0] + rng.choice([0.05, 1.0, 2.0, 40.0, 3e3, 1e8]) * size * rng.standard_normal(3)
-        if k % 7 == 0:  # in the plane of the triangle
-            eye = one[0] + rng.uniform(-3.0, 3.0, 2) @ (one[1:] - one[0])
+        if k % 7 == 0:  # in the plane of the triangle, or in line with an edge
+            eye = one[0] + (rng.uniform(-3.0, 3.0, 2) * [1.0, k % 2]) @ (one[1:] - one[0])
         if k % 5 < 2:  # where numbers are round, times and touches are exact
             eye, apart = np.round(eye * 16.0) / 16.0, 0.0 * apart
         origins = np.tile(eye, (LANES, 1))

@@ -37,7 +37,7 @@ from triangle_bundles import Bundle, bundles, soup
 
 QUERIES = ["nearest", "occluded", "count"]
 PACKETS = 70  # of each kind of triangles
-KINDS = ["any", "grid", "strip", "slivers", "plane", "map"]
+KINDS = ["any", "grid", "strip", "slivers", "plane", "map", "tiny"]
 
 
 @loop
@@ -72,24 +72,26 @@ class Certain(NamedTuple):
 
 
 def certain(job, memory, workspace, recorder, at, slot) -> Certain | None:
-    """Return what is certain of the rays from `at` on; None if they form no packet."""
-    octant = set_up_one(job, workspace, recorder, at, 0)
-    if octant >= NO_OCTANT:
+    """Return what is certain of the rays from `at` on; None if they form no packet.
+
+    Of three packets two are the second one of their group: the first chooses the eye, anywhere.
+    """
+    other = 14 * at % len(job.rays.origins) if at % (3 * LANES) else at
+    set_up_one(job, workspace, recorder, other, 0)
+    if set_up_one(job, workspace, recorder, at, 1) >= NO_OCTANT:
         return None
-    alive = memory.words[0, STOP] >= 0
-    intersect_one(job, workspace, recorder, slot, 0)
-    hits = memory.state[0, RESULTS] > MISS_INDEX
-    listed = memory.state[0, UNDECIDED_BOXES] > MISS_INDEX
-    return Certain(
-        hits, alive & ~hits & ~listed, memory.words[0, BEFORE].copy(), memory.words[0, STOP].copy()
-    )
+    words, state = memory.words[1], memory.state[1]
+    alive = words[STOP] >= 0
+    intersect_one(job, workspace, recorder, slot, 1)
+    hits, listed = state[RESULTS] > MISS_INDEX, state[UNDECIDED_BOXES] > MISS_INDEX
+    return Certain(hits, alive & ~hits & ~listed, words[BEFORE].copy(), words[STOP].copy())
 
 
 def packed_time(job, memory, bundle, ray, t: Fraction) -> Fraction:
     """Return a time as packed rays count."""
     longest = np.abs(bundle.directions[ray]).max()
     power = Fraction(2) ** (int(np.frexp(longest)[1]) + job.tree.exponent)
-    return t * power - Fraction(float(memory.surface.ways[0, 3, ray % LANES]))
+    return t * power - Fraction(float(memory.surface.ways[1, 3, ray % LANES]))
 
 
 def check_pair(bundle, ray, corners, cull):
@@ -108,7 +110,7 @@ def test_what_float32_makes_certain_is_true(kind):
         corners, cull = soup(rng, KINDS.index(kind), 8), bool(seed % 3 == 2)
         bundle = bundles(rng, corners, PACKETS)
         job = job_of(corners, bundle, cull)
-        memory, workspace = packet_batches.make_packets(LANES)
+        memory, workspace = packet_batches.make_packets(2 * LANES)
         recorder = PacketRecorder(
             NearestRecorder(np.empty((LANES, 2)), *(np.empty(0, k) for k in "ld")), *memory
         )

@@ -230,7 +230,8 @@ def _write_entries(
         with b.if_else(hit.any()) as (some, none):
             with some:
                 if has_volumes(job.rows):
-                    known, times = triangle_times(b, job, result, first)
+                    rays = [load_columns(b, v, first) for v in (job.rays.origins, job.rays.directions)]
+                    known, times = triangle_times(b, job, result, rays)
                 else:
                     known, times = _entry_times(b, packets, job, p, first)
                 _write(b, recorder, (hit & known).choose(result, MISS_INDEX), times, first)

@@ -3,12 +3,11 @@
 import numpy as np
 
 from raybox.compiler.intrinsics import Fields
-from raybox.compiler.simd import F64, I1, I64, Builder, Lanes, Scalar, constant, joined, lesser, splat
+from raybox.compiler.simd import F64, I1, I64, Builder, Lanes, constant, joined, lesser, splat
 from raybox.compiler.simd_arrays import Register
 from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.triangle_packet import PacketAtTriangle, TriangleState
 from raybox.primitives.triangle_simd import load_corners, time_of
-from raybox.traversal.ray_keys import load_columns
 
 
 def record_triangle(b: Builder, at: PacketAtTriangle) -> TriangleState:
@@ -20,9 +19,13 @@ def record_triangle(b: Builder, at: PacketAtTriangle) -> TriangleState:
     )
 
 
-def triangle_times(b: Builder, job: Fields, result: Lanes, first: Scalar) -> tuple[Lanes, list[Lanes]]:
-    """Return which times of sixteen rays at their results are known, and these. first: the first ray."""
-    origins, ways = (load_columns(b, v, first) for v in (job.rays.origins, job.rays.directions))
+def triangle_times(
+    b: Builder, job: Fields, result: Lanes, rays: list[list[Lanes]]
+) -> tuple[Lanes, list[Lanes]]:
+    """Return which times of sixteen rays at their results are known, and these.
+
+    rays: their origins and directions, axis by axis.
+    """
     known, times = [], []
     for k, items in enumerate(result.halves()):
         hit = items > MISS_INDEX
@@ -31,7 +34,7 @@ def triangle_times(b: Builder, job: Fields, result: Lanes, first: Scalar) -> tup
         with b.if_then(hit.any()):
             which = hit.choose(items, 0)
             corners = load_corners(b, job.rows, [b.sext(which.lane(i), I64) for i in range(items.count)])
-            o, d = ([column.halves()[k] for column in columns] for columns in (origins, ways))
+            o, d = ([column.halves()[k] for column in columns] for columns in rays)
             found, t = time_of(o, d, corners)
             some.value, time.value = found.value, t.value
         known.append(some.lanes)
