@@ -33,7 +33,7 @@ class Bundle(NamedTuple):
 
 
 def soup(rng, kind: int, number: int) -> np.ndarray:
-    """Return corners (number, 3, 3): any, with shared edges, slivers, flat ones, in one plane, on a map, tiny."""
+    """Return corners (number, 3, 3): any, of shared edges, slivers, flat, in one plane, on a map, tiny."""
     corners = rng.uniform(-1.0, 1.0, (number, 3, 3))
     if kind == 1:  # a grid of points, which many share
         corners = rng.integers(-2, 3, (number, 3, 3)) * 0.5 + rng.choice([0.0, 0.1])

@@ -101,43 +101,57 @@ def check_pair(bundle, ray, corners, cull):
     return exact_surfaces.triangle(o, d, span, *corners.tolist(), cull_back=cull)
 
 
+def check_certain(counts, corners, bundle, cull) -> None:
+    """Check what is certain of packets at triangles, and count it with what is true."""
+    job = job_of(corners, bundle, cull)
+    memory, workspace = packet_batches.make_packets(2 * LANES)
+    found = NearestRecorder(np.empty((LANES, 2)), *(np.empty(0, kind) for kind in "ld"))
+    recorder = PacketRecorder(found, *memory)
+    for at in range(0, len(bundle.origins), LANES):
+        for slot in range(WIDTH):
+            found = certain(job, memory, workspace, recorder, at, slot)
+            if found is None:
+                counts["no packet"] += 1
+                break
+            triangle = ~job.tree.nodes[0, CHILD + slot]
+            for lane in range(LANES):
+                hit = check_pair(bundle, at + lane, corners[triangle], cull)
+                name = "hit" if found.hits[lane] else "miss" if found.misses[lane] else "undecided"
+                counts[name, hit is not None] += 1
+                assert (name, hit is not None) not in {("hit", False), ("miss", True)}, (at, lane, triangle)
+                if name == "hit":
+                    t = packed_time(job, memory, bundle, at + lane, hit[0].t)
+                    assert float(found.low[lane]) < t < float(found.high[lane]), (at, lane, triangle)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_float32_makes_certain_is_true(kind):
     """Hits are hits, misses are misses, exact times are within their bounds."""
     counts = Counter()
     for seed in range(6):
         rng = np.random.default_rng([401, KINDS.index(kind), seed])
-        corners, cull = soup(rng, KINDS.index(kind), 8), bool(seed % 3 == 2)
-        bundle = bundles(rng, corners, PACKETS)
-        job = job_of(corners, bundle, cull)
-        memory, workspace = packet_batches.make_packets(2 * LANES)
-        recorder = PacketRecorder(
-            NearestRecorder(np.empty((LANES, 2)), *(np.empty(0, k) for k in "ld")), *memory
-        )
-        for at in range(0, len(bundle.origins), LANES):
-            for slot in range(WIDTH):
-                found = certain(job, memory, workspace, recorder, at, slot)
-                if found is None:
-                    counts["no packet"] += 1
-                    break
-                triangle = ~job.tree.nodes[0, CHILD + slot]
-                for lane in range(LANES):
-                    hit = check_pair(bundle, at + lane, corners[triangle], cull)
-                    name = "hit" if found.hits[lane] else "miss" if found.misses[lane] else "undecided"
-                    counts[name, hit is not None] += 1
-                    assert not (name == "hit" and hit is None), (seed, at, lane, triangle)
-                    assert not (name == "miss" and hit is not None), (seed, at, lane, triangle)
-                    if name == "hit":
-                        t = packed_time(job, memory, bundle, at + lane, hit[0].t)
-                        assert float(found.low[lane]) < t < float(found.high[lane]), (
-                            seed,
-                            at,
-                            lane,
-                            triangle,
-                        )
+        corners = soup(rng, KINDS.index(kind), 8)
+        check_certain(counts, corners, bundles(rng, corners, PACKETS), seed % 3 == 2)
     assert counts["miss", False] > 2000, counts
-    assert counts["hit", True] > 500 or kind in ("slivers", "plane"), counts
+    assert counts["hit", True] > 500 or kind in ("slivers", "plane", "tiny"), counts
     assert min(counts["undecided", True], counts["undecided", False]) > 20, counts
+
+
+@pytest.mark.parametrize("far", [1e5, 5e7, 1e8])
+def test_tiny_triangles_from_far_away(far):
+    """Roundings of float64 exceed those of float32, and the volumes themselves."""
+    rng, counts, rows = np.random.default_rng(403), Counter(), []
+    corners = soup(rng, KINDS.index("tiny"), 8)
+    for _ in range(60):
+        one = corners[rng.integers(8)]
+        goals = rng.dirichlet([1, 1, 1], LANES) @ one + 2.0**-12 * rng.uniform(-1.0, 1.0, (LANES, 3))
+        eye = one[0] + far * rng.choice([1.0, -1.0], 3) * rng.uniform(0.5, 1.0, 3)
+        rows.append((np.tile(eye, (LANES, 1)), goals - eye))
+    origins, ways = (np.concatenate(column) for column in zip(*rows, strict=True))
+    n = len(ways)
+    check_certain(counts, corners, Bundle(origins, ways, np.zeros(n), np.full(n, INF)), False)
+    assert counts["undecided", True] > 50, counts
+    assert counts["miss", False] > 1000 or far > 1e6, counts
 
 
 # Results
