@@ -27,7 +27,7 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_transpose import transposed
 from raybox.compiler.target import has
-from raybox.traversal import ray_keys
+from raybox.traversal import packet_tiles
 
 pytestmark = pytest.mark.jit
 
@@ -174,7 +174,7 @@ def emulate(way, monkeypatch):
     if way == "avx2" and not has("avx2"):
         pytest.skip("this machine has no AVX2")
     if way != "own":
-        for module in (simd_arrays, ray_keys, simd):
+        for module in (simd_arrays, packet_tiles, simd):
             monkeypatch.setattr(module, "has", lambda instructions: instructions == way)
 
 
@@ -240,7 +240,8 @@ def test_vectors_are_loaded_axis_by_axis_in_every_way(way, monkeypatch):
 
     @vector_code(void)
     def write(b, vectors, at, out):
-        for k, column in enumerate(ray_keys.load_columns(b, vectors, at)):
+        rows = packet_tiles.rows_of(b, at, I64(6))
+        for k, column in enumerate(packet_tiles.load_columns(b, vectors, rows)):
             out.store(column, b.mul(I64(k), I64(16)))
 
     @loop
@@ -249,7 +250,8 @@ def test_vectors_are_loaded_axis_by_axis_in_every_way(way, monkeypatch):
 
     vectors, out = np.random.default_rng(7).random((40, 3)), np.zeros((3, 16))
     load(vectors, 5, out)
-    np.testing.assert_array_equal(out, vectors[5:21].T)
+    tile = np.add.outer(5 + 6 * np.arange(4), np.arange(4)).ravel()
+    np.testing.assert_array_equal(out, vectors[tile].T)
 
 
 @pytest.mark.parametrize(("count", "dtype"), [(8, np.float32), (16, np.float32), (8, np.float64)])

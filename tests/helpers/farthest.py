@@ -47,6 +47,7 @@ from raybox.traversal.workspace import (
     PacketRecorder,
     Span,
     list_undecided,
+    packet_ray,
 )
 from raybox.validation import Ints
 
@@ -155,7 +156,7 @@ def _write_packets(
         for lane in range(LANES):
             if packets.state[p, RESULTS, lane] > MISS_INDEX:
                 pairs.ray[found], pairs.item[found] = p * LANES + lane, packets.state[p, RESULTS, lane]
-                pairs.source[found] = group.base + packets.first[p] + lane
+                pairs.source[found] = group.base + packet_ray(packets, group, p, lane)
                 found += 1
     _write_hits(recorder, job, order, workspace, (group.base, found))
 

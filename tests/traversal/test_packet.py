@@ -20,6 +20,7 @@ from raybox.threads import chunks
 from raybox.traversal import packet_batches, ray_groups
 from raybox.traversal.job import Job
 from raybox.traversal.packet_setup import set_up_packet
+from raybox.traversal.packet_tiles import SIDE, PacketForm, Tile
 from raybox.traversal.ray_setup import LANES, STOP, frame_of
 from raybox.traversal.slab_coefficients import MARGIN
 from raybox.traversal.workspace import (
@@ -37,8 +38,8 @@ from test_many_rays import at_once, run_query, ties, truth
 
 
 @loop
-def set_up_one(job, workspace, recorder, at, packet):
-    return set_up_packet(job, workspace, recorder, at, packet)
+def set_up_one(job, workspace, recorder, tile, packet):
+    return set_up_packet(job, workspace, recorder, tile, packet)
 
 
 def bundle(rng, lower, upper) -> tuple[np.ndarray, ...]:
@@ -75,7 +76,8 @@ def test_packets_lose_no_box_of_their_rays(name):
     memory, workspace = packet_batches.make_packets(LANES)
     planes = tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 2, 3, 8)
     for at in range(0, len(given[0]), LANES):
-        octant = set_up_one(job, workspace, PacketRecorder(OccludedRecorder(()), *memory), at, 0)
+        recorder = PacketRecorder(OccludedRecorder(()), *memory)
+        octant = set_up_one(job, workspace, recorder, Tile(at, SIDE), 0)
         counts["unfit" if octant == UNFIT else "none" if octant == NO_OCTANT else "fit"] += 1
         if octant in (UNFIT, NO_OCTANT):
             continue
@@ -288,9 +290,12 @@ def test_rays_of_both_kinds_in_one_batch(query, picture_scene, packet_calls):
     assert number // 3 < left < number
 
 
+IN_ROWS = PacketForm(SIDE, 5.0)
+
+
 def seem_coherent_at(rays, numbers, places):
     """Return whether the sixteen rays from each index on seem coherent."""
-    return np.array([packet_batches.seem_coherent(rays, numbers, at, at + LANES, 5.0) for at in places])
+    return np.array([packet_batches.seem_coherent(rays, numbers, at, at + LANES, IN_ROWS) for at in places])
 
 
 def test_pictures_seem_coherent_and_random_rays_do_not():
@@ -305,12 +310,15 @@ def test_pictures_seem_coherent_and_random_rays_do_not():
     assert seem_coherent_at(picture, numbers, at).mean() > 0.8
     crowd = rb.Rays(rng.random(goals.shape), rng.standard_normal(goals.shape)).rows()
     assert not seem_coherent_at(crowd, numbers, at).any()
-    assert packet_batches.seem_coherent(picture, numbers, 0, len(goals), 5.0)
-    assert not packet_batches.seem_coherent(crowd, numbers, 0, len(goals), 5.0)
+    assert packet_batches.seem_coherent(picture, numbers, 0, len(goals), IN_ROWS)
+    assert not packet_batches.seem_coherent(crowd, numbers, 0, len(goals), IN_ROWS)
     coarse = rb.Rays(picture.origins[::64], picture.directions[::64]).rows()
     assert not seem_coherent_at(coarse, numbers, np.arange(0, 1000, LANES)).any()
     half_row = rb.Rays(picture.origins[:128:8], picture.directions[:128:8]).rows()
-    wide = [packet_batches.seem_coherent(half_row, numbers, 0, LANES, grains) for grains in (5.0, 100.0)]
+    wide = [
+        packet_batches.seem_coherent(half_row, numbers, 0, LANES, PacketForm(SIDE, grains))
+        for grains in (5.0, 100.0)
+    ]
     assert wide == [False, True]
 
 

@@ -105,14 +105,14 @@ class RaySource(ABC):
         made.size, made._start = end - begin, self._start + begin
         return made
 
-    def windows(self, begin: int, end: int) -> Iterator[Window]:
-        """Yield the rays begin <= k < end in blocks, each in the memory of the one before."""
-        try:
-            memory = _FREE.pop()
-        except IndexError:
-            memory = _make_block()
-        for start in range(begin, end, _BLOCK):
-            stop = min(start + _BLOCK, end)
+    def windows(self, begin: int, end: int, band: int) -> Iterator[Window]:
+        """Yield the rays begin <= k < end in blocks, each in the memory of the one before.
+
+        Blocks are of whole bands, if one fits.
+        """
+        memory, size = _FREE.pop() if _FREE else _make_block(), _BLOCK // band * band or _BLOCK
+        for start in range(begin, end, size):
+            stop = min(start + size, end)
             first = max(0, min(start, stop - _LEAST))
             rows = self._unchecked(first, stop, memory)
             freeze(*rows)
@@ -292,8 +292,11 @@ def with_ends(rays: R, t_max: Floats) -> R:
     return cast(R, made)
 
 
-def windows(rays: AnyRays, begin: int, end: int) -> Iterator[Window]:
-    """Return the rays begin <= k < end in blocks; of rays in memory there is one."""
+def windows(rays: AnyRays, begin: int, end: int, band: int = 1) -> Iterator[Window]:
+    """Return the rays begin <= k < end in blocks; of rays in memory there is one.
+
+    Blocks are of whole bands, if one fits.
+    """
     if isinstance(rays, RayRows):
         return iter([Window(rays, 0, begin, end)])
-    return rays.windows(begin, end)
+    return rays.windows(begin, end, band)

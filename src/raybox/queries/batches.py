@@ -15,11 +15,12 @@ import numpy as np
 from raybox.compiler import huge_pages
 from raybox.compiler.struct_ref import laid_out
 from raybox.geometry import RayRows
-from raybox.geometry.ray_sources import NO_ROWS, AnyRays, Window, all_rows, select_rows, windows
+from raybox.geometry.ray_sources import NO_ROWS, Window, all_rows, select_rows, windows
 from raybox.primitives.table import fills_boxes
 from raybox.threads.chunks import Run, uncounted
 from raybox.traversal import packet_batches, ray_groups
 from raybox.traversal.job import Job, RaySpan, Recorder
+from raybox.traversal.packet_tiles import LONGEST_ROW, SIDE, PacketForm, row_length, stride_of
 from raybox.traversal.ray_groups import KeySpan
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY
 from raybox.traversal.ray_setup import LANES, NUMBERS
@@ -50,6 +51,8 @@ _PAST_CACHES = 1 << 17  # rays whose rows are written past the caches
 GRAINS = 5.0  # where every box counts: up to here packets are faster than streams on any scene
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
 _MAX_FREE = max(4, os.cpu_count() or 1)  # free items of one size that a pool stores
+_SAMPLES = 32  # as `packet_batches.seem_coherent` tests
+_SCANNED = 4 * LONGEST_ROW  # rays of which the first two rows of a picture are known
 _NONE = np.empty(0, np.int64)
 _LISTED = np.empty(0, np.int32)  # no room for keys: they are in the order already
 
@@ -238,39 +241,46 @@ def _group_size(plan: Plan[R], starts: Ints, threads: int) -> int:
 
 def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> list[_Keyed[R]]:
     """Traverse with the packets of a batch, and sort its other rays."""
-    packets = (
-        plan.packet_recorder is not None
-        and job.frame is not None
-        and (fills_boxes(job.rows) or plan.packs_triangles)
-        and _seem_coherent(job.rays, job.frame, span, plan.grains)
-    )
+    form = _packet_form(job, span, plan)
     count = span.end - span.begin
     past = count >= _PAST_CACHES
+    band = SIDE * form.stride if form else 1  # rays that stay together
 
     def key(begin: int, end: int) -> _Keyed[R]:
-        part = Span(span.begin, begin, end)
-        if packets:
-            return _key_packets(job, part, plan, order, past)
+        part = Span(span.begin, begin * band, min(end * band, count))
+        if form:
+            return _key_packets(job, part, plan, order, form, past)
         return _key(job, part, plan, order, past)
 
     keyed = run(
         key,
-        count,
+        -(-count // band),
         done=lambda part: part.span.end - part.span.begin - part.left,
-        min_chunk=_PACKET_CHUNK if packets else None,
+        min_chunk=max(1, _PACKET_CHUNK // band) if form else None,
     )
     _scatter(keyed, order, run)
     return keyed
 
 
-def _samples(rays: AnyRays, span: RaySpan) -> tuple[RayRows, RaySpan]:
-    """Return rays in memory, and a span of them that has the samples of a batch."""
+def _packet_form(job: Job, span: RaySpan, plan: Plan[R]) -> PacketForm | None:
+    """Return how some rays of a batch seem to form packets, by samples; None if they seem to form none."""
+    if plan.packet_recorder is None or job.frame is None or not fills_boxes(job.rows):
+        return None
+    rays, numbers, (begin, end) = job.rays, job.frame.numbers, span
+    lengths = [
+        row_length(block.rays, numbers, block.begin - block.first, block.end - block.first, plan.grains)
+        for block in windows(rays, begin, min(end, begin + _SCANNED))
+    ]
+    form = PacketForm(stride_of(lengths[0]), plan.grains)
     if isinstance(rays, RayRows):
-        return rays, span
-    count = packet_batches.SAMPLES
-    starts = span.begin + np.arange(count) * (span.end - span.begin - LANES) // (count - 1)
-    numbers = (starts[:, None] + np.arange(LANES)).reshape(-1)
-    return select_rows(rays, numbers), RaySpan(0, count * LANES)
+        return form if packet_batches.seem_coherent(rays, numbers, begin, end, form) else None
+    last = max(0, end - begin - (SIDE - 1) * form.stride - SIDE)
+    starts = begin + np.arange(_SAMPLES) * last // (_SAMPLES - 1)
+    lanes = np.add.outer(np.arange(SIDE) * form.stride, np.arange(SIDE)).reshape(-1)
+    samples = select_rows(rays, (starts[:, None] + lanes).reshape(-1))
+    in_rows = form._replace(stride=SIDE)
+    coherent = packet_batches.seem_coherent(samples, numbers, 0, _SAMPLES * LANES, in_rows)
+    return form if coherent else None
 
 
 def _key(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) -> _Keyed[R]:
@@ -291,7 +301,9 @@ def _in_window(job: Job, base: int, block: Window) -> tuple[Job, Span]:
     return job._replace(rays=block.rays), span
 
 
-def _key_packets(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) -> _Keyed[R]:
+def _key_packets(
+    job: Job, span: Span, plan: Plan[R], order: Order, form: PacketForm, past: bool
+) -> _Keyed[R]:
     """Traverse with the packets among some rays; list the others by their keys."""
     base, begin, end = span
     order, packets = _part_of(order, span), []
@@ -299,15 +311,13 @@ def _key_packets(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) 
     assert make_recorder is not None  # as `_sort` checks
     memory, workspace = _PACKETS.take(size)
     counts, row = np.zeros(MISS_KEY, np.int64), begin
-    for block in windows(job.rays, base + begin, base + end):
+    for block in windows(job.rays, base + begin, base + end, SIDE * form.stride):
         part, there = _in_window(job, base, block)
         left = 0
         while (first := next_ray(order)) < there.end:
             recorder = make_recorder(min(there.end - first, size), block.first)
             packet_recorder = PacketRecorder(recorder, *memory)
-            left += packet_batches.traverse_packets(
-                part, there, order, workspace, packet_recorder, plan.grains
-            )
+            left += packet_batches.traverse_packets(part, there, order, workspace, packet_recorder, form)
             packets.append(PacketPart(recorder, RaySpan(first, next_ray(order))))
         if left:
             row = ray_groups.list_keys(part, KeySpan(*there, row, past), order, counts, _LISTED)

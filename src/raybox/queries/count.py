@@ -49,6 +49,7 @@ from raybox.traversal.workspace import (
     Span,
     Workspace,
     list_undecided,
+    packet_ray,
 )
 from raybox.validation import Bools, Ints, MaskInput
 
@@ -174,7 +175,7 @@ def write_packets(
     for p in range(group.count):
         for lane in range(LANES):
             if packets.state[p, RESULTS, lane] > MISS_INDEX:
-                to = group.base + packets.first[p] + lane
+                to = group.base + packet_ray(packets, group, p, lane)
                 recorder.numbers[to] = packets.state[p, RESULTS, lane] + 1
 
 

@@ -23,9 +23,20 @@ from raybox.primitives.triangle_packet import TRIANGLE_WORDS, WAY_COLUMNS
 from raybox.traversal.job import Job, frame_of
 from raybox.traversal.packet_box import BLOCK
 from raybox.traversal.packet_setup import set_up_packet
+from raybox.traversal.packet_tiles import (
+    SIDE,
+    PacketForm,
+    Tile,
+    TileGroup,
+    is_narrow,
+    ray_of,
+    rows_of,
+    store_tile,
+    tile_of,
+)
 from raybox.traversal.protocol import add_candidate, has_room, write_misses, write_packets, writes_all
-from raybox.traversal.ray_keys import MISS_KEY, copy_ray, sort_keys
-from raybox.traversal.ray_setup import CENTER, GRAIN, LANES, RESULT, SCALE, STOP, TIMED
+from raybox.traversal.ray_keys import MISS_KEY, copy_ray, sort_keys, sort_tile
+from raybox.traversal.ray_setup import LANES, RESULT, STOP, TIMED
 from raybox.traversal.stream import resolve_candidates, traverse_stream
 from raybox.traversal.workspace import (
     COLUMNS,
@@ -48,6 +59,7 @@ from raybox.traversal.workspace import (
     list_undecided,
     make_workspace,
     next_ray,
+    packet_ray,
     room_for,
     set_next_ray,
 )
@@ -65,12 +77,12 @@ def resolve_undecided(
             if count + LANES * (MAX_UNDECIDED + 1) > workspace.pairs.ray.size - LANES:
                 resolve_candidates(job, packets.inner, workspace, count)
                 count = whole(0)
-            count = _add_candidates(packets, job.rays, workspace, group.base, p, count)
+            count = _add_candidates(packets, job.rays, workspace, group, p, count)
     if count > 0:
         resolve_candidates(job, packets.inner, workspace, count)
     for p in range(group.count):
         if packets.undecided[p] != 0:
-            _update_results(packets, order, workspace, p)
+            _update_results(packets, order, workspace, group, p)
 
 
 @device
@@ -83,13 +95,13 @@ def _is_open(packets: PacketRecorder, p: int, lane: int) -> bool:
 
 @device
 def _add_candidates(
-    packets: PacketRecorder, rays: RayRows, workspace: Workspace, base: int, p: int, count: int
+    packets: PacketRecorder, rays: RayRows, workspace: Workspace, group: PacketGroup, p: int, count: int
 ) -> int:
     """Add the undecided boxes of a packet's rays to the candidates; return how many there are now."""
     for lane in range(LANES):
         if _is_open(packets, p, lane):
             r = p * LANES + lane
-            copy_ray(rays, base + packets.first[p] + lane, workspace.rays64, r)
+            copy_ray(rays, group.base + packet_ray(packets, group, p, lane), workspace.rays64, r)
             workspace.state[r, RESULT] = packets.state[p, RESULTS, lane]
             workspace.state[r, TIMED] = MISS_INDEX
             # recording may end a ray, in any units: none of these rays is traversed further
@@ -101,44 +113,43 @@ def _add_candidates(
 
 
 @device
-def _update_results(packets: PacketRecorder, order: Order, workspace: Workspace, p: int) -> None:
+def _update_results(
+    packets: PacketRecorder, order: Order, workspace: Workspace, group: PacketGroup, p: int
+) -> None:
     """Copy the results of a packet's open rays back; list those that stay undecided."""
     for lane in range(LANES):
         if _is_open(packets, p, lane):
             result = workspace.state[p * LANES + lane, RESULT]
             packets.state[p, RESULTS, lane], packets.state[p, ENTRY, lane] = result, MISS_INDEX
             if result == UNDECIDED_INDEX:
-                list_undecided(order, packets.first[p] + lane)
+                list_undecided(order, packet_ray(packets, group, p, lane))
 
 
 SAMPLES = 32  # of a span, sixteen rays each
 
 
 @device
-def _is_coherent(rays: RayRows, numbers: Floats, at: int, grains: float) -> bool:
-    """Return whether the sixteen rays from `at` on seem to form a packet, by a test of four.
+def _is_coherent(rays: RayRows, numbers: Floats, tile: Tile, grains: float) -> bool:
+    """Return whether the rays of a tile seem to form a packet, by a test of those at its corners.
 
     They run into one octant and, at the centre of the scene, are no farther apart than some boxes are long.
     """
-    o, d = rays.origins, rays.directions
-    size = larger(larger(abs(d[at, 0]), abs(d[at, 1])), abs(d[at, 2]))
-    away = 0.0
-    for axis in range(3):
-        away += abs(o[at, axis] - numbers[CENTER + axis])
-    same = size > 0.0
-    for k in (5, 10, 15):
+    d, first, same = rays.directions, tile.first, True
+    for lane in (SIDE - 1, LANES - SIDE, LANES - 1):
+        other = ray_of(tile, lane)
         for axis in range(3):
-            one, other = d[at, axis], d[at + k, axis]
-            apart = abs(o[at, axis] - o[at + k, axis]) + away * abs(one - other) / size
-            same = same and (one < 0.0) == (other < 0.0) and apart * numbers[SCALE] <= grains * numbers[GRAIN]
+            same = same and (d[first, axis] < 0.0) == (d[other, axis] < 0.0)
+        same = same and is_narrow(rays, numbers, first, other, grains)
     return same
 
 
 @entry
-def seem_coherent(rays: RayRows, numbers: Floats, begin: int, end: int, grains: float) -> bool:
-    """Return whether any of a few samples of rays seems to form a packet, so many boxes wide at most."""
-    for k in range(SAMPLES):
-        if _is_coherent(rays, numbers, begin + k * (end - begin - LANES) // (SAMPLES - 1), grains):
+def seem_coherent(rays: RayRows, numbers: Floats, begin: int, end: int, form: PacketForm) -> bool:
+    """Return whether any of a few samples of rays seems to form a packet."""
+    last = end - begin - (SIDE - 1) * form.stride - SIDE
+    for k in range(_SAMPLES):
+        tile = Tile(begin + k * last // (_SAMPLES - 1), form.stride)
+        if last >= 0 and _is_coherent(rays, numbers, tile, form.grains):
             return True
     return False
 
@@ -165,32 +176,37 @@ def make_packets(rays: int) -> tuple[PacketMemory, Workspace]:
 
 @entry
 def traverse_packets(
-    job: Job, span: Span, order: Order, workspace: Workspace, recorder: PacketRecorder, grains: float
+    job: Job, span: Span, order: Order, workspace: Workspace, recorder: PacketRecorder, form: PacketForm
 ) -> int:
     """Traverse with the packets among some rays; key the others, and return their number.
 
-    grains: how many boxes a packet may be wide.
     Continues at `next_ray`. Where that is not the span's end afterwards, there was no room.
     """
     base, _, end = span
     at, left, most = next_ray(order), whole(0), recorder.first.size
     while at + LANES <= end and has_room(recorder.inner, smaller(end - at, most * LANES)):
-        packets, first = whole(0), at
-        while at + LANES <= end and packets < most:
+        group = _next_group(at, end, most, form.stride)
+        packets = whole(0)
+        for k in range(group.count):
+            tile = tile_of(at, group.stride, k)
             octant = whole(UNFIT)
-            if _is_coherent(job.rays, frame_of(job).numbers, base + at, grains):
-                octant = set_up_packet(job, workspace, recorder, base + at, packets)
+            there = Tile(base + tile.first, tile.stride)
+            if _is_coherent(job.rays, frame_of(job).numbers, there, form.grains):
+                octant = set_up_packet(job, workspace, recorder, there, packets)
             if octant < NO_OCTANT:
-                recorder.first[packets], recorder.octant[packets], recorder.undecided[packets] = at, octant, 0
+                recorder.first[packets], recorder.octant[packets] = tile.first, octant
+                recorder.undecided[packets] = 0
                 packets += 1
             else:
-                left += _leave_out(job, recorder, order, Span(base, at, at + LANES), octant)
-            at += LANES
+                left += _leave_out(job, recorder, order, base, tile, octant)
+        stop = at + group.count * LANES
         if not writes_all(recorder.inner):
-            write_misses(recorder.inner, base + first, base + at)
+            write_misses(recorder.inner, base + at, base + stop)
         _traverse_octants(job, workspace, recorder, packets)
-        write_packets(recorder.inner, recorder, job, order, workspace, PacketGroup(base, packets))
-        left += _key_deferred(job, recorder, order, base, packets)
+        formed = PacketGroup(base, packets, group.stride)
+        write_packets(recorder.inner, recorder, job, order, workspace, formed)
+        left += _key_deferred(job, recorder, order, formed)
+        at = stop
     if end - at < LANES:
         write_misses(recorder.inner, base + at, base + end)
         _write_last_keys(job, order, workspace, Span(base, at, end))
@@ -200,14 +216,27 @@ def traverse_packets(
 
 
 @device
-def _leave_out(job: Job, recorder: PacketRecorder, order: Order, span: Span, octant: int) -> int:
+def _next_group(at: int, end: int, most: int, stride: int) -> TileGroup:
+    """Return how many tiles of which stride are the next group: whole bands, if there is one, else rows."""
+    in_band = stride // SIDE
+    bands = smaller((end - at) // (SIDE * stride), most // in_band)
+    if bands > 0:
+        return TileGroup(stride, whole(bands * in_band))
+    return TileGroup(whole(SIDE), whole(smaller((end - at) // LANES, most)))
+
+
+@device
+def _leave_out(job: Job, recorder: PacketRecorder, order: Order, base: int, tile: Tile, octant: int) -> int:
     """Key sixteen rays that form no packet; return how many of them may hit anything."""
     if writes_all(recorder.inner):
-        write_misses(recorder.inner, span.base + span.begin, span.base + span.end)
+        for row in range(SIDE):
+            first = base + ray_of(tile, row * SIDE)
+            write_misses(recorder.inner, first, first + SIDE)
     if octant == UNFIT:
-        _write_keys(job, order, span.base, span.begin)
+        sort_tile(job.rays, job.frame, base, tile, order.keys)
         return LANES
-    order.keys[span.begin : span.end] = MISS_KEY
+    for lane in range(LANES):
+        order.keys[ray_of(tile, lane)] = MISS_KEY
     return 0
 
 
@@ -219,11 +248,6 @@ def _write_last_keys(job: Job, order: Order, workspace: Workspace, span: Span) -
     sort_keys(job.rays, job.frame, base + first, base + first + LANES, workspace.lists)
     for k in range(begin, end):
         order.keys[k] = workspace.lists[k - first]
-
-
-@device
-def _write_keys(job: Job, order: Order, base: int, at: int) -> None:
-    sort_keys(job.rays, job.frame, base + at, base + at + LANES, order.keys[at:])
 
 
 @device
@@ -240,24 +264,25 @@ def _traverse_octants(job: Job, workspace: Workspace, recorder: PacketRecorder, 
 
 
 @device
-def _key_deferred(job: Job, recorder: PacketRecorder, order: Order, base: int, packets: int) -> int:
+def _key_deferred(job: Job, recorder: PacketRecorder, order: Order, group: PacketGroup) -> int:
     """Write the keys of deferred rays; return how many there are."""
     total = 0
-    for p in range(packets):
-        at, deferred = whole(recorder.first[p]), _drop_keys(recorder, order, p)
+    for p in range(group.count):
+        tile, deferred = Tile(recorder.first[p], group.stride), _drop_keys(recorder, order, p, group.stride)
         if deferred != 0:
-            _write_keys(job, order, base, at)
+            sort_tile(job.rays, job.frame, group.base, tile, order.keys)
             for lane in range(LANES):
                 if deferred >> lane & 1:
                     total += 1
                 else:
-                    order.keys[at + lane] = MISS_KEY
+                    order.keys[ray_of(tile, lane)] = MISS_KEY
     return total
 
 
 @vector_code(int64)
-def _drop_keys(b: Builder, recorder: Fields, order: Fields, packet: Scalar) -> Scalar:
+def _drop_keys(b: Builder, recorder: Fields, order: Fields, packet: Scalar, stride: Scalar) -> Scalar:
     """Write that the rays of a packet are not left; return a bit for each that is deferred."""
-    order.keys.store(constant(b, I32, LANES, MISS_KEY), recorder.first.get(packet))
+    rows = rows_of(b, b.sext(recorder.first.get(packet), I64), stride)
+    store_tile(order.keys, rows, constant(b, I32, LANES, MISS_KEY))
     results = recorder.state.load(b.add(b.mul(packet, I64(BLOCK)), I64(LANES * RESULTS)), LANES)
     return results.equals(DEFERRED).mask()

@@ -39,10 +39,9 @@ from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import has_volumes
 from raybox.traversal.packed_rays import PackedRays, pack_rays
 from raybox.traversal.packet_box import BLOCK
-from raybox.traversal.packet_triangles import store_ways
+from raybox.traversal.packet_tiles import load_bounds, load_columns, rows_of
 from raybox.traversal.protocol import PACKET
 from raybox.traversal.ray_bounds import SINGLE, ClippedRays, clip_rays
-from raybox.traversal.ray_keys import bounds_in_a_row, load_columns
 from raybox.traversal.ray_setup import HIGH, LANES, LOW, PACKED_WORDS, STOP
 from raybox.traversal.slab_coefficients import FAR, FLAT, MARGIN, NEAR, STEEP, SlabCoefficients, expand
 from raybox.traversal.workspace import NO_OCTANT, SLAB_WORDS, UNFIT
@@ -159,10 +158,10 @@ _WIDE = 2.0**20  # the bounds of scenes that have packets
 
 @vector_code(int64)
 def set_up_packet(
-    b: Builder, job: Fields, workspace: Fields, recorder: Fields, at: Scalar, packet: Scalar
+    b: Builder, job: Fields, workspace: Fields, recorder: Fields, tile: Fields, packet: Scalar
 ) -> Scalar:
-    """Make a packet of the rays from `at` on; return their octant, NO_OCTANT or UNFIT."""
-    clipped, given = _load_sixteen(b, job, at)
+    """Make a packet of the rays of a tile; return their octant, NO_OCTANT or UNFIT."""
+    clipped, given = _load_tile(b, job, tile)
     octant = Register(b, I64(NO_OCTANT))
     with b.if_then(clipped.alive.any()):
         octant.value = _set_up(b, job, workspace, recorder, (clipped, given), packet)
@@ -208,9 +207,10 @@ def _set_up(
     return b.select(fit, octant, I64(UNFIT))
 
 
-def _load_sixteen(b: Builder, job: Fields, at: Scalar) -> tuple[ClippedRays, Float64Rays]:
-    """Load sixteen neighbouring rays: whole vectors, transposed by shuffles."""
-    o, d = (load_columns(b, v, at) for v in (job.rays.origins, job.rays.directions))
-    ends = [bounds_in_a_row(b, bound, at) for bound in (job.rays.t_min, job.rays.t_max)]
+def _load_tile(b: Builder, job: Fields, tile: Fields) -> tuple[ClippedRays, Float64Rays]:
+    """Load the rays of a tile: whole vectors, transposed by shuffles."""
+    rows = rows_of(b, tile.first, tile.stride)
+    o, d = (load_columns(b, v, rows) for v in (job.rays.origins, job.rays.directions))
+    ends = [load_bounds(b, bound, rows) for bound in (job.rays.t_min, job.rays.t_max)]
     given = Float64Rays(o, d, *ends)
     return clip_rays(b, given, job.frame), given

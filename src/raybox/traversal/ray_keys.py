@@ -21,13 +21,12 @@ from raybox.compiler.simd import (
     Scalar,
     constant,
     greater,
-    joined,
     lesser,
     lined_up,
     steps,
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
-from raybox.compiler.target import has
+from raybox.traversal.packet_tiles import load_bounds, load_rows, rows_of, store_tile
 from raybox.traversal.ray_setup import CELLS, CELLS_A_UNIT, CENTER, CORNER, HIGH, LANES, LOW, NUMBERS, SCALE
 from raybox.validation import Ints, Ints32
 
@@ -40,41 +39,9 @@ _AHEAD = 176  # rays that are prefetched: 4 KB of origins
 _LINE = 8  # numbers in a cache line
 
 
-def bounds_in_a_row(b: Builder, bound: Memory, at: Scalar) -> Lanes:
-    """Load one bound of sixteen neighbouring rays; one given once serves every ray."""
-    with b.if_else(b.icmp_signed(">", bound.size, I64(1))) as (many, once):
-        with many:
-            each = bound.load(at, LANES).value
-            there = b.block
-        with once:
-            same = bound.splat(0, LANES).value
-            here = b.block
-    chosen = b.phi(each.type)
-    chosen.add_incoming(each, there)
-    chosen.add_incoming(same, here)
-    return Lanes(b, chosen)
-
-
 def columns_of(rows: Lanes) -> list[Lanes]:
     """Return the columns of sixteen rows of three."""
     return [rows.permuted(range(k, 3 * LANES, 3)) for k in range(3)]
-
-
-def load_columns(b: Builder, vectors: Memory, at: Scalar) -> list[Lanes]:
-    """Load sixteen neighbouring vectors, axis by axis."""
-    row = b.mul(at, I64(3))
-    if has("avx512f"):
-        return columns_of(vectors.load(row, 3 * LANES))
-    fours = [_load_four(b, vectors, b.add(row, I64(3 * k))) for k in range(0, LANES, 4)]
-    return [joined(list(parts)) for parts in zip(*fours, strict=True)]
-
-
-def _load_four(b: Builder, vectors: Memory, row: Scalar) -> list[Lanes]:
-    """Load four, by shuffles that AVX2 has: of longer ones LLVM goes lane by lane there."""
-    one, two, three = (vectors.load(b.add(row, I64(4 * k)), 4) for k in range(3))
-    picks = [0, 1, 6, 7]
-    xy, zx, yz = one.shuffled(two, picks), one.shuffled(three, [2, 3, 4, 5]), two.shuffled(three, picks)
-    return [xy.shuffled(zx, [0, 5, 2, 7]), xy.shuffled(yz, [1, 4, 3, 6]), zx.shuffled(yz, [0, 5, 2, 7])]
 
 
 @device
@@ -108,7 +75,14 @@ def sort_keys(b: Builder, rays: Fields, frame: Fields, begin: Scalar, end: Scala
     with loop(b, number, LANES) as step:
         at = b.select(b.icmp_signed("<", step, last), step, last)  # the last vector overlaps the one before
         _prefetch_rays(b, rays, b.add(begin, at))
-        keys.store(sorter.key(rays, b.add(begin, at)), at)
+        keys.store(sorter.key(rays, [b.add(begin, at)]), at)
+
+
+@vector_code(void)
+def sort_tile(b: Builder, rays: Fields, frame: Fields, base: Scalar, tile: Fields, keys: Memory) -> None:
+    """Write the keys of a tile, as `sort_keys` does: keys[k] is that of ray base + k."""
+    rows = rows_of(b, tile.first, tile.stride)
+    store_tile(keys, rows, _Sorter(b, frame.numbers).key(rays, [b.add(base, row) for row in rows]))
 
 
 def _prefetch_rays(b: Builder, rays: Fields, at: Scalar) -> None:
@@ -196,12 +170,12 @@ class _Sorter:
             for begin in (LOW, HIGH, CORNER, CELLS_A_UNIT)
         )
 
-    def key(self, rays: Fields, at: Scalar) -> Lanes:
-        """Return the keys of rays from `at` on."""
-        b, row = self.b, self.b.mul(at, I64(3))
-        o, d = (vectors.load(row, 3 * LANES) for vectors in (rays.origins, rays.directions))
+    def key(self, rays: Fields, places: list[Scalar]) -> Lanes:
+        """Return the keys of sixteen rays, which begin at one place, or in rows at several."""
+        b = self.b
+        o, d = (load_rows(vectors, places, 3) for vectors in (rays.origins, rays.directions))
         v, w = columns_of(((o - self.center) * self.scale).to(F32)), columns_of(d.to(F32))
-        low_t, high_t = (bounds_in_a_row(b, bound, at) for bound in (rays.t_min, rays.t_max))
+        low_t, high_t = (load_bounds(b, bound, places) for bound in (rays.t_min, rays.t_max))
         real = (low_t <= high_t) & (low_t < np.inf) & (high_t > -np.inf)
         longest = greater(w[0].magnitude(), greater(w[1].magnitude(), w[2].magnitude()))
         start, stop = ((t * self.unit).to(F32) for t in (low_t, high_t))

@@ -14,6 +14,7 @@ from raybox.compiler.decorators import accessor, device, inlined
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.traversal.job import Recorder
+from raybox.traversal.packet_tiles import Tile, ray_of
 from raybox.traversal.ray_setup import LANES, PACKED_WORDS, STATE_WORDS
 from raybox.validation import Floats, Floats32, Ints, Ints32
 
@@ -111,10 +112,17 @@ class LeafSlot(NamedTuple):
 
 
 class PacketGroup(NamedTuple):
-    """The first ray of the batch, and how many packets there are."""
+    """Packets that are traversed together: tiles of one stride (`raybox.traversal.packet_tiles`)."""
 
-    base: int
+    base: int  # the first ray of the batch
     count: int  # type: ignore[assignment]  # not the method of tuples
+    stride: int
+
+
+@inlined
+def packet_ray(packets: "PacketRecorder", group: PacketGroup, p: int, lane: int) -> int:
+    """Return the number of a packet's ray, from the base on."""
+    return ray_of(Tile(packets.first[p], group.stride), lane)
 
 
 @accessor

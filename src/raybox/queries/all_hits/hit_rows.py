@@ -28,6 +28,7 @@ from raybox.traversal.workspace import (
     Span,
     Workspace,
     list_undecided,
+    packet_ray,
 )
 from raybox.validation import Floats, Ints, Ints32
 
@@ -151,7 +152,7 @@ def write_packets(
         found = _list_pairs(packets, workspace, p, found)
         if found + (MAX_PACKET_HITS + 1) * LANES > workspace.pairs.ray.size or p == group.count - 1:
             first_contacts(job.rows, workspace.rays64, workspace.pairs, found)
-            _write_packet_rows(recorder, packets, job, order, workspace, Span(group.base, begin, p + 1))
+            _write_packet_rows(recorder, packets, job, order, workspace, (group, begin, p + 1))
             begin, found = p + 1, whole(0)
 
 
@@ -181,18 +182,19 @@ def _write_packet_rows(
     job: Job,
     order: Order,
     workspace: Workspace,
-    group: Span,
+    some: tuple[PacketGroup, int, int],
 ) -> None:
-    """Write the rows of packets begin <= p < end, whose pairs are timed."""
-    base, begin, end = group
+    """Write the rows of packets begin <= p < end of a group, whose pairs are timed."""
+    group, begin, end = some
     at = whole(0)
     for p in range(begin, end):
         for lane in range(LANES):
-            count, k = packets.state[p, RESULTS, lane] + 1, packets.first[p] + lane
+            count, k = packets.state[p, RESULTS, lane] + 1, packet_ray(packets, group, p, lane)
             if count < 0:
                 continue
             row = recorder.sorted_count[0] + at
-            recorder.where[base + k], recorder.counts[base + k] = PACKED - row, count
+            to = group.base + k
+            recorder.where[to], recorder.counts[to] = PACKED - row, count
             run = at, at + count
             if not _write_row(recorder, job, workspace, workspace.pairs, p * LANES + lane, run):
                 list_undecided(order, whole(k))

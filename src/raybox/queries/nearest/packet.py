@@ -58,8 +58,9 @@ from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, reach, undecided, valid
 from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.packet_box import BLOCK, PacketAtBox, add_undecided, entry_at
+from raybox.traversal.packet_tiles import load_bounds, load_columns, rows_of, store_tile
 from raybox.traversal.protocol import PacketHooks
-from raybox.traversal.ray_keys import bounds_in_a_row, copy_ray, load_columns
+from raybox.traversal.ray_keys import copy_ray
 from raybox.traversal.ray_setup import LANES, PASSES
 from raybox.traversal.workspace import (
     DEFERRED,
@@ -70,6 +71,7 @@ from raybox.traversal.workspace import (
     PacketGroup,
     PacketRecorder,
     Workspace,
+    packet_ray,
 )
 
 _UPPER = 3  # the first number of an upper plane
@@ -227,18 +229,15 @@ def _write_entries(
     with loop(b, group.count) as p:
         result = packets.state.load(_column(b, p, RESULTS), LANES)
         hit, first = result > MISS_INDEX, b.add(group.base, b.sext(packets.first.get(p), I64))
+        rows = rows_of(b, first, group.stride)
         with b.if_else(hit.any()) as (some, none):
             with some:
-                if has_volumes(job.rows):
-                    rays = [load_columns(b, v, first) for v in (job.rays.origins, job.rays.directions)]
-                    known, times = triangle_times(b, job, result, rays)
-                else:
-                    known, times = _entry_times(b, packets, job, p, first)
-                _write(b, recorder, (hit & known).choose(result, MISS_INDEX), times, first)
+                known, times = _entry_times(b, packets, job, p, rows)
+                _write(recorder, (hit & known).choose(result, MISS_INDEX), times, rows)
                 _list_others(b, workspace, hit & ~known, (p, result), left)
             with none:
-                missed = constant(b, F64, _HALF, np.inf)
-                _write(b, recorder, constant(b, I32, LANES, MISS_INDEX), [missed, missed], first)
+                missed = constant(b, F64, LANES, np.inf)
+                _write(recorder, constant(b, I32, LANES, MISS_INDEX), missed, rows)
     return left.value
 
 
@@ -253,12 +252,10 @@ def _list_others(
         left.value = b.add(left.value, b.ctpop(others.mask()))
 
 
-def _write(b: Builder, recorder: Fields, index: Lanes, times: list[Lanes], first: Scalar) -> None:
+def _write(recorder: Fields, index: Lanes, times: Lanes, rows: list[Scalar]) -> None:
     """Write the results of a packet's rays; those that hit nothing have no time."""
-    for k, (box, time) in enumerate(zip(index.halves(), times, strict=True)):
-        to = b.add(first, I64(k * _HALF))
-        recorder.index.store(box.to(I64), to)
-        recorder.t.store((box > MISS_INDEX).choose(time, np.inf), to)
+    store_tile(recorder.index, rows, index.to(I64))
+    store_tile(recorder.t, rows, (index > MISS_INDEX).choose(times, np.inf))
 
 
 def _load_planes(b: Builder, packets: Fields, job: Fields, packet: Scalar) -> None:
@@ -274,16 +271,16 @@ def _load_planes(b: Builder, packets: Fields, job: Fields, packet: Scalar) -> No
 
 
 def _entry_times(
-    b: Builder, packets: Fields, job: Fields, packet: Scalar, first: Scalar
-) -> tuple[Lanes, list[Lanes]]:
+    b: Builder, packets: Fields, job: Fields, packet: Scalar, rows: list[Scalar]
+) -> tuple[Lanes, Lanes]:
     """Return which entry times of a packet's rays into their boxes are known, and these.
 
-    first: its first ray.
+    rows: the first ray of each row.
     """
     numbers = packets.state.load(_column(b, packet, ENTRY), LANES)
     place = b.lshr(_column(b, packet, 0), I64(1))
-    origins, ways = (load_columns(b, v, first) for v in (job.rays.origins, job.rays.directions))
-    starts = bounds_in_a_row(b, job.rays.t_min, first).halves()
+    origins, ways = (load_columns(b, v, rows) for v in (job.rays.origins, job.rays.directions))
+    starts = load_bounds(b, job.rays.t_min, rows).halves()
     known, times = [], []
     for k, number in enumerate(numbers.halves()):
         o, d = (_picked(number, [column.halves()[k] for column in columns]) for columns in (origins, ways))
@@ -292,7 +289,7 @@ def _entry_times(
         exact, t = quotient(p, o, d, inverse_of(d))
         known.append((exact & (number > NO_PLANE)) | inside)
         times.append(inside.choose(starts[k] + 0.0, t))
-    return joined(known), times
+    return joined(known), joined(times)
 
 
 def _picked(number: Lanes, columns: list[Lanes]) -> Lanes:
@@ -315,7 +312,7 @@ def _write_packets(
     left = _write_entries(recorder, packets, job, workspace, group)
     for k in range(left):
         r = whole(workspace.pairs.ray[k])
-        ray = group.base + packets.first[r // LANES] + r % LANES
+        ray = group.base + packet_ray(packets, group, r // LANES, r % LANES)
         workspace.pairs.source[k] = ray
         copy_ray(job.rays, ray, workspace.rays64, r)
     write_hits(recorder, job, order, workspace.rays64, workspace, (group.base, left))

@@ -31,6 +31,7 @@ from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.packet_box import PacketAtBox, add_undecided
+from raybox.traversal.packet_tiles import rows_of, store_tile
 from raybox.traversal.protocol import PacketHooks
 from raybox.traversal.ray_setup import LANES, PASSES
 from raybox.traversal.workspace import (
@@ -42,6 +43,7 @@ from raybox.traversal.workspace import (
     PacketRecorder,
     Workspace,
     list_undecided,
+    packet_ray,
 )
 
 _SPEED, _SUM = 8, 9  # columns after those of crossing rows
@@ -190,21 +192,22 @@ def _write_packets(
     _add_listed(recorder, job.rows)
     _add_resolved(recorder, job.rows, workspace)
     for p in range(group.count):
-        odd = _write_sums(recorder, packets, group.base, p)
+        odd = _write_sums(recorder, packets, group, p)
         while odd != 0:
-            list_undecided(order, packets.first[p] + lowest_bit(odd))
+            list_undecided(order, packet_ray(packets, group, p, lowest_bit(odd)))
             odd &= odd - 1
 
 
 @vector_code(int64)
-def _write_sums(b: Builder, recorder: Fields, packets: Fields, base: Scalar, packet: Scalar) -> Scalar:
+def _write_sums(b: Builder, recorder: Fields, packets: Fields, group: Fields, packet: Scalar) -> Scalar:
     """Write the sums of a packet's rays; return those that are not finite, as bits."""
     row = b.add(b.mul(packet, I64(COLUMNS * LANES)), I64(RESULTS * LANES))
     result = packets.state.load(row, LANES)
     total = recorder.memory.packets.load(b.add(b.mul(packet, I64(_ROW)), I64(_SUM * LANES)), LANES)
     is_left = result.equals(DEFERRED) | result.equals(UNDECIDED_INDEX)
     total = is_left.choose(0.0, total)
-    recorder.sums.results.store(total, b.add(base, b.sext(packets.first.get(packet), I64)))
+    first = b.add(group.base, b.sext(packets.first.get(packet), I64))
+    store_tile(recorder.sums.results, rows_of(b, first, group.stride), total)
     return (~(total.magnitude() < float("inf"))).mask()
 
 

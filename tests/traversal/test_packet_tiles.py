@@ -1,0 +1,232 @@
+"""Tiles of pictures: every ray is in one, and results are those of Fractions, whatever the stride is."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import exact
+import raybox as rb
+from aim import INF, Pairs
+from loops import loop
+from raybox.bvh.build import build
+from raybox.geometry import ray_sources
+from raybox.queries import batches, scheduler
+from raybox.threads import chunks
+from raybox.traversal import packet_batches, packet_tiles
+from raybox.traversal.packet_tiles import LONGEST_ROW, SIDE, ray_of, row_length, stride_of, tile_of
+from raybox.traversal.ray_setup import LANES, frame_of
+from raybox.traversal.workspace import work_counts
+from scenes import random_scene
+from test_many_rays import run_query, truth
+from test_packet import cells, last_workspace, packet_calls  # noqa: F401  # a fixture
+
+QUERIES = ["nearest", "occluded", "count", "all"]
+NUMBERS = frame_of(build(*cells(93))).numbers
+
+
+@loop
+def rays_of_bands(begin, stride, tiles, out):
+    for k in range(tiles):
+        tile = tile_of(begin, stride, k)
+        for lane in range(16):
+            out[16 * k + lane] = ray_of(tile, lane)
+
+
+@pytest.mark.parametrize("stride", range(SIDE, 80, SIDE))
+def test_bands_have_each_ray_once(stride):
+    for bands in (1, 3):
+        rays = np.empty(SIDE * stride * bands, np.int64)
+        rays_of_bands(5, stride, len(rays) // LANES, rays)
+        assert sorted(rays) == list(range(5, 5 + len(rays)))
+        tiles = rays.reshape(-1, SIDE, SIDE)
+        assert (np.diff(tiles, axis=2) == 1).all()
+        assert (np.diff(tiles, axis=1) == stride).all()
+
+
+# The width of a picture
+
+
+def picture(width, height, eye=(0.1, -6.0, 2.0), seed=0, **noise):
+    """Return origins and directions of a camera that looks at the scene, row after row."""
+    rng = np.random.default_rng(seed)
+    x, y = (a.ravel() for a in np.meshgrid(np.arange(width) - 0.3 * width, np.arange(height) - 0.9 * height))
+    step = noise.get("step", 3.6 / max(width, height))
+    goals = np.stack([x * step, 0.0 * x, -y * step], axis=1)
+    if "jitter" in noise:
+        goals += rng.uniform(-0.5, 0.5, goals.shape) * noise["jitter"] * step
+    eyes = np.tile(eye, (len(x), 1))
+    if "parallel" in noise:
+        return goals + np.array(eye), np.tile([0.01, 1.0, -0.2], (len(x), 1))
+    return eyes, goals - eyes
+
+
+@pytest.mark.parametrize("width", [33, 40, 64, 100, 255, 256, 1000, 2047])
+@pytest.mark.parametrize("noise", [{}, {"jitter": 0.8}, {"parallel": True}])
+def test_the_width_of_pictures_is_found(width, noise):
+    rays = rb.Rays(*picture(width, 60, **noise)).rows()
+    for begin in (0, 1, 7, width - 1, width, 2 * width + 5):
+        assert row_length(rays, NUMBERS, begin, 60 * width, 5.0) == width, begin
+
+
+def test_rays_in_no_picture_have_no_width():
+    rng = np.random.default_rng(3)
+    eyes, ways = picture(64, 64)
+    sweep = np.stack([np.cos(np.arange(4096) / 700), np.sin(np.arange(4096) / 700), np.full(4096, 0.1)], 1)
+    tall = ways.copy()
+    tall[:, 2] *= 30.0  # rows are farther apart than tiles may be high
+    for o, d in (
+        (eyes, rng.standard_normal(ways.shape)),
+        (rng.random(eyes.shape), ways[rng.permutation(len(ways))]),
+        (eyes, np.tile(ways[:1], (len(ways), 1))),
+        (eyes, 0.0 * ways),
+        (eyes, sweep),
+        (eyes, tall),
+        (eyes[:64], ways[:64]),
+        (eyes[:130], ways[:130]),
+    ):
+        assert row_length(rb.Rays(o, d).rows(), NUMBERS, 0, len(o), 5.0) == 0
+    wide = rb.Rays(*picture(LONGEST_ROW + 1, 5)).rows()
+    assert row_length(wide, NUMBERS, 0, len(wide.origins), 5.0) == 0
+    lost = ways.copy()
+    lost[::5] = np.nan
+    assert row_length(rb.Rays(eyes, lost, invalid="miss").rows(), NUMBERS, 0, len(eyes), 5.0) == 0
+
+
+@pytest.mark.parametrize(("length", "stride"), [(0, 4), (1, 4), (5, 4), (6, 8), (64, 64), (65, 64), (67, 68)])
+def test_strides_are_widths_rounded_to_fours(length, stride):
+    assert stride_of(length) == stride
+
+
+# Results
+
+
+def view(width, count, seed):
+    """Return the first `count` rays of a picture: mixed signs, ends of ranges, zero directions."""
+    rng = np.random.default_rng([seed, width])
+    eye = rng.integers(-1, 2, 3) * 0.25 - [0.0, 5.0, 0.0]
+    origins, ways = picture(width, -(-count // width), eye=eye, step=2.0**-5)
+    origins, ways = origins[:count], ways[:count].copy()
+    low, high = np.zeros(count), np.full(count, INF)
+    some = rng.integers(0, count, 6)
+    high[some[:2]], low[some[2:4]] = 4.0 / 5.0, -1.0
+    low[some[4]], high[some[4]] = INF, -INF
+    ways[some[5]] = 0.0
+    ways[rng.integers(0, count, 3), rng.integers(0, 3, 3)] *= -1.0
+    return Pairs(origins, ways, low, high, *(np.concatenate([x, x[::3]]) for x in cells(93)))  # some twice
+
+
+@pytest.fixture
+def strides(monkeypatch):
+    """Set the length of rows that is found, and record strides of the tiles that are looked at."""
+    lengths, used = [0], Counter()
+    monkeypatch.setattr(batches, "row_length", lambda *_: lengths[0])
+    call = packet_tiles.stride_of
+
+    def spy(length):
+        used[call(length)] += 1
+        return call(length)
+
+    monkeypatch.setattr(batches, "stride_of", spy)
+    return lengths
+
+
+@pytest.mark.parametrize("widths", [range(1, 7), range(7, 13), range(13, 18), (20, 31, 32, 50)])
+def test_pictures_of_any_width(widths, packet_calls, strides):  # noqa: F811
+    """The rows' length may also be taken for another one."""
+    counts = Counter()
+    for width in widths:
+        for count in (96, 211):
+            pairs = view(width, count, 11)
+            found = list(exact.along(*pairs))
+            for length in (width, 0, 4, 9, 21):
+                strides[0] = length
+                before = len(packet_calls)
+                for query in QUERIES:
+                    assert run_query(query, pairs) == truth(query, found), (query, count, length)
+                in_packets = sum(number - left for left, number in packet_calls[before:])
+                counts["tiles" if length == width else "others"] += in_packets
+            counts.update("hit" if row else "miss" for row in found)
+            counts["tie"] += sum(exact.ties(row) > 0 for row in found if row)
+    assert min(counts.values()) > 20, counts
+    assert counts["tiles"] > 1000, counts
+
+
+@pytest.mark.parametrize("group", [16, 48, 128, 4096])
+@pytest.mark.parametrize("first", [9, 40, 100])
+def test_chunks_groups_and_threads_cut_bands(group, first, packet_calls, strides, monkeypatch):  # noqa: F811
+    """Bands do not fit into groups, or chunks end inside of them."""
+    monkeypatch.setattr(batches, "GROUP", group)
+    monkeypatch.setattr(scheduler, "chunk_runner", chunks.chunk_runner)
+    monkeypatch.setattr(chunks, "_FIRST", first)
+    monkeypatch.setattr(batches, "_PACKET_CHUNK", first)
+    for width, count in ((12, 640), (30, 531), (31, 530)):
+        pairs = view(width, count, 12)
+        found = list(exact.along(*pairs))
+        strides[0] = width
+        for query in QUERIES:
+            for workers in (1, 2, 3):
+                assert run_query(query, pairs, workers=workers) == truth(query, found), (query, width)
+    assert sum(left for left, _ in packet_calls) < sum(number for _, number in packet_calls)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(1, 40), st.integers(65, 200), st.integers(0, 40), st.integers(0, 2**32))
+def test_any_picture_and_any_stride(packet_calls, strides, width, count, length, seed):  # noqa: F811
+    pairs = view(width, count, seed)
+    strides[0] = length
+    found = list(exact.along(*pairs))
+    for query in QUERIES:
+        assert run_query(query, pairs) == truth(query, found)
+
+
+def test_cameras_blocks_and_rays_with_nan(packet_calls, monkeypatch):  # noqa: F811
+    """Rays of a camera in blocks of few bands, of arrays as they come, and some that are not valid."""
+    monkeypatch.setattr(ray_sources, "_BLOCK", 512)
+    monkeypatch.setattr(ray_sources, "_FREE", [])
+    scene = rb.Scene(rb.Boxes(*random_scene(5, 300, 1, size=0.3)[4:]))
+    for width in (37, 64, 90):
+        rays = rb.Rays.pinhole([0.5, -3, 1], [0.5, 0.5, 0.5], up=[0, 0, 1], fov=40, width=width, height=40)
+        o, d = rays.origins.copy(), rays.directions.copy()
+        lost = np.random.default_rng(width).integers(0, width, 9)
+        some_rays = rb.Rays(o.reshape(-1, 3)[::7], d.reshape(-1, 3)[::7])
+        small = [scene.nearest(rb.Rays(o[row], d[row])) for row in range(40)]
+        want = [np.stack([getattr(hits, name) for hits in small]) for name in ("index", "t")]
+        strange = d.copy()
+        strange[11, lost] = np.nan
+        for some in (rays, rb.Rays(o, d), rb.Rays(o, d, copy=False), rb.Rays(o[..., ::-1], d)[:0]):
+            if some.shape[0]:
+                got = scene.nearest(some)
+                np.testing.assert_array_equal(got.index, want[0])
+                np.testing.assert_array_equal(got.t, want[1])
+        for copy in (True, False):
+            got = scene.nearest(rb.Rays(o, strange, invalid="miss", copy=copy))
+            hit = np.ones(got.shape, bool)
+            hit[11, lost] = False
+            assert (got.index[~hit] == -1).all()
+            np.testing.assert_array_equal(got.index[hit], want[0][hit])
+        assert scene.nearest(some_rays).index.size
+    assert packet_calls
+
+
+WORK = {"nearest": (19_275, 53), "occluded": (19_236, 95), "count": (24_986, 43)}
+
+
+@pytest.mark.parametrize("query", WORK)
+def test_nodes_tested_by_tiles(query, packet_calls, strides, monkeypatch):  # noqa: F811
+    """Golden: packets times nodes tested in lists, nodes tested for single packets, of tiles."""
+    scene = random_scene(98, 10_000, 1, size=0.05)[4:]
+    x, y = (a.ravel() for a in np.meshgrid(*[np.linspace(-0.075, 0.075, 128)] * 2))
+    ways = np.stack([x, y, np.ones(len(x))], axis=1)
+    eye = np.tile([0.013, 0.027, -3.0], (len(x), 1))
+    work = {}
+    for length in (0, 128):
+        strides[0] = length
+        monkeypatch.setattr(batches, "_PACKETS", batches._Pool(packet_batches.make_packets))
+        run_query(query, Pairs(eye, ways, np.zeros(len(x)), np.full(len(x), INF), *scene))
+        counts = work_counts(last_workspace()[1])
+        work[length] = counts.list_tests, counts.single_tests
+    assert work[128] == WORK[query]
+    assert work[128][0] < 0.9 * work[0][0], work
