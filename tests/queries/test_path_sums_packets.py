@@ -71,6 +71,16 @@ def test_pictures_of_scenes_full_of_ties(pictures, packet_calls):  # noqa: F811
     )
 
 
+@pytest.mark.parametrize("length", [0, 11, 32])
+def test_tiles_of_pictures(length, pictures, packet_calls, monkeypatch):  # noqa: F811
+    """Pictures of 32 columns, whose width may also be taken for another one."""
+    monkeypatch.setattr("raybox.queries.batches.row_length", lambda *_: length)
+    for pairs, rows in pictures:
+        check(pairs, rows)
+    left, number = packet_calls[0]
+    assert left < number
+
+
 @pytest.mark.parametrize("n", [65, 79, 80, 81, 127, 640])
 @pytest.mark.parametrize("group", [16, 48, 4096])
 def test_any_number_of_rays_and_packets(n, group, pictures, packet_calls, monkeypatch):  # noqa: F811

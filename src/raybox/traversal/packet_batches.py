@@ -28,7 +28,7 @@ from raybox.traversal.packet_tiles import (
     PacketForm,
     Tile,
     TileGroup,
-    is_narrow,
+    is_coherent,
     ray_of,
     rows_of,
     store_tile,
@@ -128,28 +128,13 @@ def _update_results(
 SAMPLES = 32  # of a span, sixteen rays each
 
 
-@device
-def _is_coherent(rays: RayRows, numbers: Floats, tile: Tile, grains: float) -> bool:
-    """Return whether the rays of a tile seem to form a packet, by a test of those at its corners.
-
-    They run into one octant and, at the centre of the scene, are no farther apart than some boxes are long.
-    """
-    d, first, same = rays.directions, tile.first, True
-    for lane in (SIDE - 1, LANES - SIDE, LANES - 1):
-        other = ray_of(tile, lane)
-        for axis in range(3):
-            same = same and (d[first, axis] < 0.0) == (d[other, axis] < 0.0)
-        same = same and is_narrow(rays, numbers, first, other, grains)
-    return same
-
-
 @entry
 def seem_coherent(rays: RayRows, numbers: Floats, begin: int, end: int, form: PacketForm) -> bool:
     """Return whether any of a few samples of rays seems to form a packet."""
     last = end - begin - (SIDE - 1) * form.stride - SIDE
     for k in range(_SAMPLES):
         tile = Tile(begin + k * last // (_SAMPLES - 1), form.stride)
-        if last >= 0 and _is_coherent(rays, numbers, tile, form.grains):
+        if last >= 0 and is_coherent(rays, numbers, tile, form.grains) != 0:
             return True
     return False
 
@@ -191,7 +176,7 @@ def traverse_packets(
             tile = tile_of(at, group.stride, k)
             octant = whole(UNFIT)
             there = Tile(base + tile.first, tile.stride)
-            if _is_coherent(job.rays, frame_of(job).numbers, there, form.grains):
+            if is_coherent(job.rays, frame_of(job).numbers, there, form.grains) != 0:
                 octant = set_up_packet(job, workspace, recorder, there, packets)
             if octant < NO_OCTANT:
                 recorder.first[packets], recorder.octant[packets] = tile.first, octant

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import larger, smaller
-from raybox.compiler.simd import I64, Builder, Lanes, Scalar, joined
+from raybox.compiler.intrinsics import Fields, int64, larger, smaller, vector_code
+from raybox.compiler.simd import F64, I1, I64, Builder, Lanes, Scalar, constant, greater, joined, splat
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.target import has
 from raybox.geometry import RayRows
@@ -149,6 +149,32 @@ def apart(rays: RayRows, numbers: Floats, one: int, other: int) -> float:
 def is_narrow(rays: RayRows, numbers: Floats, one: int, other: int, grains: float) -> bool:
     """Return whether two rays are no farther apart than so many boxes are long."""
     return apart(rays, numbers, one, other) * numbers[SCALE] <= grains * numbers[GRAIN]
+
+
+@vector_code(int64)
+def is_coherent(b: Builder, rays: Fields, numbers: Memory, tile: Fields, grains: Scalar) -> Scalar:
+    """Return 1 if the rays of a tile seem to form a packet, else 0.
+
+    They run into one octant and, at the centre of the scene, are no farther from the first one than so many
+    boxes are long. (In vectors: one by one, the rays at the corners alone took 5 % of `nearest`.)
+    """
+    rows = rows_of(b, tile.first, tile.stride)
+    o, d = (load_columns(b, v, rows) for v in (rays.origins, rays.directions))
+    first, ways = ([x.permuted([0] * LANES) for x in columns] for columns in (o, d))
+    size = greater(greater(ways[0].magnitude(), ways[1].magnitude()), ways[2].magnitude())
+    away = between = turned = constant(b, F64, LANES, 0.0)
+    same = b.trunc(I64(1), I1)
+    for k in range(3):
+        away = away + (first[k] - numbers.splat(CENTER + k, LANES)).magnitude()
+        between = between + (o[k] - first[k]).magnitude()
+        turned = turned + (d[k] - ways[k]).magnitude()
+        backward = (d[k] < 0.0).mask()
+        none, all_of_them = (b.icmp_signed("==", backward, I64(mask)) for mask in (0, (1 << LANES) - 1))
+        same = b.and_(same, b.or_(none, all_of_them))
+    widest = b.fdiv(b.fmul(grains, numbers.get(GRAIN)), numbers.get(SCALE))
+    apart = between + turned * (away / size)
+    narrow = (apart <= splat(b, widest, LANES)).mask()
+    return b.zext(b.and_(same, b.icmp_signed("==", narrow, I64((1 << LANES) - 1))), I64)
 
 
 @entry

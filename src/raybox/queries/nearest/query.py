@@ -108,8 +108,7 @@ PER_RAY = PerRay(
     exact_recorder=lambda results: ExactNearest(*results),
     write_hits=_write_hits,
     group_widths=(1, 4, 4, 4),
-    grains=10.0,
-    triangle_grains=16.0,
+    grains=20.0,
 )
 
 
