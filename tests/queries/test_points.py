@@ -93,8 +93,8 @@ def test_points_among_others_do_not_change_them():
 def test_points_stay_in_streams(query, monkeypatch):
     """Of 3,000 points only those next to a face are decided one by one."""
     exactly = []
-    write_exact = scheduler._write_exact
-    monkeypatch.setattr(scheduler, "_write_exact", lambda *a: exactly.append(len(a[-1])) or write_exact(*a))
+    write_exact = scheduler.write_exact
+    monkeypatch.setattr(scheduler, "write_exact", lambda *a: exactly.append(len(a[-1])) or write_exact(*a))
     pairs = random_scene(113, 2000, 3000, size=1.0)
     scene = rb.Scene(rb.Boxes(*pairs[4:]))
     options = {"k": 2} if query == "first" else {}

@@ -110,7 +110,11 @@ class RaySource(ABC):
 
         Blocks are of whole bands, if one fits.
         """
-        memory, size = _FREE.pop() if _FREE else _make_block(), _BLOCK // band * band or _BLOCK
+        try:
+            memory = _FREE.pop()
+        except IndexError:
+            memory = _make_block()
+        size = _BLOCK // band * band or _BLOCK
         for start in range(begin, end, size):
             stop = min(start + size, end)
             first = max(0, min(start, stop - _LEAST))

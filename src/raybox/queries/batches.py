@@ -21,7 +21,7 @@ from raybox.threads.chunks import Run, uncounted
 from raybox.traversal import packet_batches, ray_groups
 from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.packet_tiles import LONGEST_ROW, SIDE, PacketForm, row_length, stride_of
-from raybox.traversal.ray_groups import KeySpan
+from raybox.traversal.ray_groups import SMALL_BATCH, KeySpan
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY
 from raybox.traversal.ray_setup import LANES, NUMBERS
 from raybox.traversal.workspace import (
@@ -51,7 +51,6 @@ _PAST_CACHES = 1 << 17  # rays whose rows are written past the caches
 GRAINS = 5.0  # where every box counts: up to here packets are faster than streams on any scene
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
 _MAX_FREE = max(4, os.cpu_count() or 1)  # free items of one size that a pool stores
-_SAMPLES = 32  # as `packet_batches.seem_coherent` tests
 _SCANNED = 4 * LONGEST_ROW  # rays of which the first two rows of a picture are known
 _NONE = np.empty(0, np.int64)
 _LISTED = np.empty(0, np.int32)  # no room for keys: they are in the order already
@@ -143,12 +142,12 @@ class SmallMemory(NamedTuple):
 
 
 _SMALL: list[SmallMemory] = []
-_SPANS = [Span(0, 0, count) for count in range(ray_groups.SMALL_BATCH + 1)]
+_SPANS = [Span(0, 0, count) for count in range(SMALL_BATCH + 1)]
 
 
 def _make_small() -> SmallMemory:
-    order = _make_order(ray_groups.SMALL_BATCH)._replace(starts=_NONE, place=_PLACES.take())
-    workspace = _with_rows(make_workspace(ray_groups.SMALL_BATCH), order)
+    order = _make_order(SMALL_BATCH)._replace(starts=_NONE, place=_PLACES.take())
+    workspace = _with_rows(make_workspace(SMALL_BATCH), order)
     return SmallMemory(laid_out(order), laid_out(workspace), order.undecided, order.place)
 
 
@@ -178,7 +177,7 @@ def traverse_small(
     begin, undecided = 0, [_NONE]
     while begin < count:
         rays = Span(base, begin, count) if base or begin else _SPANS[count]
-        while not ray_groups.traverse_groups(job, rays, order, workspace, recorder, ray_groups.SMALL_BATCH):
+        while not ray_groups.traverse_groups(job, rays, order, workspace, recorder, SMALL_BATCH):
             assert grow is not None  # of a query whose results may have no room
             recorder = grow(recorder, 1.0)
         begin, lost = place.tolist()
@@ -264,7 +263,8 @@ def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> lis
 
 def _packet_form(job: Job, span: RaySpan, plan: Plan[R]) -> PacketForm | None:
     """Return how some rays of a batch seem to form packets, by samples; None if they seem to form none."""
-    if plan.packet_recorder is None or job.frame is None or not fills_boxes(job.rows):
+    is_packed = fills_boxes(job.rows) or plan.packs_triangles
+    if plan.packet_recorder is None or job.frame is None or not is_packed:
         return None
     rays, numbers, (begin, end) = job.rays, job.frame.numbers, span
     lengths = [
@@ -274,12 +274,13 @@ def _packet_form(job: Job, span: RaySpan, plan: Plan[R]) -> PacketForm | None:
     form = PacketForm(stride_of(lengths[0]), plan.grains)
     if isinstance(rays, RayRows):
         return form if packet_batches.seem_coherent(rays, numbers, begin, end, form) else None
+    count = packet_batches.SAMPLES
     last = max(0, end - begin - (SIDE - 1) * form.stride - SIDE)
-    starts = begin + np.arange(_SAMPLES) * last // (_SAMPLES - 1)
+    starts = begin + np.arange(count) * last // (count - 1)
     lanes = np.add.outer(np.arange(SIDE) * form.stride, np.arange(SIDE)).reshape(-1)
     samples = select_rows(rays, (starts[:, None] + lanes).reshape(-1))
     in_rows = form._replace(stride=SIDE)
-    coherent = packet_batches.seem_coherent(samples, numbers, 0, _SAMPLES * LANES, in_rows)
+    coherent = packet_batches.seem_coherent(samples, numbers, 0, count * LANES, in_rows)
     return form if coherent else None
 
 

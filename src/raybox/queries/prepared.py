@@ -20,6 +20,7 @@ from raybox.queries.per_ray import Opt, PerRay, Res
 from raybox.queries.scheduler import write_exact
 from raybox.traversal import ray_groups
 from raybox.traversal.job import Job
+from raybox.traversal.ray_groups import SMALL_BATCH
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.traversal.workspace import Span
 from raybox.validation import freeze
@@ -79,7 +80,7 @@ class _Streams(_Prepared[Res, Opt]):
 
     def __init__(self, per_ray: PerRay[Res, Opt], job: Job, options: Opt) -> None:
         super().__init__(per_ray, job, options)
-        memory, size = take_small(), ray_groups.SMALL_BATCH
+        memory, size = take_small(), SMALL_BATCH
         order, workspace, *_ = memory
         recorder = per_ray.recorder(self._misses, len(self._misses[0]), options)
         self._call: Callable[..., tuple[bool, tuple[Any, ...]]] = prepared(
@@ -109,7 +110,7 @@ class _Exact(_Prepared[Res, Opt]):
     """A query of a geometry without vector code."""
 
     def __init__(self, per_ray: PerRay[Res, Opt], job: Job, options: Opt) -> None:
-        rows = with_scratch(job.rows, ray_groups.SMALL_BATCH)
+        rows = with_scratch(job.rows, SMALL_BATCH)
         super().__init__(per_ray, job._replace(rows=rows), options)
         self._call: Callable[..., tuple[int, tuple[Any, ...]]] = prepared(
             traverse_rays,

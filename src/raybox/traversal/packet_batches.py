@@ -132,8 +132,8 @@ SAMPLES = 32  # of a span, sixteen rays each
 def seem_coherent(rays: RayRows, numbers: Floats, begin: int, end: int, form: PacketForm) -> bool:
     """Return whether any of a few samples of rays seems to form a packet."""
     last = end - begin - (SIDE - 1) * form.stride - SIDE
-    for k in range(_SAMPLES):
-        tile = Tile(begin + k * last // (_SAMPLES - 1), form.stride)
+    for k in range(SAMPLES):
+        tile = Tile(begin + k * last // (SAMPLES - 1), form.stride)
         if last >= 0 and is_coherent(rays, numbers, tile, form.grains) != 0:
             return True
     return False

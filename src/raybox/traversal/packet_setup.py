@@ -40,6 +40,7 @@ from raybox.primitives.table import has_volumes
 from raybox.traversal.packed_rays import PackedRays, pack_rays
 from raybox.traversal.packet_box import BLOCK
 from raybox.traversal.packet_tiles import load_bounds, load_columns, rows_of
+from raybox.traversal.packet_triangles import store_ways
 from raybox.traversal.protocol import PACKET
 from raybox.traversal.ray_bounds import SINGLE, ClippedRays, clip_rays
 from raybox.traversal.ray_setup import HIGH, LANES, LOW, PACKED_WORDS, STOP

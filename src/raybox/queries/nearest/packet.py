@@ -232,7 +232,11 @@ def _write_entries(
         rows = rows_of(b, first, group.stride)
         with b.if_else(hit.any()) as (some, none):
             with some:
-                known, times = _entry_times(b, packets, job, p, rows)
+                if has_volumes(job.rows):
+                    rays = [load_columns(b, v, rows) for v in (job.rays.origins, job.rays.directions)]
+                    known, times = triangle_times(b, job, result, rays)
+                else:
+                    known, times = _entry_times(b, packets, job, p, rows)
                 _write(recorder, (hit & known).choose(result, MISS_INDEX), times, rows)
                 _list_others(b, workspace, hit & ~known, (p, result), left)
             with none:

@@ -109,6 +109,7 @@ PER_RAY = PerRay(
     write_hits=_write_hits,
     group_widths=(1, 4, 4, 4),
     grains=20.0,
+    triangle_grains=16.0,
 )
 
 

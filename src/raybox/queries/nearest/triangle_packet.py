@@ -19,9 +19,7 @@ def record_triangle(b: Builder, at: PacketAtTriangle) -> TriangleState:
     )
 
 
-def triangle_times(
-    b: Builder, job: Fields, result: Lanes, rays: list[list[Lanes]]
-) -> tuple[Lanes, list[Lanes]]:
+def triangle_times(b: Builder, job: Fields, result: Lanes, rays: list[list[Lanes]]) -> tuple[Lanes, Lanes]:
     """Return which times of sixteen rays at their results are known, and these.
 
     rays: their origins and directions, axis by axis.
@@ -39,4 +37,4 @@ def triangle_times(
             some.value, time.value = found.value, t.value
         known.append(some.lanes)
         times.append(time.lanes)
-    return joined(known), times
+    return joined(known), joined(times)
