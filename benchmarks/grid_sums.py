@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-import amanatides_woo
 import raybox as rb
 from own_aims import Aim
 from raybox.bench import machine, report, timing
@@ -65,6 +64,8 @@ def measure(cells: Sequence[int] = (64, 128, 512), rounds: int = 15, *, two: boo
 
 def _queries(side: int, kind: str) -> dict[str, Calls]:
     """Return raybox's call, the loop's and that of two threads, whose results are compared first."""
+    import amanatides_woo  # needs Numba
+
     rng = np.random.default_rng(side)
     shape, pitch, lower = (side,) * 3, _SIZE / side, np.full(3, _LOWER)
     full = rb.Scene(rb.Grid.uniform([_LOWER] * 3, pitch, shape))

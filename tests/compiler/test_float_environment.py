@@ -68,7 +68,7 @@ def test_modes_that_cannot_be_set_are_an_error(monkeypatch):
 
 # Whatever is not listed must be guarded: these return or rearrange what is stored.
 STORED = {
-    rb.Rays: "__init__ origins directions t_min t_max skipped shape ndim_space reshape rows kernel_rays",
+    rb.Rays: "__init__ t_min t_max skipped shape ndim_space reshape rows kernel_rays",
     rb.Boxes: "lower upper ids labels skipped ndim_space rows",
     rb.Mesh: "vertices faces objects ids labels skipped ndim_space corners rows",
     rb.Planes: "normals offsets ids labels skipped ndim_space rows",

@@ -269,7 +269,7 @@ PEAK = """
     [("parquet", "npy", "nearest"), ("npy", "parquet", "all"), ("csv", "npz", "count")],
 )
 def test_memory_does_not_grow(tmp_path, source, ending, query):
-    """Ten times the rays (of CSV, which is slow, three) take a few megabytes more; they are 178 MB, or 20.
+    """Ten times the rays (of CSV, which is slow, five) take a few megabytes more; they are 178 MB, or 40.
 
     Both files have more chunks than a cast has in memory, more rows than Arrow reads at once, and row groups
     of one size. All places of the pipeline are full before the first chunk is written.
@@ -277,7 +277,7 @@ def test_memory_does_not_grow(tmp_path, source, ending, query):
     if not Path("/proc/self/status").exists():
         pytest.skip("getrusage includes the peak of this process")
     peaks = []
-    for times in (4, 40) if source != "csv" else (2, 6):
+    for times in (4, 40) if source != "csv" else (2, 10):
         rays = tmp_path / f"rays{times}.{source}"
         put(
             rays,
@@ -291,7 +291,7 @@ def test_memory_does_not_grow(tmp_path, source, ending, query):
         number, peak = map(int, output.split())
         assert number == 103_000 * times
         peaks.append(peak * 1024)
-    assert peaks[1] - peaks[0] < 12e6
+    assert peaks[1] - peaks[0] < (16e6 if source == "csv" else 12e6)  # text of CSV is parsed by threads
 
 
 def test_ctrl_c_in_a_process_of_its_own(tmp_path):

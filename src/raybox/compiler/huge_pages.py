@@ -107,8 +107,10 @@ def pooled(shape: tuple[int, ...], kind: Any) -> Any:
         return np.empty(shape, kind)
     try:
         memory = _acquire(size)
-    except (MemoryError, OSError, OverflowError) as error:
+    except OverflowError as error:
         raise too_large(size) from error
+    except (MemoryError, OSError):
+        return np.empty(shape, kind)  # the error of NumPy names the shape
     return np.asarray(_Buffer(memory))[:size].view(kind).reshape(shape)
 
 

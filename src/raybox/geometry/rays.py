@@ -26,8 +26,6 @@ _START = 0.0
 @final
 @guard_class(
     "__init__",
-    "origins",
-    "directions",
     "t_min",
     "t_max",
     "skipped",
