@@ -349,7 +349,8 @@ def _made(
     rays._shape, rays._t_min, rays._t_max, rays._skipped = shape[:-1], t_min, t_max, skipped
     validation.freeze(origins, directions, t_min, t_max)
     if len(shape) == 2 and shape[1] == 3:
-        rays._rays = RayRows(origins, directions, *_flat_ranges(t_min, t_max))
+        low, high = _flat_ranges(t_min, t_max)
+        rays._rays = RayRows(origins, directions, low, high)
     else:
         rays._rays = origins, directions
     return rays
