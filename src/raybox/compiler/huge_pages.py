@@ -107,11 +107,17 @@ def pooled(shape: tuple[int, ...], kind: Any) -> Any:
         return np.empty(shape, kind)
     try:
         memory = _acquire(size)
-    except OverflowError as error:
+    except (MemoryError, OSError, OverflowError) as error:
         raise too_large(size) from error
-    except (MemoryError, OSError):
-        return np.empty(shape, kind)  # the error of NumPy names the shape
     return np.asarray(_Buffer(memory))[:size].view(kind).reshape(shape)
+
+
+def pooled_input(shape: tuple[int, ...], kind: Any) -> Any:
+    """Return `pooled` for an array that is no result: without memory, the error has its shape."""
+    try:
+        return pooled(shape, kind)
+    except OutOfMemory:
+        return np.empty(shape, kind)  # raises the MemoryError of NumPy
 
 
 def check_size(size: int) -> None:

@@ -41,7 +41,7 @@ def points(value: ArrayInput, name: str) -> tuple[Floats, bool]:
     """
     if not (type(value) is np.ndarray and value.dtype in FLOATS and value.size >= LARGE):
         return validation.points(value, name), False
-    copied: Floats = huge_pages.pooled(validation.with_width(value, name).shape, np.float64)
+    copied: Floats = huge_pages.pooled_input(validation.with_width(value, name).shape, np.float64)
     if value.flags.c_contiguous and value.flags.aligned:
         past = value.size >= _PAST_CACHES and copied.ctypes.data % _LINE == 0
         flat = value.reshape(-1)  # a view
