@@ -117,9 +117,5 @@ def first_occupied(rows: GridRows, ray: Ray, scales: AxisScales) -> int:
         _is_between(x, course.x.first) and _is_between(y, course.y.first) and _is_between(z, course.z.first)
     ):
         return UNDECIDED
-    way = crossings_of(axes, scales, course)
-    if way.major == 0:
-        return _scan(rows.words, way.x, (way.y, way.z), way.ends)
-    if way.major == 1:
-        return _scan(rows.words, way.y, (way.x, way.z), way.ends)
-    return _scan(rows.words, way.z, (way.x, way.y), way.ends)
+    major, others, ends = crossings_of(axes, scales, course)
+    return _scan(rows.words, major, others, ends)

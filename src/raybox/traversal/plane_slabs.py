@@ -103,13 +103,11 @@ class RayEnds(NamedTuple):
 
 
 class WayCrossings(NamedTuple):
-    """The planes of all axes that a ray crosses, its ends, and the number of the major axis."""
+    """The planes that a ray crosses, of the major axis and of the others, and its ends."""
 
-    x: Crossings
-    y: Crossings
-    z: Crossings
+    major: Crossings
+    others: tuple[Crossings, Crossings]
     ends: RayEnds
-    major: int
 
 
 def _times(b: Builder, axis: Fields, planes: Lanes) -> Lanes:
@@ -274,8 +272,12 @@ def crossings_of(axes: GridAxes, scales: AxisScales, course: Course) -> WayCross
     y = _crossings(axes[1], course.y, scales[1].density)
     z = _crossings(axes[2], course.z, scales[2].density)
     first = course.x.first * abs(x.stride) + course.y.first * abs(y.stride) + course.z.first
-    major = 0 if x.rate >= y.rate and x.rate >= z.rate else (1 if y.rate >= z.rate else 2)
-    return WayCrossings(x, y, z, RayEnds(course.begin, course.end, course.slack, first), major)
+    ends = RayEnds(course.begin, course.end, course.slack, first)
+    if x.rate >= y.rate and x.rate >= z.rate:
+        return WayCrossings(x, (y, z), ends)
+    if y.rate >= z.rate:
+        return WayCrossings(y, (x, z), ends)
+    return WayCrossings(z, (x, y), ends)
 
 
 @inlined
@@ -284,16 +286,10 @@ def pass_cells(way: Way, sums: Floats) -> Passages:
 
     sums: an item for each cell, which is prefetched.
     """
-    memory = way.memory
-    x, y, z, ends, major = crossings_of(way.axes, way.scales, way.course)
-    if x.crossed + y.crossed + z.crossed < FEWEST:
-        count = 0
-    elif major == 0:
-        count = _write(memory, sums, x, (y, z), ends)
-    elif major == 1:
-        count = _write(memory, sums, y, (x, z), ends)
-    else:
-        count = _write(memory, sums, z, (x, y), ends)
+    memory, count = way.memory, 0
+    major, others, ends = crossings_of(way.axes, way.scales, way.course)
+    if major.crossed + others[0].crossed + others[1].crossed >= FEWEST:
+        count = _write(memory, sums, major, others, ends)
     last = get(memory.cells, larger(count - 1, 0))
     for s in range(count, count + PADDING):
         put(memory.keys, s, 0)
