@@ -8,7 +8,7 @@ import array_input
 import grid_sums
 import own_aims
 import small_batches
-from own_aims import Aim
+from own_aims import Aim, at_least, at_most
 from raybox.bench import data, report
 from raybox.bench.report import Row
 
@@ -70,9 +70,11 @@ def aims(results: Results) -> list[Aim]:
     made = [_slower(results, aim) for aim in SLOWER]
     one = "raybox, 1 worker"
     made += [
-        _itself(results, "workers-skull", one, (1.8, "skull, two threads: 1.8 times one"), data.SCENE_KINDS),
-        _itself(results, "workers-1e*", one, (1.6, "two threads: 1.6 times one"), ANY),
-        _itself(results, "exactness-*", "raybox", (-1.15, "exact: proposals alone + 15 %"), ANY),
+        at_least(
+            "skull, two threads: 1.8 times one", 1.8, _own(results, "workers-skull", one, data.SCENE_KINDS)
+        ),
+        at_least("two threads: 1.6 times one", 1.6, _own(results, "workers-1e*", one, ANY)),
+        at_most("exact: proposals alone + 15 %", 1.15, _own(results, "exactness-*", "raybox", ANY)),
     ]
     others = [of(results) for of in (small_batches.aims, array_input.aims, grid_sums.aims, own_aims.own_aims)]
     return [*(aim for aim in made if aim is not None), *(aim for of in others for aim in of)]
@@ -98,21 +100,10 @@ def _slower(results: Results, aim: PeerAim) -> Aim | None:
     return Aim(words, f"{report.short(worst)} times", where, worst >= aim.least)
 
 
-def _itself(
-    results: Results, parts: str, name: str, aim: tuple[float, str], rays: Sequence[str]
-) -> Aim | None:
-    """Return the aim for raybox against itself.
-
-    The ratio must be at least the bound; if the bound is negative, at most its absolute value.
-    """
-    bound, words = aim
-    found = [
+def _own(results: Results, parts: str, name: str, rays: Sequence[str]) -> list[tuple[float, str]]:
+    """Return the ratios of raybox to itself, and where each was measured."""
+    return [
         (row.ratio, f"{part}, {row.rays}, {row.query}")
         for part, row in all_rows(results, parts)
         if row.name == name and row.rays in rays
     ]
-    if not found:
-        return None
-    worst, where = min(found) if bound > 0 else max(found)
-    is_reached = worst >= bound if bound > 0 else worst <= -bound
-    return Aim(words, f"{worst:.2f} times", where, is_reached)

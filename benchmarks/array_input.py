@@ -69,7 +69,7 @@ def _forms(rays: data.RaySet) -> dict[str, tuple[Any, Any]]:
 
 
 def _copies() -> dict[str, dict[str, Any]]:
-    """Return the options of `Rays` by words; this raybox may know no copy=False."""
+    """Return the options of `Rays` by name; an older tree has no copy=False."""
     found: dict[str, dict[str, Any]] = {COPIED: {}}
     if "copy" in inspect.signature(rb.Rays).parameters:
         found[AS_THEY_ARE] = {"copy": False}
@@ -101,14 +101,12 @@ def aims(results: Results) -> list[own_aims.Aim]:
     made = []
     for words, most, form in about:
         chosen = [
-            (ratio, f"{name.removesuffix(form)}, {kind}")
+            (ratio, f"{name.removesuffix(form)}, {kind}".lstrip(", "))
             for (kind, name), ratio in found.items()
             if name.endswith(form) and name.startswith(("float", PINHOLE))
         ]
-        if chosen:
-            worst, where = max(chosen)
-            made.append(own_aims.Aim(words, f"{worst:.2f} times", where.lstrip(", "), worst <= most))
-    return made
+        made.append(own_aims.at_most(words, most, chosen))
+    return [aim for aim in made if aim]
 
 
 def section(results: Results) -> str:

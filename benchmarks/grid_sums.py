@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import raybox as rb
-from own_aims import Aim
+from own_aims import Aim, at_least
 from raybox.bench import machine, report, timing
 
 Results = dict[str, Any]
@@ -121,10 +121,8 @@ def aims(results: Results) -> list[Aim]:
             for record in times
             if record["query"] == query and record["rays"] in kinds and side in (0, record["cells"])
         ]
-        if chosen:
-            ratio, where = min(chosen)
-            made.append(Aim(words, f"{ratio:.2f} times", where, ratio >= least))
-    return made
+        made.append(at_least(words, least, chosen))
+    return [aim for aim in made if aim]
 
 
 def section(results: Results) -> str:

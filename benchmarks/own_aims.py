@@ -23,6 +23,22 @@ class Aim(NamedTuple):
     reached: bool
 
 
+def at_least(words: str, least: float, found: list[tuple[float, str]], unit: str = "times") -> Aim | None:
+    """Return an aim with its lowest value; None if nothing was measured. found: values, and where."""
+    if not found:
+        return None
+    value, where = min(found)
+    return Aim(words, f"{value:.2f} {unit}", where, value >= least)
+
+
+def at_most(words: str, most: float, found: list[tuple[float, str]], unit: str = "times") -> Aim | None:
+    """Return an aim with its highest value; None if nothing was measured. found: values, and where."""
+    if not found:
+        return None
+    value, where = max(found)
+    return Aim(words, f"{value:.2f} {unit}", where, value <= most)
+
+
 def text(aims: Sequence[Aim]) -> str:
     """Return aims as a table for a terminal."""
     lines = [(*aim[:3], "yes" if aim.reached else "NO") for aim in aims]
@@ -48,11 +64,8 @@ def _built(results: Results, name: str, least: float) -> Aim | None:
         for record in (result["builds"] if part.startswith("builds") else ())
         if record["name"] == name and record["seconds"]
     ]
-    if not rates:
-        return None
-    rate, where = min(rates)
     words = f"{name.split()[1]}: {least:g} million boxes built a second a thread"
-    return Aim(words, f"{rate:.2f} million", where, rate >= least)
+    return at_least(words, least, rates, "million")
 
 
 def _memory(results: Results) -> list[Aim]:

@@ -17,7 +17,7 @@ import numpy as np
 
 import own_aims
 import raybox as rb
-from own_aims import Aim
+from own_aims import Aim, at_most
 from raybox.bench import data, machine, report, timing, worker
 from raybox_peers import common
 
@@ -132,10 +132,7 @@ def _aim(
         for (count, kind), value in values.items()
         if count in counts and kind in kinds
     ]
-    if not chosen:
-        return None
-    worst, where = max(chosen)
-    return Aim(words, f"{worst:.2f} {unit}", where, worst <= most)
+    return at_most(words, most, chosen, unit)
 
 
 def section(results: Results) -> str:
