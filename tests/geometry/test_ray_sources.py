@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import raybox as rb
+from raybox.compiler.buffer_pool import BufferPool
 from raybox.geometry import RayRows, ray_blocks, ray_input, ray_sources, uncopied_rays
 from raybox.geometry.ray_sources import part_of, ray_count, select_rows, windows, with_ends
 
@@ -93,7 +94,7 @@ SENSORS = [camera, scanner, lambda: scanner(TURN), calibrated, lambda: calibrate
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(ray_sources, "_BLOCK", 48)
-    monkeypatch.setattr(ray_sources, "_FREE", [])
+    monkeypatch.setattr(ray_sources, "_BLOCKS", BufferPool(ray_sources._make_block))
 
 
 @settings(max_examples=80, deadline=None)

@@ -18,6 +18,7 @@ from compare import assert_nearest, assert_scene
 from cube import CubeRows, Cubes
 from disk import DiskRows, Disks
 from exact import Found, rounded
+from raybox.compiler.buffer_pool import SizedPool
 from raybox.primitives import table
 from raybox.queries import batches, scheduler
 from raybox.traversal import packet_batches
@@ -112,7 +113,7 @@ def test_every_query_of_a_scene_of_disks_is_exact(make, scale, count):
 
 def test_disks_are_traversed_in_streams(monkeypatch):
     monkeypatch.setattr(scheduler, "chunk_runner", at_once)
-    monkeypatch.setattr(batches, "_WORKSPACES", batches._Pool(make_workspace))
+    monkeypatch.setattr(batches, "_WORKSPACES", SizedPool(make_workspace))
     disks, rays = full_mantissas(np.random.default_rng(122), 3000)
     found, _ = hits_of(rays, disks)
     np.testing.assert_array_equal(rb.Scene(disks).count(rays), [len(row) for row in found])
@@ -219,7 +220,7 @@ def test_any_disks_and_rays(data):
 
 def test_cubes_that_fill_their_boxes_are_traversed_in_packets(monkeypatch):
     monkeypatch.setattr(scheduler, "chunk_runner", at_once)
-    monkeypatch.setattr(batches, "_PACKETS", batches._Pool(packet_batches.make_packets))
+    monkeypatch.setattr(batches, "_PACKETS", SizedPool(packet_batches.make_packets))
     rng = np.random.default_rng(129)
     cubes = Cubes(rng.integers(-8, 9, (150, 3)) / 4.0, rng.choice([0.0, 0.25, 0.5], 150))
     x, y = (a.ravel() for a in np.meshgrid(np.arange(64) / 16 - 2, np.arange(32) / 8 - 2))

@@ -12,6 +12,7 @@ import hard_families
 import raybox as rb
 from aim import Pairs
 from compare import assert_scene
+from raybox.compiler.buffer_pool import SizedPool
 from raybox.queries import batches
 from raybox.traversal.workspace import make_workspace, work_counts
 from scenes import as_rays, build, truth
@@ -111,7 +112,7 @@ def candidates(name) -> int:
 @pytest.mark.parametrize("name", BOX_FAMILIES)
 def test_candidates_of_nearest(name, monkeypatch):
     """Golden, of 220,000 pairs. Lower is better."""
-    monkeypatch.setattr(batches, "_WORKSPACES", batches._Pool(make_workspace))
+    monkeypatch.setattr(batches, "_WORKSPACES", SizedPool(make_workspace))
     assert candidates(name) == CANDIDATES_OF_NEAREST[name]
 
 

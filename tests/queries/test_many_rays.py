@@ -15,6 +15,7 @@ import raybox as rb
 from aim import INF, Pairs
 from raybox.bench import data
 from raybox.bvh.build import build
+from raybox.compiler.buffer_pool import BufferPool, SizedPool
 from raybox.queries import batches, scheduler
 from raybox.queries.all_hits import run as all_run
 from raybox.queries.first import FirstOptions
@@ -103,9 +104,9 @@ def single_chunk(monkeypatch):
     for runner in (scheduler, all_run):
         monkeypatch.setattr(runner, "chunk_runner", at_once)
     monkeypatch.setattr(ray_groups, "SMALL_BATCH", 64)
-    monkeypatch.setattr(batches, "_WORKSPACES", batches._Pool(make_workspace))
-    monkeypatch.setattr(batches, "_SMALL", [])
-    monkeypatch.setattr(all_run, "_PAIRS", [])
+    monkeypatch.setattr(batches, "_WORKSPACES", SizedPool(make_workspace))
+    monkeypatch.setattr(batches, "SMALL", BufferPool(batches._make_small))
+    monkeypatch.setattr(all_run, "_PAIRS", BufferPool(lambda: None))
     return monkeypatch
 
 
@@ -153,7 +154,7 @@ def test_threads_share_sorting_and_traversal(query, first, batch, monkeypatch):
     monkeypatch.setattr(batches, "_NARROW", 12)
     monkeypatch.setattr(batches, "_AT_ONCE", 70)
     monkeypatch.setattr(batches, "_PAST_CACHES", 400)
-    monkeypatch.setattr(batches, "_WORKSPACES", batches._Pool(make_workspace))
+    monkeypatch.setattr(batches, "_WORKSPACES", SizedPool(make_workspace))
     calls, key, scatter_threads, scatter = set(), batches._key, set(), ray_groups.scatter
 
     def key_slowly(job, span, *rest):
@@ -212,7 +213,7 @@ def test_groups_and_memory_of_any_size(query, size, arena, single_chunk):
     """Groups smaller than the batch; little memory for lists, which makes rays traverse singly."""
     pairs, found = tied_scene()
     single_chunk.setattr(batches, "GROUP", size)
-    pool = batches._Pool(lambda rays: make_workspace(rays, arena and rays + 32 + arena))
+    pool = SizedPool(lambda rays: make_workspace(rays, arena and rays + 32 + arena))
     single_chunk.setattr(batches, "_WORKSPACES", pool)
     assert run_query(query, pairs) == truth(query, found)
 
@@ -281,7 +282,7 @@ def test_all_grows_its_arrays(room, n, single_chunk):
     )
     make_pairs = all_run.make_pairs
     single_chunk.setattr(all_run, "make_pairs", lambda size: make_pairs(room if size in PAIRS else size))
-    single_chunk.setattr(all_run, "_PAIRS", [])
+    single_chunk.setattr(all_run, "_PAIRS", BufferPool(lambda: None))
     single_chunk.setattr(batches, "GROUP", 65)
     rays, want = repeated(pairs, found, np.arange(n))
     assert run_query("all", rays) == truth("all", want)
@@ -392,7 +393,7 @@ WORK = {
 @pytest.mark.parametrize("query", QUERY_NAMES)
 def test_nodes_and_boxes_tested(query, name, single_chunk):
     """Golden: rays times nodes tested in lists, nodes for single rays, boxes classified. Lower is better."""
-    single_chunk.setattr(batches, "_WORKSPACES", batches._Pool(make_workspace))
+    single_chunk.setattr(batches, "_WORKSPACES", SizedPool(make_workspace))
     run_query(query, CAST[name]())
     ((workspace,),) = batches._WORKSPACES._free.values()
     assert work_counts(workspace)[:3] == WORK[query, name]

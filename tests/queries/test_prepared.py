@@ -215,9 +215,9 @@ def test_what_is_no_rays_is_refused(bad):
 def test_memory_is_put_back():
     scene, some = rb.Scene(boxes()), rays(3)
     scene.nearest(some)
-    before = len(batches._SMALL)
+    before = len(batches.SMALL)
     for _ in range(10):
         scene.nearest(some)
         scene.count(some)
-    assert len(batches._SMALL) == before
+    assert len(batches.SMALL) == before
     assert [len(free) for free in scene._plain.prepared._free.values()] == [1, 1]

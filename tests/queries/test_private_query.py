@@ -10,6 +10,7 @@ import exact_instances
 import raybox as rb
 from exact import INF, rounded
 from farthest import QUERY
+from raybox.compiler.buffer_pool import SizedPool
 from raybox.queries import batches, per_ray, table
 from raybox.traversal import packet_batches, ray_groups
 from raybox.traversal.workspace import make_workspace, work_counts
@@ -24,8 +25,8 @@ table.add(QUERY)
 def work(monkeypatch):
     """Count tests of rays and nodes, and candidates resolved, of streams and of packets; sort few rays."""
     monkeypatch.setattr(ray_groups, "SMALL_BATCH", 64)
-    monkeypatch.setattr(batches, "_WORKSPACES", batches._Pool(make_workspace))
-    monkeypatch.setattr(batches, "_PACKETS", batches._Pool(packet_batches.make_packets))
+    monkeypatch.setattr(batches, "_WORKSPACES", SizedPool(make_workspace))
+    monkeypatch.setattr(batches, "_PACKETS", SizedPool(packet_batches.make_packets))
 
     def counted() -> tuple[Counter, Counter]:
         streams = itertools.chain.from_iterable(batches._WORKSPACES._free.values())

@@ -11,6 +11,7 @@ import exact
 import raybox as rb
 from aim import INF, Pairs
 from raybox.compiler import huge_pages
+from raybox.compiler.buffer_pool import BufferPool
 from raybox.queries import batches
 from raybox.queries.all_hits import run as all_run
 from raybox.traversal import ray_groups
@@ -40,11 +41,10 @@ def fresh_memory(byte):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(np, "empty", filled(np.empty, byte, calls))
         patch.setattr(huge_pages, "empty", filled(huge_pages.empty, byte, calls))
-        patch.setattr(batches, "_MAX_FREE", 0)
         for name in ("_WORKSPACES", "_PACKETS", "_PLACES", "_ORDERS"):
-            patch.setattr(batches, name, batches._Pool(getattr(batches, name)._make))
-        patch.setattr(batches, "_SMALL", [])
-        patch.setattr(all_run, "_PAIRS", [])
+            patch.setattr(batches, name, type(getattr(batches, name))(getattr(batches, name)._make, 0))
+        patch.setattr(batches, "SMALL", BufferPool(batches._make_small, 0))
+        patch.setattr(all_run, "_PAIRS", BufferPool(lambda: None, 0))
         patch.setattr(all_run, "_MOST", -1)
         patch.setattr(huge_pages, "_MIN_POOLED_BYTES", 1 << 12)
         patch.setattr(huge_pages, "_acquire", lambda size: huge_pages.empty((size,), np.uint8))

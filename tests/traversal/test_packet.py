@@ -13,6 +13,7 @@ from loops import loop
 from ray_cases import BOX_SETS, FUSED, as_rays_or_miss, times_at, write_slabs
 from raybox.bvh.build import build
 from raybox.bvh.node import CHILD
+from raybox.compiler.buffer_pool import SizedPool
 from raybox.queries import batches, scheduler
 from raybox.queries.all_hits import run as all_run
 from raybox.queries.occluded import OccludedRecorder
@@ -162,8 +163,8 @@ def packet_calls(monkeypatch):
     for runner in (scheduler, all_run):
         monkeypatch.setattr(runner, "chunk_runner", at_once)
     monkeypatch.setattr(ray_groups, "SMALL_BATCH", 64)
-    monkeypatch.setattr(batches, "_WORKSPACES", batches._Pool(make_workspace))
-    monkeypatch.setattr(batches, "_PACKETS", batches._Pool(packet_batches.make_packets))
+    monkeypatch.setattr(batches, "_WORKSPACES", SizedPool(make_workspace))
+    monkeypatch.setattr(batches, "_PACKETS", SizedPool(packet_batches.make_packets))
     monkeypatch.setattr(scheduler, "PACKET_WIDTH", 1)
     left_over, call = [], packet_batches.traverse_packets
 
@@ -342,7 +343,7 @@ def test_nodes_tested_by_packets(query, packet_calls, monkeypatch):
 
     # In wider groups nodes are fetched for more packets at once, and fewer are single.
     monkeypatch.setattr(scheduler, "PACKET_WIDTH", 4)
-    monkeypatch.setattr(batches, "_PACKETS", batches._Pool(packet_batches.make_packets))
+    monkeypatch.setattr(batches, "_PACKETS", SizedPool(packet_batches.make_packets))
     run_query(query, Pairs(eye, ways, np.zeros(len(x)), np.full(len(x), INF), *scene))
     wide, times = work_counts(last_workspace()[1]), 1 if query == "all" else 4
     assert set(batches._PACKETS._free) == {(times * batches.GROUP,)}

@@ -12,6 +12,7 @@ import raybox as rb
 from aim import INF, Pairs
 from loops import loop
 from raybox.bvh.build import build
+from raybox.compiler.buffer_pool import BufferPool, SizedPool
 from raybox.geometry import ray_sources
 from raybox.queries import batches, scheduler
 from raybox.threads import chunks
@@ -185,7 +186,7 @@ def test_any_picture_and_any_stride(packet_calls, strides, width, count, length,
 def test_cameras_blocks_and_rays_with_nan(packet_calls, monkeypatch):  # noqa: F811
     """Rays of a camera in blocks of few bands, of arrays as they come, and some that are not valid."""
     monkeypatch.setattr(ray_sources, "_BLOCK", 512)
-    monkeypatch.setattr(ray_sources, "_FREE", [])
+    monkeypatch.setattr(ray_sources, "_BLOCKS", BufferPool(ray_sources._make_block))
     scene = rb.Scene(rb.Boxes(*random_scene(5, 300, 1, size=0.3)[4:]))
     for width in (37, 64, 90):
         rays = rb.Rays.pinhole([0.5, -3, 1], [0.5, 0.5, 0.5], up=[0, 0, 1], fov=40, width=width, height=40)
@@ -224,7 +225,7 @@ def test_nodes_tested_by_tiles(query, packet_calls, strides, monkeypatch):  # no
     work = {}
     for length in (0, 128):
         strides[0] = length
-        monkeypatch.setattr(batches, "_PACKETS", batches._Pool(packet_batches.make_packets))
+        monkeypatch.setattr(batches, "_PACKETS", SizedPool(packet_batches.make_packets))
         run_query(query, Pairs(eye, ways, np.zeros(len(x)), np.full(len(x), INF), *scene))
         counts = work_counts(last_workspace()[1])
         work[length] = counts.list_tests, counts.single_tests

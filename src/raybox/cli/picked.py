@@ -119,7 +119,7 @@ def _label_rows(found: "AllHits | ObjectHits") -> list[Row]:
 
 
 def _rows(columns: "Mapping[str, Array]", count: int) -> list[Row]:
-    """Return columns of so many rows as rows of Python's numbers and texts."""
+    """Return the rows of columns, as numbers and texts of Python."""
     lists = {name: values.tolist() for name, values in columns.items()}
     return [{name: values[k] for name, values in lists.items()} for k in range(count)]
 

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self, TypeVar, cast
 import numpy as np
 
 from raybox.compiler import huge_pages
+from raybox.compiler.buffer_pool import BufferPool
 from raybox.geometry.camera import Calibration
 from raybox.geometry.lidar import LidarAngles, directions_of
 from raybox.geometry.ray_blocks import write_lidar, write_pinhole
@@ -19,7 +20,6 @@ from raybox.validation import Floats, Ints, freeze
 
 _BLOCK = 1 << 14  # rays of a block, which a core's second cache holds; packets form groups of as many
 _LEAST = 16  # rays of a block, where there are so many: vector code reads sixteen at once
-_MAX_FREE = 64
 
 
 FROM_START, TO_INFINITY = np.zeros(1), np.full(1, np.inf)
@@ -40,9 +40,6 @@ class RayBlock(NamedTuple):
 
     origins: Floats
     directions: Floats
-
-
-_FREE: list[RayBlock] = []
 
 
 class RaySource(ABC):
@@ -101,7 +98,7 @@ class RaySource(ABC):
     def part(self, begin: int, end: int) -> Self:
         """Return the rays begin <= k < end."""
         made = self._like()
-        made.t_min, made.t_max = self._ranges(begin, end)
+        made.t_min, made.t_max = ranges_at(self, slice(begin, end))
         made.size, made._start = end - begin, self._start + begin
         return made
 
@@ -110,10 +107,7 @@ class RaySource(ABC):
 
         Blocks are of whole bands, if one fits.
         """
-        try:
-            memory = _FREE.pop()
-        except IndexError:
-            memory = _make_block()
+        memory = _BLOCKS.take()
         size = _BLOCK // band * band or _BLOCK
         for start in range(begin, end, size):
             stop = min(start + size, end)
@@ -122,17 +116,14 @@ class RaySource(ABC):
             freeze(*rows)
             yield Window(rows, first, start, stop)
             self._check(rows)  # after its first use, when it is in the caches
-        if len(_FREE) < _MAX_FREE:
-            _FREE.append(memory)
-
-    def _ranges(self, begin: int, end: int) -> tuple[Floats, Floats]:
-        """Return t_min and t_max of the rays begin <= k < end, or the one of all."""
-        low, high = (t if t.size == 1 else t[begin:end] for t in (self.t_min, self.t_max))
-        return low, high
+        _BLOCKS.put_back(memory)
 
 
 def _make_block() -> RayBlock:
     return RayBlock(*(huge_pages.empty((_BLOCK + _LEAST, 3), np.float64) for _ in range(2)))
+
+
+_BLOCKS = BufferPool(_make_block)
 
 
 class SensorRays(RaySource):
@@ -159,7 +150,7 @@ class SensorRays(RaySource):
     def arrays(self) -> tuple[Floats, Floats]:
         """Return origins and directions (size, 3), read-only; they are stored."""
         if self._arrays is None:
-            directions = huge_pages.pooled((self.size, 3), np.float64)
+            directions = huge_pages.pooled_input((self.size, 3), np.float64)
             self._write(self._start, directions)
             self._arrays = _repeated(self._origins, self.size), directions
             freeze(*self._arrays)
@@ -173,22 +164,22 @@ class SensorRays(RaySource):
             self._write(self._start + begin, directions)
         else:
             directions = self._directions(*divmod(self._start + numbers, self._columns))
-        ranges = (t if t.size == 1 else t[numbers] for t in (self.t_min, self.t_max))
-        rows = RayRows(_repeated(self._origins, len(directions)), directions, *ranges)
+        origins = _repeated(self._origins, len(directions))
+        rows = RayRows(origins, directions, *ranges_at(self, numbers))
         freeze(*rows)
         return rows
 
     def _rows(self, begin: int, end: int, memory: RayBlock) -> RayRows:
         directions = memory.directions[: end - begin]
         self._write(self._start + begin, directions)
-        return RayRows(self._origins[: end - begin], directions, *self._ranges(begin, end))
+        return RayRows(self._origins[: end - begin], directions, *ranges_at(self, slice(begin, end)))
 
 
 def _repeated(points: Floats, count: int) -> Floats:
     """Return one of some equal points (P, 3) as (count, 3)."""
     if count <= len(points):
         return points[:count]
-    made: Floats = huge_pages.pooled((count, 3), np.float64)
+    made: Floats = huge_pages.pooled_input((count, 3), np.float64)
     made[...] = points[0]
     return made
 
@@ -269,12 +260,17 @@ def ray_count(rays: AnyRays) -> int:
     return len(rays.origins) if isinstance(rays, RayRows) else rays.size
 
 
+def ranges_at(rays: AnyRays, numbers: Ints | slice) -> tuple[Floats, Floats]:
+    """Return t_min and t_max of some rays, or the one of all."""
+    low, high = (t if t.size == 1 else t[numbers] for t in (rays.t_min, rays.t_max))
+    return low, high
+
+
 def select_rows(rays: AnyRays, numbers: Ints | slice) -> RayRows:
     """Return some rays by their numbers, in memory."""
     if not isinstance(rays, RayRows):
         return rays.select(numbers)
-    ranges = (t if t.size == 1 else t[numbers] for t in (rays.t_min, rays.t_max))
-    rows = RayRows(rays.origins[numbers], rays.directions[numbers], *ranges)
+    rows = RayRows(rays.origins[numbers], rays.directions[numbers], *ranges_at(rays, numbers))
     freeze(*rows)
     return rows
 

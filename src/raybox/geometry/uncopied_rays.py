@@ -9,7 +9,7 @@ from raybox.compiler import huge_pages
 from raybox.geometry import ray_input
 from raybox.geometry.ray_blocks import Strides, are_finite, copy_finite, copy_strided
 from raybox.geometry.ray_input import Invalid, RayArrays
-from raybox.geometry.ray_sources import RayBlock, RaySource
+from raybox.geometry.ray_sources import RayBlock, RaySource, ranges_at
 from raybox.geometry.rows import RayRows
 from raybox.validation import Array, ArrayInput, Floats, Floats32, Ints, all_below, freeze
 
@@ -135,29 +135,30 @@ class UncopiedRays(RaySource):
         """Return some rays, checked."""
         if isinstance(numbers, slice):
             begin, end, _ = numbers.indices(self.size)
-            memory = RayBlock(*(huge_pages.pooled((end - begin, 3), np.float64) for _ in range(2)))
+            memory = RayBlock(*(huge_pages.pooled_input((end - begin, 3), np.float64) for _ in range(2)))
             rows = self._rows(begin, end, memory)
         else:
             places = np.unravel_index(self._start + numbers, self._places)
-            found = [np.zeros((len(numbers), 3)) for _ in range(2)]
-            for out, values in zip(found, self.given[:2], strict=True):
+            o, d = (np.zeros((len(numbers), 3)) for _ in range(2))
+            for out, values in zip((o, d), self.given[:2], strict=True):
                 out[:, : self.ndim_space] = values[places]
-            ranges = [t if t.size == 1 else t[numbers] for t in (self.t_min, self.t_max)]
-            rows = self._valid(RayRows(*found, *ranges), all_below(np.inf, *found))
+            rows = self._valid(RayRows(o, d, *ranges_at(self, numbers)), all_below(np.inf, o, d))
         freeze(*rows)
         return rows
 
     def _rows(self, begin: int, end: int, memory: RayBlock) -> RayRows:
         at = self._start + begin, self._start + end
         o, d = (some.block(*at, out) for some, out in zip(self._vectors, memory, strict=True))
-        return self._valid(RayRows(o.rows, d.rows, *self._ranges(begin, end)), o.finite and d.finite)
+        return self._valid(
+            RayRows(o.rows, d.rows, *ranges_at(self, slice(begin, end))), o.finite and d.finite
+        )
 
     def _unchecked(self, begin: int, end: int, memory: RayBlock) -> RayRows:
         if not self._in_place:
             return self._rows(begin, end, memory)
         at = self._start + begin, self._start + end
         o, d = (some.in_place(*at) for some in self._vectors)
-        return RayRows(o, d, *self._ranges(begin, end))
+        return RayRows(o, d, *ranges_at(self, slice(begin, end)))
 
     def _check(self, rows: RayRows) -> None:
         if self._in_place:

@@ -5,7 +5,6 @@ once, the longer their lists. So all threads sort one batch, not each its own pa
 threads takes twice as long.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, NamedTuple, TypeVar
@@ -13,6 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from raybox.compiler import huge_pages
+from raybox.compiler.buffer_pool import BufferPool, SizedPool
 from raybox.compiler.struct_ref import laid_out
 from raybox.geometry import RayRows
 from raybox.geometry.ray_sources import NO_ROWS, Window, all_rows, select_rows, windows
@@ -37,7 +37,6 @@ from raybox.traversal.workspace import (
 )
 from raybox.validation import Ints, Ints32
 
-M = TypeVar("M")
 R = TypeVar("R", bound=Recorder)
 BATCH = 1 << 20
 GROUP = 4096  # rays traversed together, or a multiple of it (`raybox.queries.scheduler`)
@@ -50,7 +49,6 @@ _PACKET_CHUNK = 1 << 13  # rays among which a thread looks for packets at a time
 _PAST_CACHES = 1 << 17  # rays whose rows are written past the caches
 GRAINS = 5.0  # where every box counts: up to here packets are faster than streams on any scene
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
-_MAX_FREE = max(4, os.cpu_count() or 1)  # free items of one size that a pool stores
 _SCANNED = 4 * LONGEST_ROW  # rays of which the first two rows of a picture are known
 _NONE = np.empty(0, np.int64)
 _LISTED = np.empty(0, np.int32)  # no room for keys: they are in the order already
@@ -111,27 +109,6 @@ class _Keyed(NamedTuple, Generic[R]):
     packets: list[PacketPart[R]]
 
 
-class _Pool(Generic[M]):
-    """Memory of some kind that queries reuse."""
-
-    def __init__(self, make: Callable[..., M]) -> None:
-        self._make = make
-        self._free: dict[tuple[int, ...], list[M]] = {}
-
-    def take(self, *size: int) -> M:
-        """Return free memory, or new one."""
-        try:
-            return self._free.setdefault(size, []).pop()
-        except IndexError:
-            return self._make(*size)
-
-    def put_back(self, memory: M, *size: int) -> None:
-        """Store memory for the next query."""
-        free = self._free.setdefault(size, [])
-        if len(free) < _MAX_FREE:
-            free.append(memory)
-
-
 class SmallMemory(NamedTuple):
     """The memory for a small batch, laid out once, and two arrays of its order."""
 
@@ -141,7 +118,6 @@ class SmallMemory(NamedTuple):
     place: Ints
 
 
-_SMALL: list[SmallMemory] = []
 _SPANS = [Span(0, 0, count) for count in range(SMALL_BATCH + 1)]
 
 
@@ -151,20 +127,6 @@ def _make_small() -> SmallMemory:
     return SmallMemory(laid_out(order), laid_out(workspace), order.undecided, order.place)
 
 
-def take_small() -> SmallMemory:
-    """Return free memory for a small batch, or new one."""
-    try:
-        return _SMALL.pop()
-    except IndexError:
-        return _make_small()
-
-
-def put_back_small(memory: SmallMemory) -> None:
-    """Store memory for the next small batch."""
-    if len(_SMALL) < _MAX_FREE:
-        _SMALL.append(memory)
-
-
 def traverse_small(
     job: Job, base: int, count: int, recorder: R, grow: Callable[[R, float], R] | None
 ) -> tuple[R, Ints]:
@@ -172,7 +134,7 @@ def traverse_small(
 
     Return the recorder, which `grow` may have replaced, and the undecided rays.
     """
-    memory = take_small()
+    memory = SMALL.take()
     order, workspace, listed, place = memory
     begin, undecided = 0, [_NONE]
     while begin < count:
@@ -183,7 +145,7 @@ def traverse_small(
         begin, lost = place.tolist()
         if lost:
             undecided.append(listed[:lost].astype(np.int64))
-    put_back_small(memory)
+    SMALL.put_back(memory)
     return recorder, undecided[0] if len(undecided) == 1 else np.concatenate(undecided)
 
 
@@ -402,7 +364,8 @@ def _make_order(rays: int) -> Order:
     return Order(keys, numbers, rows, places, where, np.empty(MISS_KEY + 1, np.int64), undecided, _NONE)
 
 
-_WORKSPACES = _Pool(make_workspace)  # by the size of a group
-_PACKETS = _Pool(packet_batches.make_packets)  # likewise
-_PLACES = _Pool(lambda: huge_pages.empty((2,), np.int64))
-_ORDERS = _Pool[Order | None](lambda: None)
+SMALL = BufferPool(_make_small)  # for small batches
+_WORKSPACES = SizedPool(make_workspace)  # by the size of a group
+_PACKETS = SizedPool(packet_batches.make_packets)  # likewise
+_PLACES = BufferPool(lambda: huge_pages.empty((2,), np.int64))
+_ORDERS = BufferPool[Order | None](lambda: None)

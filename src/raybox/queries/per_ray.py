@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.compiler import huge_pages
+from raybox.compiler.buffer_pool import BufferPool
 from raybox.geometry import with_scratch
 from raybox.geometry.ray_sources import select_rows
 from raybox.queries.batches import GRAINS
@@ -15,14 +16,12 @@ from raybox.queries.exact_fallback import OrderedHits, undecided_hits
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.ray_groups import SMALL_BATCH
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
-from raybox.traversal.tree import Scratch
 from raybox.validation import Ints, first_rows
 
 N = TypeVar("N", bound=np.generic)
 Opt = TypeVar("Opt")
 Res = TypeVar("Res", bound=tuple[Any, ...])
-_MAX_SCRATCH = 64
-_SCRATCH: list[Scratch] = []
+_SCRATCH = BufferPool(make_scratch)
 _ALWAYS_FIT = 1 << 20  # so many results: their size is not checked, as that would slow single rays
 
 
@@ -99,13 +98,9 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
         """Return the results of all rays of a job, one by one: every decision is exact in the loop."""
         total = len(job.rays.origins)
         results = self.allocate_misses(total, options)
-        try:
-            scratch = _SCRATCH.pop()
-        except IndexError:
-            scratch = make_scratch()
+        scratch = _SCRATCH.take()
         traverse_rays(job, RaySpan(0, total), scratch, self.exact_recorder(results))
-        if len(_SCRATCH) < _MAX_SCRATCH:
-            _SCRATCH.append(scratch)
+        _SCRATCH.put_back(scratch)
         for hits in undecided_hits(job):
             self.write_hits(results, hits)
         return results

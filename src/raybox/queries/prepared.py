@@ -11,10 +11,11 @@ from typing import Any, Generic
 
 import numpy as np
 
+from raybox.compiler.buffer_pool import BufferPool
 from raybox.compiler.entry_points import prepared
 from raybox.geometry import InstanceRows, RayRows, with_scratch
 from raybox.geometry.ray_sources import AnyRays
-from raybox.queries.batches import put_back_small, take_small
+from raybox.queries import batches
 from raybox.queries.exact_fallback import undecided_hits
 from raybox.queries.per_ray import Opt, PerRay, Res
 from raybox.queries.scheduler import write_exact
@@ -35,7 +36,7 @@ class PreparedQueries:
 
     def __init__(self, job: Job) -> None:
         self._job = job  # without rays
-        self._free: dict[tuple[str, object], list[_Prepared[Any, Any]]] = {}
+        self._free: dict[tuple[str, object], BufferPool[_Prepared[Any, Any]]] = {}
 
     def run(self, per_ray: PerRay[Res, Opt], name: str, rays: AnyRays, options: Opt) -> Res | None:
         """Return the results of few rays in memory; None of others, or if a query takes long.
@@ -48,14 +49,12 @@ class PreparedQueries:
         if free is None:
             if prod(per_ray.shape(options)) > _MOST_NUMBERS:
                 return None
-            free = self._free.setdefault((name, options), [])
-        try:
-            one = free.pop()
-        except IndexError:
-            one = (_Streams if self._job.frame else _Exact)(per_ray, self._job, options)
+            kind = _Streams if self._job.frame else _Exact
+            made = BufferPool(partial(kind, per_ray, self._job, options), _MAX_FREE)
+            free = self._free.setdefault((name, options), made)
+        one = free.take()
         results: Res | None = one.run(rays)
-        if len(free) < _MAX_FREE:
-            free.append(one)
+        free.put_back(one)
         return results
 
 
@@ -80,7 +79,7 @@ class _Streams(_Prepared[Res, Opt]):
 
     def __init__(self, per_ray: PerRay[Res, Opt], job: Job, options: Opt) -> None:
         super().__init__(per_ray, job, options)
-        memory, size = take_small(), SMALL_BATCH
+        memory, size = batches.SMALL.take(), SMALL_BATCH
         order, workspace, *_ = memory
         recorder = per_ray.recorder(self._misses, len(self._misses[0]), options)
         self._call: Callable[..., tuple[bool, tuple[Any, ...]]] = prepared(
@@ -89,12 +88,12 @@ class _Streams(_Prepared[Res, Opt]):
             (_COUNT, *self._job.rays, order, workspace),
             self._misses,
         )
-        put_back_small(memory)
+        batches.SMALL.put_back(memory)
 
     def run(self, rays: RayRows) -> Res | None:
         """Return the results of rays; None if they take long."""
         o, d, low, high = rays
-        count, memory = len(o), take_small()
+        count, memory = len(o), batches.SMALL.take()
         order, workspace, undecided, place = memory
         has_room, arrays = self._call(count, o, d, low, high, order, workspace)
         end, undecided_count = place.tolist()
@@ -102,7 +101,7 @@ class _Streams(_Prepared[Res, Opt]):
         if undecided_count:
             numbers = undecided[:undecided_count].astype(np.int64)
             write_exact(self._per_ray, self._job._replace(rays=rays), results, self._options, numbers)
-        put_back_small(memory)
+        batches.SMALL.put_back(memory)
         return results if has_room and end == count else None
 
 

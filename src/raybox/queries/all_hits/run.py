@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.compiler import huge_pages
+from raybox.compiler.buffer_pool import BufferPool
 from raybox.compiler.decorators import device, inlined
 from raybox.geometry import Rows
 from raybox.geometry.ray_sources import part_of, ray_count
@@ -34,7 +35,7 @@ EXACT_ROOM = 4096  # hits that the single-ray traversal first has room for
 _MOST = 1 << 20  # pairs: memory for more is not reused
 _SPARE = 1.1  # times as much room as seems to be needed
 _PACKET_GROUPS = 4  # so many groups of packets have room at once, if each ray hits as much as it may
-_PAIRS: list[Pairs] = []
+_PAIRS = BufferPool[Pairs | None](lambda: None, _PACKET_GROUPS)
 _NO_PAIRS = make_pairs(0)
 
 
@@ -123,7 +124,7 @@ def _run_batch(job: Job, threads: Run) -> AllResults:
         return AllHitsRecorder(pairs, pair_count, sorted_count, starts, hits, where[first:], counts[first:])
 
     def recorder(size: int) -> AllHitsRecorder:
-        pairs = _PAIRS.pop() if _PAIRS else make_pairs(8 * size)
+        pairs = _PAIRS.take() or make_pairs(8 * size)
         return make_recorder(pairs, np.empty(size + 2, np.int64), make_hit_arrays(16 * size))
 
     def packet_recorder(size: int, first: int) -> AllHitsRecorder:
@@ -247,6 +248,6 @@ def _grown(recorder: AllHitsRecorder, factor: float) -> AllHitsRecorder:
 
 def _released(recorder: AllHitsRecorder) -> AllHitsRecorder:
     """Store the memory for the pairs of a group for the next query."""
-    if recorder.pairs.ray.size <= _MOST and len(_PAIRS) < _PACKET_GROUPS:
-        _PAIRS.append(recorder.pairs)
+    if recorder.pairs.ray.size <= _MOST:
+        _PAIRS.put_back(recorder.pairs)
     return recorder._replace(pairs=_NO_PAIRS)
