@@ -23,7 +23,6 @@ from raybox.cli import main
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # behind the helpers: they have a compare.py
 
 import aims
-import amanatides_woo
 import array_input
 import compare_cases
 import compare_data
@@ -675,6 +674,8 @@ def test_the_plain_loop_of_grids_is_raybox():
 @pytest.mark.jit
 def test_the_plain_loop_deposits_and_finds_what_a_ray_passes():
     """A ray along the diagonal of three cells: lengths and t by hand."""
+    import amanatides_woo  # needs Numba
+
     origins, directions = np.array([[-1.0, 0.25, 0.5]]), np.array([[2.0, 0.5, 0.25]])
     lower, cells, length = np.zeros(3), np.zeros((2, 2, 2)), np.sqrt(4 + 0.25 + 0.0625)
     amanatides_woo.deposit(lower, 1.0, np.array([3.0]), origins, directions, cells)
