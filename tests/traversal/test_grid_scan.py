@@ -113,6 +113,23 @@ def test_rays_through_edges_and_beside_them():
     assert min(found["hits"], found["ties"], found["misses"]) > 40, found
 
 
+def test_rays_of_any_size():
+    """Directions near the ends of float64, whose inverses and times over- and underflow."""
+    rng, counts = np.random.default_rng(336), Counter()
+    grid = even_grid(rng, (16, 17, 18), 0.2)
+    rays = random_rays(rng, grid, 4000)
+    powers = rng.choice([-1060.0, -1022.0, -700.0, 700.0, 1020.0], rays.directions.shape)
+    powers[rng.random(powers.shape) < 0.6] = 0.0
+    with np.errstate(under="ignore"):
+        directions = rays.directions / np.abs(rays.directions).max() * 2.0**powers
+    directions[(directions == 0.0).all(axis=1)] = 1.0
+    counts += check_first_cells(grid, rb.Rays(rays.origins, directions))
+    counts += check_first_cells(
+        grid, rb.Rays(rays.origins * 2.0 ** rng.choice([0.0, 900.0], (4000, 1)), directions)
+    )
+    assert min(counts["hits"], counts["misses"], counts["undecided"]) > 100, counts
+
+
 @given(even_grids_and_rays())
 @settings(max_examples=300, deadline=None)
 def test_any_even_grid(drawn):

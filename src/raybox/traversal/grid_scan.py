@@ -98,9 +98,7 @@ def _scan(b: Builder, words: Memory, axis: Fields, others: list[Fields], ray: Fi
 @inlined
 def _is_between(axis: GridAxis, place: int) -> bool:
     """Return whether a ray that does not move on an axis touches no other place."""
-    o, last = axis.origin, axis.edges.size - 2
-    below = place == 0 or axis.edges[place] < o
-    return axis.direction != 0.0 or (below and (place == last or o < axis.edges[place + 1]))
+    return axis.direction != 0.0 or place == 0 or axis.edges[place] < axis.origin
 
 
 @inlined
