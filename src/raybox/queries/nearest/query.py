@@ -108,7 +108,7 @@ PER_RAY = PerRay(
     exact_recorder=lambda results: ExactNearest(*results),
     write_hits=_write_hits,
     group_widths=(1, 4, 4, 4),
-    grains=20.0,
+    grains=12.0,
     triangle_grains=16.0,
 )
 
