@@ -9,6 +9,7 @@ import raybox as rb
 from aim import INF, Pairs
 from path_truth import assert_sums, count_cases, integrals, paths
 from ray_cases import as_rays_or_miss
+from raybox.compiler.buffer_pool import SizedPool
 from raybox.queries.path_sums import stream
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.workspace import MAX_UNDECIDED
@@ -188,7 +189,7 @@ def test_lists_that_are_full(each, packet_calls, monkeypatch):  # noqa: F811
     rays, scene, values = as_rays_or_miss(pairs), rb.Scene(rb.Boxes(*pairs[4:])), values_of(pairs)
     listed = scene.integrate(rays, values)
     monkeypatch.setattr(stream, "_HITS_EACH", each)
-    monkeypatch.setattr(stream, "_FREE", [])
+    monkeypatch.setattr(stream, "_MEMORY", SizedPool(stream._make_memory))
     counts = check(pairs)
     assert counts["hit"] > 200
     if each == 0:

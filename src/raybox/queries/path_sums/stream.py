@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from raybox.compiler import huge_pages
+from raybox.compiler.buffer_pool import SizedPool
 from raybox.compiler.decorators import device, no, whole, yes
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import prefetch, smaller
@@ -99,7 +100,7 @@ BLOCK = 512  # lengths computed by one call: they stay in a core's first cache
 _EIGHT = 8
 _AHEAD = 24  # what pairs and rays read and write is prefetched so many before
 _MOST = 1 << 21  # pairs: memory for more is not reused
-_MAX_FREE = 4
+_MAX_FREE = 4  # of one size
 PATH_COLUMNS = 10  # of packets: crossing rows, speeds, and sums so far
 _HITS_EACH = 128  # boxes that each packet hits, on average, for which there is room
 
@@ -129,29 +130,18 @@ class PathRecorder(NamedTuple, Generic[S]):
     sums: S
 
 
-_FREE: list[PathMemory] = []
-
-
 def make_recorder(rays: int, sums: S, ordered: bool) -> PathRecorder[S]:
     """Return the recorder of groups of up to so many rays.
 
     ordered: whether the lengths of each ray are added in the order of the primitives' numbers.
     """
-    memory = _take_memory(rays)
+    memory = _MEMORY.take(rays)
     order = make_pair_order(memory.pairs.ray.size if ordered else 0)
     return PathRecorder(*memory[:3], memory, order, sums)
 
 
-def _take_memory(rays: int) -> PathMemory:
-    """Return free memory for groups of up to so many rays, or new one."""
-    for _ in range(len(_FREE)):
-        try:
-            memory = _FREE.pop(0)
-        except IndexError:  # another thread took it
-            break
-        if len(memory.speeds) == rays:
-            return memory
-        _FREE.append(memory)
+def _make_memory(rays: int) -> PathMemory:
+    """Return memory for groups of up to so many rays."""
     counts = huge_pages.zeros((1,), np.int64), huge_pages.zeros((1,), np.int64)
     crossings, speeds = (huge_pages.empty(shape, np.float64) for shape in ((rays, CROSSING_WORDS), (rays,)))
     lengths = huge_pages.empty((BLOCK + _EIGHT,), np.float64)
@@ -159,6 +149,9 @@ def _take_memory(rays: int) -> PathMemory:
     packets = huge_pages.empty((count, PATH_COLUMNS, LANES), np.float64)
     packet_hits = huge_pages.empty((_HITS_EACH * count, 3), np.int32)
     return PathMemory(make_hit_pairs(8 * rays), *counts, crossings, speeds, lengths, packets, packet_hits)
+
+
+_MEMORY = SizedPool(_make_memory, _MAX_FREE)  # by the size of a group
 
 
 def grown(recorder: PathRecorder[S], _factor: float) -> PathRecorder[S]:
@@ -172,8 +165,7 @@ def grown(recorder: PathRecorder[S], _factor: float) -> PathRecorder[S]:
 def released(recorder: PathRecorder[S]) -> PathRecorder[S]:
     """Store the memory for the hits of a group for the next query."""
     if recorder.pairs.ray.size <= _MOST:
-        _FREE.append(recorder.memory)
-        del _FREE[:-_MAX_FREE]
+        _MEMORY.put_back(recorder.memory, len(recorder.memory.speeds))
     return recorder
 
 
