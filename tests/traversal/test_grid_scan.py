@@ -114,7 +114,7 @@ def test_rays_through_edges_and_beside_them():
 
 
 def test_rays_of_any_size():
-    """Directions near the ends of float64, whose inverses and times over- and underflow."""
+    """Directions so large or so small that their inverses or times overflow or underflow."""
     rng, counts = np.random.default_rng(336), Counter()
     grid = even_grid(rng, (16, 17, 18), 0.2)
     rays = random_rays(rng, grid, 4000)

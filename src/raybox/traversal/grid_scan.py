@@ -97,7 +97,10 @@ def _scan(b: Builder, words: Memory, axis: Fields, others: list[Fields], ray: Fi
 
 @inlined
 def _is_between(axis: GridAxis, place: int) -> bool:
-    """Return whether a ray that does not move on an axis touches no other place."""
+    """Return whether a ray that does not move on an axis touches no other place.
+
+    On a plane, its place is the one above.
+    """
     return axis.direction != 0.0 or place == 0 or axis.edges[place] < axis.origin
 
 

@@ -108,7 +108,7 @@ PER_RAY = PerRay(
     exact_recorder=lambda results: ExactNearest(*results),
     write_hits=_write_hits,
     group_widths=(1, 4, 4, 4),
-    grains=12.0,
+    grains=12.0,  # streams are as fast at 10 to 13; of voxels at 7, of fine meshes at 17
     triangle_grains=16.0,
 )
 
