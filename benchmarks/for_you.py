@@ -178,6 +178,8 @@ def _first(results: Results) -> list[str]:
     compiled, loaded = (
         own_aims.first_seconds(results["first-use"][kind], "nearest") for kind in ("compiled", "loaded")
     )
+    if results["first-use"]["machine"]["code"].startswith("kernels of"):
+        return [f"- **First call**: import, scene and `nearest` take {loaded:.2f} s in a new process."]
     return [
         f"- **First call**: import, scene and `nearest` take {compiled:.1f} s, most of it compilation, "
         f"the first time on a machine, and {loaded:.2f} s in every later process."
