@@ -73,7 +73,7 @@ WORDS = """\
 Millions of rays a second that `scene.nearest` casts, with {threads}; in brackets, how many times the rate of
 embreex. Rays of a camera are fast, because neighbours take nearly the same way. Rays from within a scene are
 slow, because each passes many boxes. `occluded` is faster than `nearest`; `count` and `all` are slower where
-many boxes are hit. Each call has an overhead of its own: pass all rays in one call."""
+many boxes are hit. Each call has a fixed cost: pass all rays in one call."""
 
 
 def _threads_of(results: Results) -> int:

@@ -53,7 +53,7 @@ def _cores(results: Results) -> list[str]:
     gain = median(2 * one / two for one, two in zip(seconds["one"], seconds["two"], strict=True))
     return [
         f"""Two threads of the loop under *Brute force*, which touches no memory, do {gain:.2f} times the work
-of one on this machine: its cores are lent, and shared."""
+of one on this machine: other machines share its cores."""
     ]
 
 

@@ -51,8 +51,8 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
     some = next(iter(results.values()), None)
     if some is None:
         raise SystemExit("there are no results; measure first")
-    facts = machine.in_words(some["machine"])
-    caption = facts.split("\n")[0]
+    facts = machine.in_words({**some["machine"], "code": _code(results), "versions": _versions(results)})
+    caption = machine.in_words(some["machine"]).split("\n")[0]
     import plots  # needs matplotlib; the tables do not
 
     images = "images/" if name == "performance" else f"images/{name}-"
@@ -148,9 +148,23 @@ One thread. clustered: the uniform boxes in clusters of 1000; mixed: half sizes 
 300 on each axis."""
 
 
+def _versions(results: Results) -> dict[str, str]:
+    """Return the versions of all packages that any part had."""
+    return {name: v for result in results.values() for name, v in result["machine"]["versions"].items()}
+
+
+def _code(results: Results) -> str:
+    """Return where the kernels came from; parts that had others are named."""
+    parts_of: dict[str, list[str]] = {}
+    for name, result in results.items():
+        parts_of.setdefault(result["machine"]["code"], []).append(name)
+    most, *others = sorted(parts_of, key=lambda code: -len(parts_of[code]))
+    return "; ".join([most, *(f"{code} in {', '.join(parts_of[code])}" for code in others)])
+
+
 def _given(results: Results) -> str:
     """Return the forms of boxes that peers got, and which peers were not measured."""
-    versions = {name: v for result in results.values() for name, v in result["machine"]["versions"].items()}
+    versions = _versions(results)
     used = {c["name"] for result in results.values() for c in result.get("contestants", [])}
     lines = [
         (p.name, versions.get(p.distribution, "-"), p.given) for p in peers.table().values() if p.name in used

@@ -147,7 +147,7 @@ def section(results: Results) -> str:
     ]
     size = f"{result['size']:,}"
     words = f"""Microseconds of a call on {size} uniform boxes, one thread: `Rays` of float64 arrays, or of
-lists, and `nearest`, whose index and t are read. embreex: `run(o.astype(f4), d.astype(f4), output=True)`."""
+lists, `nearest`, and reading `index` and `t`. embreex: `run(o.astype(f4), d.astype(f4), output=True)`."""
     head = ("rays", "kind", "raybox, µs", "from lists, µs", "embreex, µs")
     return "\n\n".join(["## Small batches", words, report.markdown(head, lines)])
 

@@ -106,7 +106,7 @@ _HITS_EACH = 128  # boxes that each packet hits, on average, for which there is 
 
 
 class PathMemory(NamedTuple):
-    """Memory for the hits of groups of up to so many rays."""
+    """Memory for the hits of a group of rays."""
 
     pairs: HitPairs
     pair_count: Ints  # (1,)
@@ -131,7 +131,7 @@ class PathRecorder(NamedTuple, Generic[S]):
 
 
 def make_recorder(rays: int, sums: S, ordered: bool) -> PathRecorder[S]:
-    """Return the recorder of groups of up to so many rays.
+    """Return the recorder of groups of up to `rays` rays.
 
     ordered: whether the lengths of each ray are added in the order of the primitives' numbers.
     """
@@ -141,7 +141,7 @@ def make_recorder(rays: int, sums: S, ordered: bool) -> PathRecorder[S]:
 
 
 def _make_memory(rays: int) -> PathMemory:
-    """Return memory for groups of up to so many rays."""
+    """Return memory for groups of up to `rays` rays."""
     counts = huge_pages.zeros((1,), np.int64), huge_pages.zeros((1,), np.int64)
     crossings, speeds = (huge_pages.empty(shape, np.float64) for shape in ((rays, CROSSING_WORDS), (rays,)))
     lengths = huge_pages.empty((BLOCK + _EIGHT,), np.float64)
