@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent.parent
 NATIVE = platforms.PLATFORMS[platforms.native()]
 LEVEL = next(iter(NATIVE.levels))
 BUILDS = ["kernels.txt", "runtime.c", "build.py", "_calls.c", "build_calls.py"]
-REQUIRED = {"numpy", "click", "tqdm", "mapbox-earcut"}
+REQUIRED = {"numpy", "click", "tqdm", "mapbox-earcut", "xxhash"}
 pytestmark = pytest.mark.long
 
 
@@ -80,6 +80,7 @@ def test_a_pure_wheel_needs_numba(tree, tmp_path):
         "click",
         "tqdm",
         "mapbox-earcut",
+        "xxhash",
     }
     assert not [name for name in wheel.names if name.startswith("kernels/")]
     assert "compiler/library.py" in wheel.names

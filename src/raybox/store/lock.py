@@ -1,0 +1,210 @@
+"""The one lock: a single process at a time in a folder.
+
+POSIX has ``flock``, Windows ``msvcrt.locking``; both end with the process. A file system may offer neither
+(some network mounts). There, each process writes a record of its owner, ``lock-...``, and then reads all
+others: it has the lock if those are of processes that have ended. Of two that start at the same moment both
+may be refused, but never both succeed. A process of another container or machine, which this one cannot find,
+counts as running; the error names the file to remove.
+"""
+
+import errno
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from secrets import token_hex
+from types import ModuleType
+from typing import BinaryIO, NamedTuple
+
+from raybox.errors import FileFormatError
+from raybox.store.folder import Folder, make_folder
+from raybox.store.owner import OWNER, this_process
+
+LOCK = "lock"
+_ATTEMPTS = 1000
+_NOT_OFFERED = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+_IN_USE = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+_OPEN: set[BinaryIO] = set()
+
+
+class _NoLocks(Exception):
+    """The system, or the file system, has no locks of files."""
+
+
+class _Lock(NamedTuple):
+    """A lock: an open file that the system locks, or a record of this process."""
+
+    name: str
+    file: BinaryIO | None
+    process: int
+
+
+def is_lock(name: str) -> bool:
+    """Return whether a file in a locked folder is a lock."""
+    return name == LOCK or name.startswith(LOCK + "-")
+
+
+@contextmanager
+def locked(target: Path, path: Path) -> Iterator[Folder]:
+    """Yield the folder of an output, made and locked against other processes.
+
+    At the end the lock is removed, and so is the folder if it is empty then. Raise `FileFormatError` if
+    another process has it. target: the output, for errors.
+    """
+    folder, lock = _acquire(target, path)
+    try:
+        yield folder
+    finally:
+        _release(folder, lock)
+        folder.close()
+        if lock.process == os.getpid():
+            with suppress(OSError):  # it holds results, or the lock of another process
+                path.rmdir()
+
+
+def _acquire(target: Path, path: Path) -> tuple[Folder, _Lock]:
+    for _ in range(_ATTEMPTS):  # a process that ends at this moment removes the lock, and then the folder
+        with suppress(FileNotFoundError):
+            folder = make_folder(path)
+            try:
+                if lock := _lock(target, folder):
+                    return folder, lock
+            except BaseException:
+                folder.close()
+                with suppress(OSError):
+                    path.rmdir()
+                raise
+            folder.close()
+    raise _in_use(target)
+
+
+def _lock(target: Path, folder: Folder) -> _Lock | None:
+    """Return the lock of a folder, None if another process has removed its file meanwhile."""
+    try:
+        return _system_lock(target, folder)
+    except _NoLocks:
+        return _owner_record(target, folder)
+
+
+def _system_lock(target: Path, folder: Folder) -> _Lock | None:
+    """Return a lock that ends with the process; None if its file is no longer the one of this name."""
+    file = folder.open_or_create(LOCK)
+    try:
+        if not _try_lock(target, file):
+            raise _in_use(target)
+        facts, there = os.fstat(file.fileno()), folder.stat(LOCK)
+        is_current = there is not None and os.path.samestat(facts, there)
+    except BaseException:
+        file.close()
+        raise
+    if not is_current or not _is_in_place(folder):
+        file.close()
+        return None
+    _OPEN.add(file)
+    return _Lock(LOCK, file, os.getpid())
+
+
+def _is_in_place(folder: Folder) -> bool:
+    """Return whether the path of a folder still leads to it."""
+    with suppress(OSError):
+        return os.path.samestat(folder.facts(), folder.path.lstat())
+    return False
+
+
+def _try_lock(target: Path, file: BinaryIO) -> bool:
+    """Lock a file until this process ends, or the file is closed; False if another process has it."""
+    try:
+        _lock_descriptor(file.fileno())
+    except OSError as error:
+        if error.errno in _NOT_OFFERED:
+            raise _NoLocks from error
+        if error.errno in _IN_USE:
+            return False
+        problem = f"cannot be written: the file system locks no file there ({os.strerror(error.errno or 0)})"
+        raise FileFormatError(f"{target}: {problem}; give an output on another one") from error
+    return True
+
+
+def _lock_descriptor(descriptor: int) -> None:
+    fcntl, msvcrt = _module("fcntl"), _module("msvcrt")
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    elif msvcrt is not None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # from the file's position on, which must be its start
+    else:
+        raise _NoLocks
+
+
+def _module(name: str) -> ModuleType | None:
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+def _owner_record(target: Path, folder: Folder) -> _Lock:
+    """Return a lock that is a record of this process; raise `FileFormatError` if others have one."""
+    own = f"{LOCK}-{token_hex(6)}"
+    with suppress(OSError):
+        folder.remove(LOCK)
+    folder.write_record(own, OWNER, this_process())
+    for name in folder.names():
+        if name != own and name.startswith(LOCK + "-") and not _has_ended(folder, name):
+            folder.remove(own)
+            raise _in_use(target, f" (if no process uses the output, remove {folder.path / name})")
+    problem = "its file system offers no locks; do not write it from another machine at the same time"
+    warnings.warn(f"{target}: {problem}", stacklevel=2)
+    return _Lock(own, None, os.getpid())
+
+
+def _has_ended(folder: Folder, name: str) -> bool:
+    """Return whether the owner of a lock has ended, and remove the lock then."""
+    try:
+        owner = folder.read_record(name, OWNER).value
+    except FileNotFoundError:
+        return True
+    except FileFormatError:  # damaged: unknown
+        return False
+    if owner.state() != "ended":
+        return False
+    folder.remove(name)
+    return True
+
+
+def _in_use(target: Path, more: str = "") -> FileFormatError:
+    problem = f"is in use by another process{more}"
+    return FileFormatError(f"{target}: {problem}; wait for that one, or give another output")
+
+
+def _release(folder: Folder, lock: _Lock) -> None:
+    """Remove a lock: its name first, where the system permits that of an open file."""
+    if lock.process != os.getpid():  # a child process: the lock is its parent's
+        return
+    is_removed = _remove(folder, lock.name)
+    if lock.file is not None:
+        _OPEN.discard(lock.file)
+        lock.file.close()
+    if not is_removed:
+        _remove(folder, lock.name)
+
+
+def _remove(folder: Folder, name: str) -> bool:
+    """Remove a file; False if it is open, here or in another process."""
+    try:
+        folder.remove(name)
+    except OSError:
+        return False
+    return True
+
+
+def _close_in_child() -> None:
+    """Close what a child process shares with its parent: the lock would last until both have ended."""
+    for file in _OPEN:
+        file.close()
+    _OPEN.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_child)
