@@ -19,7 +19,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 # Of a platform wheel; on Windows, Zig links libraries, and Python's own compiler builds `_calls`.
-_BUILD_REQUIREMENTS = ["numpy>=2", "setuptools>=77", "ziglang>=0.13; sys_platform == 'win32'"]
+_BUILD_REQUIREMENTS = ["numpy>=2", "xxhash>=3.5", "setuptools>=77", "ziglang>=0.13; sys_platform == 'win32'"]
 
 
 def _levels() -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from raybox.compiler.jit import store
 from raybox.compiler.jit.store import ObjectFile, cache_folder, load, save
+from raybox.store import folder as trusted
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 CODE = ObjectFile("raybox_1", "(ib)", ("memset",), b"\x7fELF\n\0code\n")
@@ -38,7 +39,7 @@ def test_damaged_files_are_not_loaded(path, monkeypatch):
     for place in range(len(whole)):
         for bit in (1, 128):
             damaged.append(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
-    monkeypatch.setattr(store.json, "loads", lambda _: pytest.fail("something damaged was read"))
+    monkeypatch.setattr(store, "ObjectFile", lambda *_: pytest.fail("something damaged was read"))
     for content in damaged:
         path.write_bytes(content)
         assert load(path, KEY) is None
@@ -50,9 +51,9 @@ def test_a_file_renamed_to_another_key_is_not_loaded(path):
     save(other, OTHER_KEY, CODE)
     other.rename(path)
     assert load(path, KEY) is None
-    # The checksum belongs to the key too: a header copied from another file does not make code valid.
+    # The checksum belongs to the key too.
     save(other, OTHER_KEY, CODE)
-    path.write_bytes(other.read_bytes().replace(OTHER_KEY, KEY))
+    path.write_bytes(other.read_bytes().replace(OTHER_KEY.hex().encode(), KEY.hex().encode()))
     assert load(path, KEY) is None
 
 
@@ -60,13 +61,13 @@ def test_two_processes_that_store_code_at_once_leave_whole_files(path, monkeypat
     """The second process stores its code between the first one's writing and renaming."""
     replace, interruptions, second = os.replace, [], CODE._replace(code=b"second")
 
-    def interrupted(new, old):
+    def interrupted(new, old, **folders):
         monkeypatch.setattr(os, "replace", replace)
         interruptions.append(new)
         assert load(path, KEY) is None
         save(path, KEY, second)
         assert load(path, KEY) == second
-        replace(new, old)
+        replace(new, old, **folders)
 
     monkeypatch.setattr(os, "replace", interrupted)
     save(path, KEY, CODE)
@@ -87,6 +88,15 @@ def test_code_that_cannot_be_written_is_not_stored(path):
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need permission there")
+def test_a_link_is_not_followed(path, tmp_path):
+    (tmp_path / "other").mkdir(mode=0o700)
+    path.parent.symlink_to(tmp_path / "other")
+    save(path, KEY, CODE)
+    assert load(path, KEY) is None
+    assert not list((tmp_path / "other").iterdir())
+
+
 @pytest.mark.skipif(os.name == "nt", reason="folders have no owner and mode")
 def test_folders_that_others_can_write_are_not_used(path, monkeypatch):
     save(path, KEY, CODE)
@@ -98,8 +108,9 @@ def test_folders_that_others_can_write_are_not_used(path, monkeypatch):
         assert not path.with_name("new.o").exists()
     path.parent.chmod(0o755)
     assert load(path, KEY) == CODE
-    owner = os.getuid()
-    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    facts, owner = os.stat_result([0o100600, *os.stat(path)[1:4], os.geteuid() + 1, *[0] * 5]), os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    monkeypatch.setattr(trusted, "_facts_of_new", lambda _: facts)
     assert load(path, KEY) is None
     save(path.with_name("new.o"), KEY, CODE)
     assert not path.with_name("new.o").exists()
@@ -122,7 +133,7 @@ def test_the_most_recently_used_files_stay(path, monkeypatch):
 
 def test_temporary_files_of_processes_that_ended_are_removed(path):
     path.parent.mkdir(mode=0o700)
-    left, current = (path.with_name(f"loop.o.{name}.tmp") for name in ("left", "current"))
+    left, current = (path.with_name(f"new-{name}") for name in ("left", "current"))
     for file in (left, current):
         file.write_bytes(b"")
     os.utime(left, (1e9, 1e9))

@@ -1,5 +1,6 @@
 """Damaged folders of scenes end in one clear error: no crash, no foreign exception, no wrong result."""
 
+import dataclasses
 import json
 import shutil
 import sys
@@ -13,9 +14,11 @@ import raybox as rb
 from raybox.bvh.node import CHILD, EMPTY
 from raybox.bvh.validate import broken_rule
 from raybox.distributed.split import partition
-from raybox.io import checked_json, manifest, scene_files
+from raybox.io import manifest, scene_files
 from raybox.scene.scene import state_of
+from raybox.store import record
 from scenes import as_rays, random_scene
+from stored import content_of, write_content
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import damaged_scenes  # in benchmarks/
@@ -115,15 +118,21 @@ def split(folder, **how):
     return rb.SplitScene(BOXES, folder=folder, parts=4, **how)
 
 
-def test_a_folder_without_checksums(tmp_path):
-    """As raybox wrote it before manifests had any."""
+@pytest.mark.parametrize("before", [1, 2, 4])
+def test_a_folder_of_another_version(tmp_path, before):
+    """As raybox wrote it before manifests had checksums, before records, and as a later one may."""
     split(tmp_path / "parts")
-    facts = {"format": 1, "kind": "boxes", "size": 500, "parts": 4, "dimension": 3, "digest": "0" * 32}
-    (tmp_path / "parts" / "split.json").write_text(json.dumps(facts))
-    with pytest.raises(
-        rb.FileFormatError, match=rf"split\.json: was written by another .* without checksums; {AGAIN}"
-    ):
+    path = tmp_path / "parts" / "split.json"
+    facts = {"kind": "boxes", "size": 500, "parts": 4, "dimension": 3, "digest": "0" * 32}
+    texts = {
+        1: json.dumps({"format": 1, **facts}).encode(),
+        2: json.dumps({"checksum": "0" * 32, "content": {"facts": {"format": 2, **facts}}}).encode(),
+        4: record.encode(dataclasses.replace(manifest.MANIFEST, version=4), content_of(path)),
+    }
+    path.write_bytes(texts[before])
+    with pytest.raises(rb.FileFormatError) as caught:
         rb.SplitScene.open(tmp_path / "parts")
+    assert str(caught.value) == f"{path}: was written by another version of raybox; {AGAIN}"
 
 
 def test_sizes_are_checked_at_once_and_data_when_a_part_is_opened(tmp_path):
@@ -164,9 +173,9 @@ def test_numbers_that_are_no_rows(tmp_path):
     split(place)
     part = place / "part-00001"
     change(part, partition.NUMBERS.removesuffix(".npy"), -1, 500)
-    content, _ = checked_json.read(place / "split.json")
+    content = content_of(place / "split.json")
     content["facts"]["parts"][1] = manifest.read(part / "scene.json").checksum
-    checked_json.write(place / "split.json", content)
+    write_content(place / "split.json", content)
     with pytest.raises(rb.FileFormatError, match=r"numbers\.npy: does not number the rows of the part"):
         rb.SplitScene.open(place).count(RAYS)
 
@@ -195,10 +204,10 @@ def test_a_part_of_another_scene(tmp_path):
 def test_files_that_the_system_does_not_read(tmp_path, monkeypatch, error, text):
     rb.SplitScene(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]), parts=1, folder=tmp_path / "parts")
 
-    def refuse(_path):
+    def refuse(_path, _mode):
         raise error
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(rb.FileFormatError, match=text):
         rb.SplitScene.open(tmp_path / "parts")
 
@@ -209,17 +218,17 @@ def test_files_that_the_system_does_not_read(tmp_path, monkeypatch, error, text)
         {},
         {"facts": {}, "files": 3},
         {"facts": {}, "files": {"a": [1]}},
-        {"facts": {}, "files": {"a": [-1, [1], "<f8", 0, 0]}},
-        {"facts": {}, "files": {"a": [8, ["x"], "<f8", 0, 0]}},
-        {"facts": {}, "files": {"a": [8, [1], "nothing", 0, 0]}},
+        {"facts": {}, "files": {"a": [-1, [1], "<f8", "", ""]}},
+        {"facts": {}, "files": {"a": [8, ["x"], "<f8", "", ""]}},
+        {"facts": {}, "files": {"a": [8, [1], "nothing", "", ""]}},
     ],
 )
 def test_manifests_that_raybox_does_not_write(tmp_path, content):
-    checked_json.write(tmp_path / "scene.json", content)
-    with pytest.raises(rb.FileFormatError, match=rf"scene\.json: is no manifest of raybox; {AGAIN}"):
+    write_content(tmp_path / "scene.json", content)
+    with pytest.raises(rb.FileFormatError, match=rf"scene\.json: is no scene manifest of raybox; {AGAIN}"):
         scene_files.read_scene(tmp_path)
-    scene_facts = {"format": scene_files.FORMAT, "kind": "boxes", "quality": "best"}
-    for facts in ({}, {"format": 99}, scene_facts, scene_facts | {"kind": ["boxes"]}):
+    scene_facts = {"kind": "boxes", "quality": "best"}
+    for facts in ({}, {"kind": 99}, scene_facts, scene_facts | {"kind": ["boxes"]}):
         manifest.write(tmp_path / "scene.json", facts, [])
         with pytest.raises(rb.FileFormatError, match=AGAIN):
             scene_files.read_scene(tmp_path)
@@ -232,8 +241,8 @@ def test_manifests_that_raybox_does_not_write(tmp_path, content):
 def test_a_manifest_that_names_a_file_outside_of_its_folder(tmp_path, name):
     folder = whole(tmp_path / "scene")
     np.save(tmp_path / "secret.npy", np.zeros(3))
-    content, _ = checked_json.read(folder / "scene.json")
-    content["files"][name] = [88, [3], "<f8", 0, 0]
-    checked_json.write(folder / "scene.json", content)
-    with pytest.raises(rb.FileFormatError, match=r"scene\.json: is no manifest of raybox"):
+    content = content_of(folder / "scene.json")
+    content["files"][name] = [88, [3], "<f8", "", ""]
+    write_content(folder / "scene.json", content)
+    with pytest.raises(rb.FileFormatError, match=r"scene\.json: is no scene manifest of raybox"):
         manifest.read(folder / "scene.json")

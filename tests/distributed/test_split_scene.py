@@ -16,7 +16,6 @@ import raybox as rb
 from compare import assert_same, assert_scene
 from raybox.distributed.split import partition
 from raybox.distributed.split.open_parts import OpenParts
-from raybox.io import checked_json
 from raybox.queries.nearest.query import NearestParts
 from scenes import as_rays, random_scene, truth
 
@@ -374,10 +373,3 @@ def test_a_folder_that_holds_no_whole_scene(tmp_path):
         os.truncate(tmp_path / name / "part-00003" / f"{name}.npy", 130)
         with pytest.raises(rb.FileFormatError, match=rf"part-00003/{name}\.npy: has 130 bytes in place of"):
             rb.SplitScene.open(tmp_path / name)
-    content, _ = checked_json.read(place / "split.json")
-    content["facts"]["format"] = 99
-    checked_json.write(place / "split.json", content)
-    with pytest.raises(
-        rb.FileFormatError, match="was written by another version of raybox; write the folder"
-    ):
-        rb.SplitScene.open(place)

@@ -1,7 +1,6 @@
 """Manifests: sizes, shapes, dtypes and checksums of the files of a folder.
 
-Sizes and headers are checked when a folder is opened. Data is checked when an array is first mapped, by
-CRC-32, which every error of up to 32 bits in a row changes (zlib's is four times as fast as BLAKE2b).
+Sizes and headers are checked when a folder is opened. Data is checked when an array is first mapped.
 """
 
 import os
@@ -9,18 +8,31 @@ from collections.abc import Callable, Iterable
 from math import prod
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any, BinaryIO, NamedTuple, TypedDict, TypeVar, cast
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox.bvh.build import Quality
-from raybox.io import checked_json
-from raybox.io.checked_json import folder_error, unreadable
+from raybox.errors import FileFormatError
+from raybox.store import checksum, record
+from raybox.store.checksum import Facts
+from raybox.store.folder import open_folder
+from raybox.store.record import RecordKind
 
 T = TypeVar("T")
 
-_BLOCK = 1 << 20  # bytes that are read at a time
+
+def folder_error(path: Path, problem: str) -> FileFormatError:
+    """Return an error about a folder of a scene, or a file in it."""
+    return FileFormatError(f"{path}: {problem}; write the folder again")
+
+
+def unreadable(path: Path, error: OSError | MemoryError) -> FileFormatError:
+    """Return the error for a file in a folder of a scene that the system does not read."""
+    if isinstance(error, MemoryError):
+        return FileFormatError(f"{path}: does not fit into memory; free some, and open the folder again")
+    problem = f"cannot be read: {error.strerror or error}"
+    return FileFormatError(f"{path}: {problem}; check its permissions, or write the folder again")
 
 
 class FileFacts(NamedTuple):
@@ -30,8 +42,8 @@ class FileFacts(NamedTuple):
     """In bytes."""
     shape: tuple[int, ...]
     dtype: str
-    header_checksum: int
-    data_checksum: int
+    header_checksum: str
+    data_checksum: str
 
     @property
     def data_begin(self) -> int:
@@ -42,7 +54,6 @@ class FileFacts(NamedTuple):
 class SceneFacts(TypedDict, total=False):
     """Facts about a scene, or about one in parts; those who read them check which there are."""
 
-    format: int
     kind: str
     size: int
     quality: Quality
@@ -96,7 +107,7 @@ class Manifest(NamedTuple):
 
     def check_data(self, name: str) -> None:
         """Raise `FileFormatError` unless the data of a file has its checksum."""
-        if self._read(name, lambda file, facts: _checksum(file)) != self.files[name].data_checksum:
+        if self._read(name, lambda file, facts: checksum.of_file(file)) != self.files[name].data_checksum:
             raise folder_error(self.folder / name, "is damaged: its checksum differs")
 
     def _read(self, name: str, read: Callable[[BinaryIO, FileFacts], T]) -> T:
@@ -109,7 +120,7 @@ class Manifest(NamedTuple):
                 size = os.fstat(file.fileno()).st_size
                 if size != facts.size:
                     raise folder_error(path, f"has {size:,} bytes in place of {facts.size:,}")
-                if crc32(file.read(facts.data_begin)) != facts.header_checksum:
+                if checksum.of_bytes(file.read(facts.data_begin)) != facts.header_checksum:
                     raise folder_error(path, "is damaged: its header differs")
                 return read(file, facts)
         except (OSError, MemoryError) as error:
@@ -128,18 +139,11 @@ def _identity(stat: os.stat_result) -> tuple[int, ...]:
     return stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
 
 
-def _checksum(file: BinaryIO) -> int:
-    """Return the checksum of a file from its position on."""
-    checksum, buffer = 0, memoryview(bytearray(_BLOCK))
-    while count := file.readinto(buffer):  # type: ignore[attr-defined]  # a buffered file has it
-        checksum = crc32(buffer[:count], checksum)
-    return checksum
-
-
 def write(path: Path, facts: SceneFacts, names: Iterable[str]) -> str:
-    """Write the manifest of files that are beside it; return its checksum."""
+    """Write the manifest of files in its folder; return its checksum."""
     files = {name: _facts_of(path.parent / name) for name in names}
-    return checked_json.write(path, {"facts": facts, "files": files})
+    with open_folder(path.parent, own=False) as folder:
+        return folder.write_record(path.name, MANIFEST, {"facts": cast(Facts, facts), "files": files})
 
 
 def _facts_of(path: Path) -> FileFacts:
@@ -149,33 +153,51 @@ def _facts_of(path: Path) -> FileFacts:
     if path.suffix == ".npy":
         array = np.load(path, mmap_mode="r", allow_pickle=False)
         shape, dtype = array.shape, array.dtype
-    facts = FileFacts(size, shape, dtype.str, 0, 0)
+    facts = FileFacts(size, shape, dtype.str, "", "")
     with path.open("rb") as file:
-        header_checksum = crc32(file.read(facts.data_begin))
-        return facts._replace(header_checksum=header_checksum, data_checksum=_checksum(file))
+        header_checksum = checksum.of_bytes(file.read(facts.data_begin))
+        return facts._replace(header_checksum=header_checksum, data_checksum=checksum.of_file(file))
 
 
 def read(path: Path) -> Manifest:
     """Return a manifest; the files that it lists are not yet checked."""
-    content, checksum = checked_json.read(path)
     try:
-        files = {_beside(str(name)): _listed(*facts) for name, facts in content["files"].items()}
-        return Manifest(path.parent, cast(SceneFacts, dict(content["facts"])), files, checksum)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise folder_error(path, "is no manifest of raybox") from error
+        if not path.is_file():
+            raise folder_error(path, "is missing, or no regular file")
+        with path.open("rb") as file:
+            content, found = record.read(MANIFEST, path, file)
+    except (OSError, MemoryError) as error:
+        raise unreadable(path, error) from error
+    return Manifest(path.parent, content.facts, content.files, found)
 
 
-def _beside(name: str) -> str:
-    """Return the name of a file beside the manifest; raise `ValueError` for a path to another folder."""
+class _Content(NamedTuple):
+    """The value of a manifest."""
+
+    facts: SceneFacts
+    files: dict[str, FileFacts]
+
+
+def _parse(value: Any) -> _Content:
+    files = {_plain(str(name)): _listed(*facts) for name, facts in value["files"].items()}
+    return _Content(cast(SceneFacts, dict(value["facts"])), files)
+
+
+def _plain(name: str) -> str:
+    """Return the name of a file; raise `ValueError` for a path to another folder."""
     if name in ("", "..") or {PurePath(name).name, PureWindowsPath(name).name} != {name}:
         raise ValueError("a path")
     return name
 
 
-def _listed(size: int, shape: list[int], dtype: str, header_checksum: int, data_checksum: int) -> FileFacts:
+def _listed(size: int, shape: list[int], dtype: str, header: str, data: str) -> FileFacts:
     """Return the facts of a file as a manifest lists them; raise `ValueError` for impossible ones."""
-    numbers = [int(size), *map(int, shape), int(header_checksum), int(data_checksum)]
-    facts = FileFacts(numbers[0], tuple(numbers[1:-2]), np.dtype(str(dtype)).str, *numbers[-2:])
-    if min(numbers) < 0 or facts.data_begin < 0:
+    lengths = tuple(map(int, shape))
+    facts = FileFacts(int(size), lengths, np.dtype(str(dtype)).str, str(header), str(data))
+    if min(facts.size, facts.data_begin, *lengths) < 0:
         raise ValueError("negative size")
     return facts
+
+
+MANIFEST = RecordKind("scene manifest", 3, _parse, "write the folder again")
+"""Its version is also that of the files, the layout of the tree's nodes included."""

@@ -24,17 +24,15 @@ from raybox.geometry.grid import of_bits
 from raybox.geometry.mesh import restored as mesh_of
 from raybox.geometry.mesh import stored_objects
 from raybox.io import manifest
-from raybox.io.checked_json import folder_error
 from raybox.io.formats import saved_arrays
 from raybox.io.formats.common import path_of, reader_errors
 from raybox.io.formats.numpy_arrays import load_members, write_npz
 from raybox.io.formats.saved_arrays import EDGES
-from raybox.io.manifest import Layout, Manifest, SceneFacts
+from raybox.io.manifest import Layout, Manifest, SceneFacts, folder_error
 from raybox.scene.scene import Scene, quality_of, restore, state_of
 from raybox.validation import NO_MASK, Array, Floats
 
 _COPIED = 1 << 30  # bytes of nodes, at most, that are copied into large pages
-FORMAT = 2  # of these files, the layout of the tree's nodes included
 FACTS = "scene.json"
 _ARRAYS: dict[str, tuple[str, ...]] = {"boxes": ("lower", "upper"), "mesh": ("vertices", "faces")}
 _MASK = "occupied"
@@ -128,7 +126,7 @@ def _write_arrays(folder: Path, scene: Scene) -> None:
 
 
 def _facts(scene: Scene, kind: str) -> SceneFacts:
-    return {"format": FORMAT, "kind": kind, "size": len(scene), "quality": quality_of(scene)}
+    return {"kind": kind, "size": len(scene), "quality": quality_of(scene)}
 
 
 def _read_arrays(opened: Manifest, check: bool) -> Scene:
@@ -172,7 +170,6 @@ def _write_grid(folder: Path, scene: Scene) -> None:
 def open_folder(folder: Path) -> Manifest:
     """Return the manifest of a scene's folder; sizes and headers of its files are checked."""
     opened = manifest.read(folder / FACTS)
-    check_format(opened, FACTS)
     facts = opened.facts
     needed = {"grid": {"size", "axes"}, "arrays": {"size"}}
     complete = needed.get(str(facts.get("kind")), {"size", "scale", "exponent"}) <= set(facts)
@@ -181,12 +178,6 @@ def open_folder(folder: Path) -> Manifest:
         raise folder_error(folder / FACTS, "is the manifest of no scene")
     opened.check_headers()
     return opened
-
-
-def check_format(opened: Manifest, name: str) -> None:
-    """Raise `FileFormatError` for a folder of another version of raybox."""
-    if opened.facts.get("format") != FORMAT:
-        raise folder_error(opened.folder / name, "was written by another version of raybox")
 
 
 def read_scene(folder: Path, *, large_pages: bool = False) -> Scene:

@@ -181,12 +181,18 @@ def make_folder(path: Path) -> Folder:
     return open_folder(path)
 
 
-def open_folder(path: Path) -> Folder:
-    """Return an existing folder; raise as `make_folder`, or `FileNotFoundError`."""
-    return _open_trusted(path, str(path), None)
+def open_folder(path: Path, *, own: bool = True) -> Folder:
+    """Return an existing folder; raise as `make_folder`, or `FileNotFoundError`.
+
+    own=False: one that the user named, which may be a link, another user's, or one of a group.
+    """
+    if own or not _POSIX:
+        return _open_trusted(path, str(path), None)
+    return Folder(path, os.open(path, _FOLDER_FLAGS & ~os.O_NOFOLLOW))
 
 
 def _open_trusted(path: Path, name: str, parent: int | None) -> Folder:
+    """Return a folder by its name in a parent, or by its path without one."""
     facts = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if not stat.S_ISDIR(facts.st_mode):
         raise FileFormatError(f"{path}: is no folder; rename or remove it, or give another output")

@@ -1,24 +1,25 @@
 """Object files that were compiled on this machine, stored in a folder of the user's own.
 
-A file begins with the key of its code and a checksum. Both are verified before anything is loaded. It is
-machine code: whoever can write the file can run code, so a folder that others can write to is not used.
+A file is the code, and a record of its key and symbols. Both are verified before anything is loaded. Another
+user who can write the file can run code, so only a folder that nobody else can write to is used.
 """
 
-import hashlib
-import json
 import os
-import stat
 import sys
 import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from secrets import token_hex
 from typing import NamedTuple
-from uuid import uuid4
+
+from raybox.errors import FileFormatError
+from raybox.store import checksum, record
+from raybox.store.folder import TEMPORARY, Folder, make_folder, open_folder
+from raybox.store.record import BrokenRecord, RecordKind
 
 _FILES = 4096  # that stay: all kernels of a checkout are some 150
 _MAX_AGE = 3600.0  # seconds after which a temporary file belongs to no running process
-_FORMAT = b"raybox object 1\n"
 
 
 class ObjectFile(NamedTuple):
@@ -30,6 +31,18 @@ class ObjectFile(NamedTuple):
     requires: tuple[str, ...]
     """Symbols that it calls."""
     code: bytes
+
+
+class _Facts(NamedTuple):
+    """What the record of an object file holds."""
+
+    key: str
+    symbol: str
+    results: str
+    requires: list[str]
+
+
+_OBJECT = RecordKind[_Facts]("stored object file", 2, lambda value: _Facts(*value))
 
 
 def cache_folder() -> Path | None:
@@ -52,63 +65,45 @@ def _user_cache() -> str | Path | None:
     return None
 
 
-def is_private(folder: Path) -> bool:
-    """Return whether a folder exists and only this user can write to it.
-
-    A link to it must be the user's own.
-    """
-    try:
-        facts, link = folder.stat(), folder.lstat()
-    except OSError:
-        return False
-    if not stat.S_ISDIR(facts.st_mode):
-        return False
-    return os.name == "nt" or (facts.st_uid == link.st_uid == os.getuid() and not facts.st_mode & 0o022)
-
-
 def load(path: Path, key: bytes) -> ObjectFile | None:
     """Return the object file stored under a key; None if missing, damaged or foreign."""
-    if not is_private(path.parent):
-        return None
     try:
-        content = path.read_bytes()
-    except OSError:
+        with open_folder(path.parent) as folder, folder.open(path.name) as file:
+            facts, size, _ = record.read_trailer(_OBJECT, file, check=True)
+            code = file.read(size)
+    except (OSError, FileFormatError, BrokenRecord):
         return None
-    payload = content[len(_header(key, b"")) :]
-    if content != _header(key, payload) + payload:
+    if facts.key != key.hex():
         return None
     with suppress(OSError):
         os.utime(path)
-    facts, _, code = payload.partition(b"\n")
-    symbol, results, requires = json.loads(facts)
-    return ObjectFile(symbol, results, tuple(requires), code)
+    return ObjectFile(facts.symbol, facts.results, tuple(facts.requires), code)
 
 
 def save(path: Path, key: bytes, made: ObjectFile) -> None:
     """Write an object file atomically, after removing old ones. Ignore errors of the system."""
-    payload = json.dumps([made.symbol, made.results, made.requires]).encode() + b"\n" + made.code
-    new = path.with_name(f"{path.name}.{uuid4().hex[:8]}.tmp")
-    with suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not is_private(path.parent):
-            return
-        _prune(path.parent)
-        try:
-            new.write_bytes(_header(key, payload) + payload)
-            os.replace(new, path)
-        finally:
-            new.unlink(missing_ok=True)
+    new, facts = TEMPORARY + token_hex(6), _Facts(key.hex(), made.symbol, made.results, list(made.requires))
+    with suppress(OSError, FileFormatError):
+        path.parent.parent.mkdir(parents=True, exist_ok=True)
+        with make_folder(path.parent) as folder:
+            _prune(path.parent)
+            try:
+                _write(folder, new, facts, made.code)
+                folder.rename(new, path.name)
+            finally:
+                folder.remove(new)
 
 
-def _header(key: bytes, payload: bytes) -> bytes:
-    """Return the first bytes of a file. key: 32 bytes."""
-    return _FORMAT + key + hashlib.blake2b(payload, key=key, digest_size=32).digest()
+def _write(folder: Folder, name: str, facts: _Facts, code: bytes) -> None:
+    with folder.create(name) as file:
+        file.write(code)
+        record.append_trailer(_OBJECT, facts, file, checksum.of_bytes(code))
 
 
 @cache
 def _prune(folder: Path) -> None:
     """Remove old temporary files and the object files that were not used for longest."""
-    for path in folder.glob("*.tmp"):
+    for path in folder.glob(TEMPORARY + "*"):
         if _age(path) > _MAX_AGE:
             path.unlink(missing_ok=True)
     for path in sorted(folder.glob("*.o"), key=_age)[_FILES:]:

@@ -14,8 +14,7 @@ from raybox.errors import InvalidInput
 from raybox.geometry import ObjectRows, Rows
 from raybox.hits import AllHits
 from raybox.io import manifest, scene_files
-from raybox.io.checked_json import folder_error
-from raybox.io.manifest import Layout, Manifest, SceneFacts
+from raybox.io.manifest import Layout, Manifest, SceneFacts, folder_error
 from raybox.scene.scene import Scene, state_of
 from raybox.threads.chunks import Advance
 from raybox.validation import Floats, Ints
@@ -110,7 +109,6 @@ def check_memory(memory: int | None) -> None:
 def _read_facts(folder: Path) -> tuple[SceneFacts, Floats, ObjectRows]:
     """Return the facts of a folder, the bounds of its parts, (parts, 2, D), and the objects of its rows."""
     opened = manifest.read(folder / FACTS)
-    scene_files.check_format(opened, FACTS)
     opened.check_headers()
     corners: Floats = opened.map(BOUNDS, Layout(np.float64, 3), check=True)
     facts = opened.facts

@@ -9,7 +9,6 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +22,7 @@ from raybox.geometry.labels import Attributes, joined_attributes
 from raybox.io import manifest, scene_files
 from raybox.primitives.table import bounds
 from raybox.scene.scene import Scene
+from raybox.store.checksum import Checksum
 from raybox.validation import Floats, Ints
 
 FACTS, BOUNDS, NUMBERS = "split.json", "bounds.npy", "numbers.npy"
@@ -79,16 +79,15 @@ def divide(
     dimension, kind = lower.shape[1], "mesh" if isinstance(geometry, Mesh) else "boxes"
     del geometry, lower, upper, assigned  # views of spool files, which Windows does not remove while mapped
     corners = np.empty((len(starts), 2, dimension))
-    digest, checksums = blake2b(digest_size=16), list[str]()
+    digest, checksums = Checksum(), list[str]()
     for part in range(len(starts)):
         corners[part], checksum = _build(part_folder(folder, part), kind, build, digest)
         checksums.append(checksum)
     np.save(folder / BOUNDS, corners)
     for spool in folder.glob("spool-*"):
         spool.unlink()
-    facts: manifest.SceneFacts = {"format": scene_files.FORMAT, "kind": kind}
-    facts |= {"size": total, "parts": checksums}
-    facts |= {"dimension": dimension, "digest": digest.hexdigest()}
+    facts: manifest.SceneFacts = {"kind": kind, "size": total, "parts": checksums}
+    facts |= {"dimension": dimension, "digest": digest.text()}
     manifest.write(folder / FACTS, facts, [BOUNDS, *names])
 
 
@@ -184,7 +183,7 @@ def _write_mesh(folder: Path, mesh: Mesh, assigned: Assigned, parts: int) -> Non
         np.save(place / NUMBERS, numbers)
 
 
-def _build(place: Path, kind: str, build: BuildScene, digest: blake2b) -> tuple[Floats, str]:
+def _build(place: Path, kind: str, build: BuildScene, digest: Checksum) -> tuple[Floats, str]:
     """Build the tree of a part, and update the digest; return its bounds, and its manifest's checksum."""
     scene = build(scene_files.read_geometry(place, kind))
     checksum = scene_files.write_tree(place, scene)
