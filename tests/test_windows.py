@@ -98,7 +98,7 @@ def test_cores_without_affinity():
 
 
 def test_nothing_is_left_of_a_split_that_fails(tmp_path, monkeypatch):
-    monkeypatch.setattr("raybox.distributed.split.partition.scene_files.write_tree", lambda *_: 1 / 0)
+    monkeypatch.setattr("raybox.split.partition.scene_files.write_tree", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError) as caught:
         rb.SplitScene(iter([BOXES, BOXES]), parts=2, folder=tmp_path / "parts")
     assert not (tmp_path / "parts").exists()

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from raybox import cluster as cluster
     from raybox import stream as stream
     from raybox import textbook as textbook
-    from raybox.distributed.split import SplitScene as SplitScene
     from raybox.errors import FileFormatError as FileFormatError
     from raybox.errors import InvalidInput as InvalidInput
     from raybox.errors import RayboxError as RayboxError
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from raybox.scene.pairwise import intersect as intersect
     from raybox.scene.scene import Scene as Scene
     from raybox.scene.sweep import sweep as sweep
+    from raybox.split import SplitScene as SplitScene
     from raybox.textbook.explain import explain as explain
     from raybox.viewer import view as view
 
@@ -54,7 +54,7 @@ _HOMES = {
     "intersect": "scene.pairwise",
     "Scene": "scene.scene",
     "sweep": "scene.sweep",
-    "SplitScene": "distributed.split",
+    "SplitScene": "split",
     "explain": "textbook.explain",
     "plot": "plotting",
     "plot_slabs": "plotting",

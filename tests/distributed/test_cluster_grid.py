@@ -102,6 +102,3 @@ def test_what_clusters_and_parts_refuse(tmp_path):
     ):
         with pytest.raises(rb.InvalidInput, match=r"'deposit' has a sum over all of them for each box\. Use"):
             run()
-    with pytest.raises(rb.InvalidInput, match=r"got Grid\. Make a Scene\(grid\)"):
-        rb.SplitScene(GRIDS["full"], parts=2, folder=tmp_path / "split")
-    assert not (tmp_path / "split").exists()

@@ -13,9 +13,9 @@ import pytest
 import raybox as rb
 from raybox.bvh.node import CHILD, EMPTY
 from raybox.bvh.validate import broken_rule
-from raybox.distributed.split import partition
 from raybox.io import manifest, scene_files
 from raybox.scene.scene import state_of
+from raybox.split import partition
 from raybox.store import record
 from scenes import as_rays, random_scene
 from stored import content_of, write_content

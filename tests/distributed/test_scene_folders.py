@@ -32,6 +32,7 @@ INSIDE = rb.Rays([[0.5, 0.5, 2]] * 100, np.random.default_rng(7).random((100, 3)
 GEOMETRIES = {"boxes": (BOXES, RAYS), "mesh": (MESH, INSIDE), "triangles": (TRIANGLES, INSIDE)}
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", GEOMETRIES)
 def test_a_split_scene_keeps_objects_ids_and_labels(tmp_path, name):
     geometry, rays = GEOMETRIES[name]

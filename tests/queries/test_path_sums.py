@@ -394,10 +394,6 @@ def test_scenes_in_parts():
     want = whole.deposit(rays, per="hit")
     np.testing.assert_array_equal(split.deposit(rays, per="hit"), want)
     assert want.max() > 10
-    with pytest.raises(rb.InvalidInput, match="SplitScene adds the sums of its parts"):
-        split.integrate(rays, reproducible=True)
-    with pytest.raises(rb.InvalidInput, match="SplitScene sends rays to its parts"):
-        split.deposit(rays, reproducible=True)
 
 
 RAYS = rb.Rays(np.zeros((4, 3)), [1, 0, 0])

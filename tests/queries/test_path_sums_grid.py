@@ -11,7 +11,7 @@ import exact_grid
 import raybox as rb
 from grids import KINDS, random_grid, random_rays
 from raybox.queries.path_sums.finite import is_finite
-from raybox.queries.path_sums.fixed_point import fixed_point
+from raybox.queries.path_sums.fixed_point import fixed_point, limits_of
 from raybox.traversal.job import Job
 from raybox.validation import NO_MASK
 
@@ -170,7 +170,12 @@ def test_fixed_point_of_a_grid_is_within_its_bound():
 def test_cells_of_a_grid_share_one_scale():
     """A cell costs two words, whatever the grid."""
     grid, rays = rb.Grid(*[np.arange(9.0)] * 3), rb.Rays([0, 0, 0], [1, 2, 3])
-    fixed = fixed_point(Job(None, grid.rows(), rays.rows(), NO_MASK), 1.0, False)
+    fixed = fixed_point(
+        Job(None, grid.rows(), rays.rows(), NO_MASK),
+        limits_of(rays.rows(), np.empty((0, 1)), False),
+        False,
+        slice(None),
+    )
     assert fixed.shifts.size == 1
     top = 1.7e308
     with pytest.raises(rb.InvalidInput, match="the largest cells of the grid break this"):

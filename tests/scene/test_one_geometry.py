@@ -23,7 +23,8 @@ def test_boxes_are_swept_against_boxes(geometry):
 @every
 def test_scenes_are_split_before_they_are_built(geometry):
     with pytest.raises(
-        rb.InvalidInput, match=r"a SplitScene is made of Boxes, a Mesh or an iterable of Boxes; got Scene"
+        rb.InvalidInput,
+        match=r"a SplitScene is made of Boxes, a Mesh, a Grid or an iterable of Boxes; got Scene",
     ):
         rb.SplitScene(rb.Scene(geometry), parts=1)
 

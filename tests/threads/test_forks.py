@@ -174,7 +174,7 @@ def test_during_a_build(kind, tmp_path):
         def child():
             for one in (kind, "scene", "open3d"):
                 query(one)
-        from raybox.distributed.split.open_parts import OpenParts
+        from raybox.split.open_parts import OpenParts
         at = (OpenParts, "_map") if kind == "split" else (geometry_parts, "_made")
         with paused(*at, lambda: query(kind)):
             in_child(child)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.bvh.build import QUALITIES
+from raybox.bvh.build import QUALITIES, Quality
 from raybox.bvh.node import ROW, Tree
 from raybox.bvh.validate import broken_rule
 from raybox.compiler import huge_pages
@@ -69,7 +69,7 @@ def write_scene(folder: Path, scene: Scene) -> None:
     if isinstance(geometry, Boxes | Grid | Mesh):
         write_attributes(folder, geometry)
     if isinstance(geometry, Grid):
-        _write_grid(folder, scene)
+        write_grid(folder, geometry, quality_of(scene))
     elif isinstance(geometry, Boxes | Mesh):
         write_geometry(folder, geometry)
         write_tree(folder, scene)
@@ -156,15 +156,25 @@ def write_tree(folder: Path, scene: Scene) -> str:
     return manifest.write(folder / FACTS, facts, names)
 
 
-def _write_grid(folder: Path, scene: Scene) -> None:
-    """Write the edges and the mask of a grid; its tree is built again in less time than it takes to check."""
-    grid = scene.geometry
-    edges = dict(zip(EDGES, grid.edges, strict=False))
+def write_grid(folder: Path, grid: Grid, quality: Quality) -> str:
+    """Write the edges and the mask of a grid, and `scene.json`; return its checksum.
+
+    A grid's tree is built again in less time than it takes to check.
+    """
+    write_edges(folder, grid)
     mask = grid.occupied.reshape(-1) if grid.rows().blocks.size else NO_MASK
-    for name, array in (edges | {_MASK: mask.view(np.uint8)}).items():
-        np.save(folder / f"{name}.npy", array)
-    facts = _facts(scene, "grid") | {"axes": len(edges)}
-    manifest.write(folder / FACTS, facts, sorted(path.name for path in folder.glob("*.np[yz]")))
+    np.save(folder / f"{_MASK}.npy", mask.view(np.uint8))
+    facts: SceneFacts = {"kind": "grid", "size": len(grid), "quality": quality}
+    facts |= {"axes": grid.ndim_space}
+    return manifest.write(folder / FACTS, facts, sorted(path.name for path in folder.glob("*.np[yz]")))
+
+
+def write_edges(folder: Path, grid: Grid) -> list[str]:
+    """Write the edges of a grid; return the names of their files."""
+    names = [f"{name}.npy" for name in EDGES[: grid.ndim_space]]
+    for name, edges in zip(names, grid.edges, strict=True):
+        np.save(folder / name, edges)
+    return names
 
 
 def open_folder(folder: Path) -> Manifest:
@@ -196,7 +206,7 @@ def map_scene(opened: Manifest, *, check: bool, large_pages: bool = False) -> Sc
     if kind == "arrays":
         return _read_arrays(opened, check)
     if kind == "grid":
-        return _map_grid(opened, check=check)
+        return Scene(map_grid(opened, check=check), quality=facts["quality"])
     first, second, nodes, center, root, parts = (
         opened.map(f"{name}.npy", _LAYOUTS[name], check=check) for name in (*_ARRAYS[kind], *_TREE)
     )
@@ -219,27 +229,38 @@ def map_scene(opened: Manifest, *, check: bool, large_pages: bool = False) -> Sc
     return restore(geometry, tree, facts["quality"])
 
 
-def _map_grid(opened: Manifest, *, check: bool) -> Scene:
-    """Return the scene of a grid, its edges and mask mapped."""
+def map_grid(opened: Manifest, *, check: bool) -> Grid:
+    """Return the grid of a manifest, its edges mapped."""
     facts, folder = opened.facts, opened.folder
-    axes = facts["axes"] if facts["axes"] in (2, 3) else 0
-    edges = [opened.map(f"{name}.npy", Layout(np.float64, 1), check=check) for name in EDGES[:axes]]
+    edges = map_edges(opened, facts["axes"], facts["size"], check=check)
     mask = opened.map(f"{_MASK}.npy", Layout(np.uint8, 1), check=check)
-    if not axes or (problem := _broken_grid(edges, mask, facts["size"])):
-        raise folder_error(folder, f"holds no valid scene ({problem if axes else 'a grid of other axes'})")
+    if len(mask) not in (0, facts["size"]):
+        raise folder_error(folder, "holds no valid scene (another number of cells than its manifest lists)")
+    if mask.max(initial=0) > 1:
+        raise folder_error(folder, "holds no valid scene (a cell is neither occupied nor empty)")
     shape = tuple(len(one) - 1 for one in edges)
     occupied = mask.view(np.bool_).reshape(shape) if len(mask) else mask.view(np.bool_)
     attributes = read_attributes(opened, facts["size"], check=check).attributes
-    return Scene(of_bits(tuple(edges), pack(occupied), attributes), quality=facts["quality"])
+    return of_bits(edges, pack(occupied), attributes)
 
 
-def _broken_grid(edges: list[Floats], mask: NDArray[np.uint8], size: int) -> str:
-    """Return what is wrong with the arrays of a grid; an empty text if nothing is."""
+def map_edges(opened: Manifest, axes: int, size: int, *, check: bool) -> tuple[Floats, ...]:
+    """Return the edges of a grid of `size` cells; raise `FileFormatError` unless they are valid."""
+    names = EDGES[:axes] if axes in (2, 3) else ()
+    edges = tuple(opened.map(f"{name}.npy", Layout(np.float64, 1), check=check) for name in names)
+    if problem := _broken_edges(edges, size):
+        raise folder_error(opened.folder, f"holds no valid scene ({problem})")
+    return edges
+
+
+def _broken_edges(edges: tuple[Floats, ...], size: int) -> str:
+    """Return what is wrong with the edges of a grid; an empty text if nothing is."""
+    if not edges:
+        return "a grid of other axes"
     if any(len(one) < 2 or not np.isfinite(one).all() or (np.diff(one) <= 0).any() for one in edges):
         return "edges do not increase"
-    if prod(len(one) - 1 for one in edges) != size or len(mask) not in (0, size):
-        return "another number of cells than its manifest lists"
-    return "a cell is neither occupied nor empty" if mask.max(initial=0) > 1 else ""
+    cells = prod(len(one) - 1 for one in edges)
+    return "" if cells == size else "another number of cells than its manifest lists"
 
 
 def _broken_shape(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from raybox.queries.columns import ChunkResults, Columns, index_dtypes, sum_colu
 from raybox.queries.names import Per
 from raybox.queries.path_sums import arguments, cells, fixed_point, stream
 from raybox.queries.path_sums.copies import Copies
+from raybox.queries.path_sums.fixed_point import FixedSums, TermLimits
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import FixedItemSums, ItemSums
 from raybox.queries.per_ray import select_rays
@@ -45,12 +46,15 @@ class DepositOptions(NamedTuple):
 
     weights: Floats
     per_hit: bool
-    reproducible: bool
+    limits: TermLimits | None
+    """of the terms of all rays whose sums are added in fixed point; None: in float64"""
     channels: int | None
     """None: results have no axis of channels"""
     counts: tuple[int, ...]
     """the length of each geometry"""
     is_list: bool
+    numbers: Ints | slice = slice(None)
+    """of a part of a scene: its primitives among those of the whole scene"""
 
     @property
     def width(self) -> int:
@@ -65,7 +69,7 @@ class DepositOptions(NamedTuple):
 class DepositResults(NamedTuple):
     """The sums of the primitives of each geometry, (M, C)."""
 
-    sums: tuple[Floats, ...]
+    sums: tuple[Floats | FixedSums, ...]
 
 
 class _Deposit:
@@ -75,9 +79,8 @@ class _Deposit:
         self.job, self.options = job, options
         shape: tuple[int, ...] = (options.counts[0], options.width)
         self._fixed = self._scales = None
-        if options.reproducible:
-            largest = float(np.abs(options.weights).max(initial=0.0)) if len(options.weights) else 1.0
-            self._fixed = fixed_point.fixed_point(job, largest, options.per_hit)
+        if options.limits is not None:
+            self._fixed = fixed_point.fixed_point(job, options.limits, options.per_hit, options.numbers)
             self._scales = fixed_point.scales_of(self._fixed)
             shape = (*shape, 2)
         self.copies = Copies(shape, np.float64 if self._fixed is None else np.int64, threads)
@@ -118,10 +121,10 @@ class _Deposit:
                 stream.add_listed(sums, np.arange(count), hits.counts, hits.pairs.item, hits.lengths)
         self.copies.put_back(memory)
 
-    def total(self) -> Floats:
+    def total(self) -> Floats | FixedSums:
         """Return the sums of all threads."""
         total = self.copies.total()
-        return total if self._fixed is None else fixed_point.sums_of(total, self._fixed)
+        return total if self._fixed is None else FixedSums(total, self._fixed)
 
 
 def _run(job: Job, options: DepositOptions, workers: int, progress: bool) -> DepositResults:
@@ -152,8 +155,10 @@ def _prepare(options: tuple[Any, Any, Any], rays: Rays, target: Target) -> Depos
         raise InvalidInput(f"per must be one of {', '.join(map(repr, _MODES))}; got {per!r}.")
     given, channels = arguments.check_weights(weights, rays, target.workers)
     huge_pages.check_size(8 * sum(target.counts) * (channels or 1))
-    flag = arguments.check_flag(reproducible, "reproducible")
-    return DepositOptions(given, per == "hit", flag, channels, target.counts, target.is_list)
+    limits = None
+    if arguments.check_flag(reproducible, "reproducible"):
+        limits = fixed_point.limits_of(rays.kernel_rays(), given, per == "hit")
+    return DepositOptions(given, per == "hit", limits, channels, target.counts, target.is_list)
 
 
 def _merge_geometries(
@@ -167,22 +172,24 @@ class _DepositParts:
     """The sums of the primitives of the parts visited so far."""
 
     def __init__(self, rays: RayRows, _like: Rows, options: DepositOptions) -> None:
-        if options.reproducible:
-            raise InvalidInput(
-                "a SplitScene sends rays to its parts in several rounds; got reproducible=True. "
-                "Leave it out, or deposit in a Scene."
-            )
         self._options = options
-        self._sums = np.zeros((options.counts[0], options.width))
+        shape = options.counts[0], options.width
+        self._sums: Floats | FixedSums = np.zeros(shape) if options.limits is None else FixedSums.zeros(shape)
         self.limit = np.full(len(rays.origins), np.inf)
 
     def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
         """Add the sums of a part's primitives."""
-        options = self._options
-        weights = options.weights[which] if len(options.weights) else None
-        per = _MODES[options.per_hit]
-        sums = part.scene._run(QUERY, options=(weights, per, False), **how)
-        self._sums[part.numbers] += np.asarray(sums).reshape(len(part.numbers), -1)
+        options = self._options._replace(numbers=part.numbers)
+        if len(options.weights):
+            options = options._replace(weights=options.weights[which])
+            options.weights.flags.writeable = False
+        (sums,) = part.scene._run(_PARTIAL, options=options, **how).sums
+        if isinstance(sums, FixedSums):
+            assert isinstance(self._sums, FixedSums)
+            self._sums = self._sums.with_part(sums, part.numbers)
+        else:
+            assert not isinstance(self._sums, FixedSums)
+            self._sums[part.numbers] += sums
 
     def results(self) -> tuple[DepositResults, Rows | None]:
         """Return the sums; no rows are needed."""
@@ -192,7 +199,8 @@ class _DepositParts:
 def _present(
     results: DepositResults, _shape: tuple[int, ...], _source: Source, options: DepositOptions
 ) -> Floats | list[Floats]:
-    sums = [one[:, 0] if options.channels is None else one for one in results.sums]
+    each = [one.to_floats() if isinstance(one, FixedSums) else one for one in results.sums]
+    sums = [one[:, 0] if options.channels is None else one for one in each]
     return sums if options.is_list else sums[0]
 
 
@@ -234,6 +242,52 @@ QUERY = Query(
     defaults=(None, "length", False),
     prepare=_prepare,
 )
+
+
+_PARTIAL: Query[DepositOptions, DepositResults, DepositResults] = Query(
+    name="deposit",
+    hooks=QUERY.hooks,
+    run=_run,
+    merge_geometries=_merge_geometries,
+    present=lambda results, _shape, _source, _options: results,
+    part_merger=_DepositParts,
+    prepare=lambda options, _rays, target: options._replace(counts=target.counts, is_list=target.is_list),
+)
+"""The query of parts and of `partial_sums`: results as they are, of options that are checked."""
+
+
+def partial_sums(
+    scene: RunsQueries,
+    rays: Rays,
+    weights: Any,
+    *,
+    limits: TermLimits,
+    per: Per = "length",
+    workers: int = -1,
+    where: MaskInput = None,
+) -> FixedSums:
+    """Return the sums of some rays in fixed point, to be added to those of others.
+
+    Parameters
+    ----------
+    scene : Scene or SplitScene
+        Of one geometry.
+    rays : Rays
+        Some of the rays.
+    weights, per, workers, where
+        As for `Scene.deposit`, of these rays.
+    limits : TermLimits
+        Those of all rays: sums within the same limits add up to the bits of one call.
+
+    Raises
+    ------
+    InvalidInput
+        As for `Scene.deposit`.
+    """
+    given, channels = arguments.check_weights(weights, rays, workers)
+    options = DepositOptions(given, per == "hit", limits, channels, (), is_list=False)
+    (sums,) = scene._run(_PARTIAL, rays, options, workers=workers, where=where).sums
+    return cast("FixedSums", sums)
 
 
 class DepositMethod(RunsQueries):

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, RayRows, Rays, Rows
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import RAY, ChunkResults, Columns, sum_columns, sum_dtypes
@@ -112,14 +111,9 @@ def _merge_geometries(
 
 
 class _IntegrateParts:
-    """The sums of each ray in the parts visited so far."""
+    """The sums of each ray in the parts visited so far, added in the order in which it enters them."""
 
     def __init__(self, rays: RayRows, _like: Rows, options: IntegrateOptions) -> None:
-        if options.reproducible:
-            raise InvalidInput(
-                "a SplitScene adds the sums of its parts in any order; got reproducible=True. Leave it out, "
-                "or integrate in a Scene."
-            )
         self._options, self._sums = options, np.zeros((len(rays.origins), options.width))
         self.limit = np.full(len(rays.origins), np.inf)
 
@@ -127,7 +121,7 @@ class _IntegrateParts:
         """Add the sums in a part."""
         (values,) = self._options.values
         own = values[part.numbers] if len(values) else None
-        sums = part.scene._run(QUERY, options=(own, False), **how)
+        sums = part.scene._run(QUERY, options=(own, self._options.reproducible), **how)
         self._sums[which] += sums.reshape(len(which), -1)
 
     def results(self) -> tuple[IntegrateResults, Rows | None]:

@@ -22,7 +22,7 @@ from raybox.geometry.ray_sources import select_rows
 from raybox.primitives import exact_table
 from raybox.primitives.ray import get_ray
 from raybox.primitives.table import tie
-from raybox.queries.query import Request
+from raybox.queries.query import Request, ScenePart
 from raybox.validation import Floats, Ints, freeze
 
 
@@ -76,9 +76,9 @@ class PartHits(NamedTuple):
     rows: Any
 
 
-def hits_of_part(part: Any, ray: Ints, index: Ints, t: Floats) -> PartHits:
+def hits_of_part(part: ScenePart, ray: Ints, index: Ints, t: Floats) -> PartHits:
     """Return hits of a part, with the indices that primitives have in the whole."""
-    return PartHits(ray, part.numbers[index], t, pick_rows(part.rows, index))
+    return PartHits(ray, part.in_whole(index), t, part.rows_of(index))
 
 
 def blank_rows(like: Any, count: int) -> Any:

@@ -81,13 +81,16 @@ class ScenePart(Protocol):
         ...
 
     @property
-    def numbers(self) -> Ints:
-        """The index of each primitive in the whole."""
+    def numbers(self) -> Ints | slice:
+        """The primitives of the part among those of the whole; of a grid all, and others are empty cells."""
         ...
 
-    @property
-    def rows(self) -> Rows:
-        """The rows of the primitives."""
+    def in_whole(self, index: Ints) -> Ints:
+        """Return the indices that primitives of the part have in the whole."""
+        ...
+
+    def rows_of(self, index: Ints) -> Rows:
+        """Return the rows of some primitives of the part; cells of a grid are boxes."""
         ...
 
 

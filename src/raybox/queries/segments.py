@@ -6,15 +6,16 @@ import numpy as np
 
 from raybox.compiler.decorators import device, inlined, yes
 from raybox.errors import InvalidInput
-from raybox.geometry import GridRows, Rays, Rows
+from raybox.geometry import GridRows, Rays
 from raybox.geometry.ray_sources import ray_count
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
 from raybox.queries.all_hits.file_columns import file_columns
+from raybox.queries.all_hits.query import AllParts
 from raybox.queries.all_hits.run import EXACT_ROOM, AllResults, joined, offsets_of
 from raybox.queries.per_ray import select_rays
-from raybox.queries.query import Query, RunsQueries, refuse_more
+from raybox.queries.query import Query, RunsQueries, Target, refuse_more
 from raybox.queries.scheduler import EXACT_CHUNK
 from raybox.threads.chunks import chunk_runner
 from raybox.traversal.job import Job, RaySpan
@@ -59,7 +60,6 @@ def _end(recorder: SegmentRecorder, count: int, k: int) -> bool:
 
 def _run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
     """Return the cells of all rays of a job, in order along each ray."""
-    _check(job.rows)
     total = ray_count(job.rays)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         parts = threads(
@@ -84,33 +84,33 @@ def cut(job: Job) -> AllResults:
     return AllResults(offsets_of(counts), np.concatenate(indices), np.concatenate(times))
 
 
-def _check(rows: Rows) -> None:
-    if not isinstance(rows, GridRows):
+def _prepare(_options: None, _rays: Rays, target: Target) -> None:
+    """Raise `InvalidInput` unless the scene is one of a single grid."""
+    if len(target.rows) != 1 or not isinstance(target.rows[0], GridRows):
+        found = "several geometries" if len(target.rows) != 1 else "another geometry"
         raise InvalidInput(
-            "segments needs a Scene of one Grid, whose cells part a ray; got another geometry. Boxes may "
-            "overlap: use all, and its lengths."
+            f"segments needs a Scene of one Grid, whose cells part a ray; got {found}. Make a Scene of the "
+            "Grid alone: Scene(grid). Boxes may overlap: use all, and its lengths."
         )
-
-
-def _refuse(*_args: object) -> Never:
-    raise InvalidInput(
-        "segments needs a Scene of one Grid, whose cells part a ray; got several geometries, or parts. "
-        "Make a Scene of the Grid alone: Scene(grid)."
-    )
 
 
 def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _options: None) -> AllHits:
     return AllHits(results.offsets, results.index, results.t, source)
 
 
-QUERY = Query(
+def _merge_geometries(*_arguments: object) -> Never:
+    raise AssertionError("several geometries, which `_prepare` refuses")
+
+
+QUERY: Query[None, AllResults, AllHits] = Query(
     name="segments",
     hooks=(SegmentHooks(SegmentRecorder, _begin, _record, _end, has_exact_times=yes),),
     run=_run,
-    merge_geometries=_refuse,
+    merge_geometries=_merge_geometries,
     present=_present,
-    part_merger=_refuse,
+    part_merger=lambda rays, like, _options: AllParts(QUERY, rays, like),
     columns=file_columns("segments"),
+    prepare=_prepare,
 )
 
 

@@ -16,7 +16,6 @@ from raybox.distributed.dask.join_parts import Joiner
 from raybox.distributed.dask.part_folder import SCENE, PartFolder, open_part_folder, running_mark
 from raybox.distributed.dask.tasks import CastTotals, ClusterJob, chunk_count, positions
 from raybox.distributed.dask.worker import WorkerJob
-from raybox.distributed.split import SplitScene
 from raybox.errors import RayboxError
 from raybox.geometry import Invalid
 from raybox.io import checksums, own_files
@@ -37,6 +36,7 @@ from raybox.io.chunked.result_columns import run_one_ray
 from raybox.io.formats.common import ReadOptions, path_of
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
+from raybox.split import SplitScene
 from raybox.threads.chunks import check_workers
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from raybox.compiler.float_environment import in_default_environment
 from raybox.compiler.fork import only_here
 from raybox.distributed.dask.cluster import check_query, import_distributed
-from raybox.distributed.split import SplitScene
 from raybox.errors import InvalidInput
 from raybox.geometry import Invalid, Rays
 from raybox.io import checked_json, scene_files
@@ -27,6 +26,7 @@ from raybox.io.chunked.result_columns import Dtypes, OutputSpec, as_array, id_ar
 from raybox.io.formats.columns import RANGES, column_names
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
+from raybox.split import SplitScene
 from raybox.threads.chunks import check_workers
 from raybox.validation import Array, Floats
 

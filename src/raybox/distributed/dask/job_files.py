@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from raybox.distributed.split import SplitScene
 from raybox.errors import FileFormatError, RayboxError
 from raybox.io import checked_json, manifest, scene_files
 from raybox.scene.scene import Scene
+from raybox.split import SplitScene
 
 IDS, _READY = "ids.json", "ready"
 

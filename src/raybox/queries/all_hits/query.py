@@ -39,18 +39,18 @@ def _merge_geometries(request: Request, run_one: RunOne[None, AllResults], _opti
     return AllResults(offsets, hits.id, hits.t)
 
 
-class _AllParts:
-    """Every hit in the parts visited so far."""
+class AllParts:
+    """Every hit in the parts visited so far, or every stretch."""
 
-    def __init__(self, rays: RayRows, like: Rows, _options: None) -> None:
-        self._rays = rays
+    def __init__(self, query: Query[None, AllResults, AllHits], rays: RayRows, like: Rows) -> None:
+        self._query, self._rays = query, rays
         self.limit = np.full(len(rays.origins), np.inf)
         none = np.empty(0, np.int64)
         self._found = [PartHits(none, none, np.empty(0), blank_rows(like, 0))]
 
     def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
         """Add the hits of a part."""
-        hits = part.scene._run(QUERY, **how)
+        hits = part.scene._run(self._query, **how)
         self._found.append(hits_of_part(part, which[hits.ray], hits.index, hits.t))
 
     def results(self) -> tuple[AllResults, Rows | None]:
@@ -65,7 +65,7 @@ def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _opti
     return AllHits(results.offsets, results.index, results.t, source)
 
 
-QUERY = Query(
+QUERY: Query[None, AllResults, AllHits] = Query(
     name="all",
     hooks=(
         StreamHooks(
@@ -90,7 +90,7 @@ QUERY = Query(
     run=run,
     merge_geometries=_merge_geometries,
     present=_present,
-    part_merger=_AllParts,
+    part_merger=lambda rays, like, _options: AllParts(QUERY, rays, like),
     columns=file_columns("all"),
 )
 

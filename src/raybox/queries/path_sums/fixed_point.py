@@ -14,23 +14,52 @@ itself.
 one bound, that of its largest cell, and so one shift.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from raybox.compiler import huge_pages
 from raybox.compiler.entry_points import entry
 from raybox.errors import InvalidInput
-from raybox.geometry import GridRows, InstanceRows
-from raybox.geometry.ray_sources import all_rows, ray_count
+from raybox.geometry import GridRows, InstanceRows, RayRows
+from raybox.geometry.ray_sources import AnyRays, all_rows, ray_count
 from raybox.traversal.job import Job
 from raybox.validation import Floats, Ints
 
 _BITS = 62
 _MORE = 1.0 + 2.0**-40  # than a bound that was rounded
 _LARGEST_SHIFT = 1000
+NOTHING_ADDED = -(1 << 40)
+"""The shift of a primitive in a part of a scene that no ray has visited: its words are 0."""
 _LOST = 1e-322  # more than is rounded off a length below the normal floats, before it is multiplied
 _FAR = 2.0**500
+
+
+class TermLimits(NamedTuple):
+    """What limits the terms of all rays that are added together, in one call or in several."""
+
+    rays: int
+    """how many there are at most"""
+    weight: float
+    """the largest size of a weight"""
+    length: float
+    """the longest range of a ray, as a length in space; inf: boxes limit the terms alone"""
+
+    @classmethod
+    def joined(cls, limits: Iterable[Self]) -> Self:
+        """Return the limits of several groups of rays together."""
+        listed = list(limits)
+        weight = max((one.weight for one in listed), default=0.0)
+        length = max((one.length for one in listed), default=0.0)
+        return cls(sum(one.rays for one in listed), weight, length)
+
+
+def limits_of(rays: AnyRays, weights: Floats, per_hit: bool) -> TermLimits:
+    """Return the limits of the terms of rays; weights: (N, C), or (0, C) for ones."""
+    weight = float(np.abs(weights).max(initial=0.0)) if len(weights) else 1.0
+    length = np.inf if per_hit or weight == 0.0 else _longest_range(all_rows(rays))
+    return TermLimits(ray_count(rays), weight, length)
 
 
 class FixedPoint(NamedTuple):
@@ -42,9 +71,42 @@ class FixedPoint(NamedTuple):
     """the B of the module's docstring"""
 
 
-def fixed_point(job: Job, weight: float, per_hit: bool) -> FixedPoint:
-    """Return the fixed point for terms of weights up to this size."""
-    terms = max(1, ray_count(job.rays))
+class FixedSums(NamedTuple):
+    """Sums of primitives in fixed point, of all rays or of some."""
+
+    words: Ints
+    """(M, C, 2)"""
+    fixed: FixedPoint
+
+    @classmethod
+    def zeros(cls, shape: tuple[int, int]) -> Self:
+        """Return the sums of no rays, (M, C)."""
+        words = huge_pages.zeros((*shape, 2), np.int64)
+        return cls(words, FixedPoint(np.full(shape[0], NOTHING_ADDED), 0))
+
+    def plus(self, other: Self) -> Self:
+        """Return the sums of two groups of rays within the same limits; in the memory of the first."""
+        np.add(self.words, other.words, out=self.words)
+        shifts = np.maximum(self.fixed.shifts, other.fixed.shifts)
+        return self._replace(fixed=FixedPoint(shifts, max(self.fixed.bits, other.fixed.bits)))
+
+    def with_part(self, part: Self, rows: Ints | slice) -> Self:
+        """Return the sums and those of a part of the scene; rows: its primitives among all."""
+        self.words[rows] += part.words
+        if part.fixed.shifts.size == 1 and isinstance(rows, slice):
+            return self._replace(fixed=part.fixed)
+        self.fixed.shifts[rows] = part.fixed.shifts
+        return self._replace(fixed=self.fixed._replace(bits=part.fixed.bits))
+
+    def to_floats(self) -> Floats:
+        """Return the sums (M, C) as float64, in the memory of the words."""
+        shifts = np.where(self.fixed.shifts == NOTHING_ADDED, 0, self.fixed.shifts)
+        return sums_of(self.words, self.fixed._replace(shifts=shifts))
+
+
+def fixed_point(job: Job, limits: TermLimits, per_hit: bool, numbers: Ints | slice) -> FixedPoint:
+    """Return the fixed point for terms within limits; numbers: those of the boxes, in errors."""
+    terms, weight = max(1, limits.rays), limits.weight
     rows: Any = job.rows  # of boxes, or of their instances
     lower, upper = _largest_cell(rows) if isinstance(rows, GridRows) else (rows.lower, rows.upper)
     if isinstance(rows, InstanceRows):
@@ -52,10 +114,10 @@ def fixed_point(job: Job, weight: float, per_hit: bool) -> FixedPoint:
     bits = _BITS - (terms - 1).bit_length()
     bounds = np.full(len(lower), weight)
     if not per_hit and weight > 0.0:
-        bounds = np.minimum(_longest(lower, upper), _longest_range(job)) * weight * _MORE
+        bounds = np.minimum(_longest(lower, upper), limits.length) * weight * _MORE
         if job.allowed.size and not isinstance(rows, GridRows):
             bounds = np.where(job.allowed, bounds, 0.0)
-        _check_finite(bounds, rows)
+        _check_finite(bounds, rows, numbers)
     exponents = np.frexp(bounds)[1].astype(np.int64)
     return FixedPoint(np.minimum(bits - exponents, _LARGEST_SHIFT), bits)
 
@@ -82,9 +144,8 @@ def _norms(x: Floats, y: Floats, z: Floats) -> Floats:
     return norms
 
 
-def _longest_range(job: Job) -> float:
+def _longest_range(rays: RayRows) -> float:
     """Return the longest path that the range of any ray allows."""
-    rays = all_rows(job.rays)
     if (rays.t_max == np.inf).all() and rays.t_min.size == 1 and rays.directions.any():
         return np.inf  # without the lengths of all directions, which take longer than the query
     low, high = (np.broadcast_to(t, len(rays.origins)) for t in (rays.t_min, rays.t_max))
@@ -105,11 +166,12 @@ def _scaled_spans(low: Floats, high: Floats, directions: Floats) -> Floats:
     return spans
 
 
-def _check_finite(bounds: Floats, rows: Any) -> None:
+def _check_finite(bounds: Floats, rows: Any, numbers: Ints | slice) -> None:
     """Raise `InvalidInput` if a term may be of any size."""
     bad = ~np.isfinite(bounds)
     if bad.any():
-        found = f"{np.count_nonzero(bad)} of {bad.size} boxes break this, first box {int(bad.argmax())}"
+        first = bad.argmax() if isinstance(numbers, slice) else numbers[bad.argmax()]
+        found = f"{np.count_nonzero(bad)} of {bad.size} boxes break this, first box {first}"
         if isinstance(rows, GridRows):
             found = "the largest cells of the grid break this"
         raise InvalidInput(

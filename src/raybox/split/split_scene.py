@@ -5,7 +5,6 @@ import shutil
 import traceback
 import weakref
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Unpack, final
 
@@ -14,56 +13,63 @@ import numpy as np
 from raybox.bvh.build import QUALITIES, Quality
 from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.compiler.fork import fork_safe_lock, only_here
-from raybox.distributed.split.open_parts import OpenPart, OpenParts, Routes, check_memory, remove_folder
-from raybox.distributed.split.partition import check_kind, divide, make_folder, part_size
 from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import (
     Bounded,
     Boxes,
     Cull,
+    Grid,
     Mesh,
     Rays,
     facing,
     row_mask,
 )
 from raybox.geometry.boxes import restored
+from raybox.geometry.cell_bits import FULL
+from raybox.geometry.grid import of_bits
 from raybox.hits.hit_ids import SceneRows, Source
 from raybox.io.formats.common import missing_file, path_of
 from raybox.queries.query import FileQuery, Opt, PartMerger, Public, Query, Res, RunOptions, Target
 from raybox.queries.table import QUERIES, QueryMethods, file_queries
 from raybox.scene.scene import Scene, check_rays
+from raybox.split.open_parts import OpenCells, OpenPart, OpenParts, Routes, check_memory, remove_folder
+from raybox.split.partition import TreeOptions, check_kind, divide, make_folder, part_size
 from raybox.threads.chunks import bar, check_workers
 from raybox.validation import Floats, Ints, MaskInput
 
 _EMPTY: dict[str, Bounded] = {
     "boxes": Boxes(np.empty((0, 3)), np.empty((0, 3))),
+    "grid": Boxes(np.empty((0, 3)), np.empty((0, 3))),
     "mesh": Mesh(np.empty((0, 3)), []),
 }
+"""Nothing, of the kind whose rows hits of parts carry: cells are boxes."""
 
 
 @final
 @guard_class("folder", "parts", "memory", "kind", "digest", "ndim_space")
 class SplitScene(QueryMethods):
-    """Boxes or triangles in parts on disk.
+    """Boxes, triangles or the cells of a grid in parts on disk.
 
-    Results equal those of one `Scene`, bit for bit; sums (`integrate`, `deposit`) within their bounds.
+    Results equal those of one `Scene`, bit for bit, those of ``deposit(..., reproducible=True)`` included;
+    other sums (`integrate`, `deposit`) are within their bounds.
 
-    Boxes are divided along a Hilbert curve: a part is a region of space, with a tree of its own. A ray visits
-    the parts whose bounds it enters, nearest first, but none that it enters after its nearest hit. Files are
-    mapped: pages in use are in memory, as long as there is room. When a part is first opened, its files are
-    read once, to compare them with their checksums.
+    Boxes are divided along a Hilbert curve, a grid into blocks of cells: a part is a region of space, with a
+    tree of its own. A ray visits the parts whose bounds it enters, nearest first, but none that it enters
+    after its nearest hit. Files are mapped: pages in use are in memory, as long as there is room. When a part
+    is first opened, its files are read once, to compare them with their checksums.
 
     Results have the ids, labels and objects of the geometry, which the folder stores.
 
     Parameters
     ----------
-    geometry : Boxes, Mesh, or iterable of Boxes
-        The primitives. Boxes of an iterable, say of the row groups of a file, are numbered in their order;
-        one item is in memory at a time, and the ids and labels of all.
+    geometry : Boxes, Mesh, Grid, or iterable of Boxes
+        The primitives. Cells of a grid have their numbers. Boxes of an iterable, say of the row groups of a
+        file, are numbered in their order; one item is in memory at a time, and the ids and labels of all.
     parts : int, optional
-        Number of parts, of equal numbers of boxes; 8 if neither this nor `max_boxes` is given.
+        Number of parts, of equal numbers of boxes; 8 if neither this nor `max_boxes` is given. A grid has at
+        least as many: blocks of no more cells than that.
     max_boxes : int, optional
-        Largest number of boxes in a part, instead: a part occupies about 100 bytes a box.
+        Largest number of boxes in a part, instead: a part occupies about 100 bytes a box, and a byte a cell.
     folder : path, optional
         Where to write the parts, new or empty; `open` opens it again, on any machine that sees it. By default
         a temporary one, removed with the scene.
@@ -93,7 +99,7 @@ class SplitScene(QueryMethods):
 
     def __init__(
         self,
-        geometry: Bounded | Iterable[Boxes],
+        geometry: Bounded | Grid | Iterable[Boxes],
         *,
         parts: int | None = None,
         max_boxes: int | None = None,
@@ -105,14 +111,14 @@ class SplitScene(QueryMethods):
         size = part_size(parts, max_boxes)
         if quality not in QUALITIES:
             raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
-        build = partial(Scene, quality=quality, workers=check_workers(workers))
+        trees = TreeOptions(quality, check_workers(workers))
         check_kind(geometry)
         check_memory(memory)
         path = make_folder(folder)
         if folder is None:
             weakref.finalize(self, only_here(remove_folder), path, vars(self))
         try:
-            divide(geometry, path, size, build)
+            divide(geometry, path, size, trees)
         except BaseException as error:
             traceback.clear_frames(error.__traceback__)  # their maps of files, which Windows does not remove
             shutil.rmtree(path, ignore_errors=True)
@@ -157,6 +163,8 @@ class SplitScene(QueryMethods):
     def _open_folder(self, folder: Path, memory: int | None) -> None:
         self._open_parts = OpenParts(folder, memory)
         self._objects = self._open_parts.objects
+        edges = self._open_parts.edges
+        self._like: Bounded | Grid = of_bits(edges, FULL) if edges else _EMPTY[self.kind]
         self._lock = fork_safe_lock()
         corners = self._open_parts.corners
         lower, upper = (np.ascontiguousarray(corners[:, side]) for side in (0, 1))
@@ -179,7 +187,7 @@ class SplitScene(QueryMethods):
 
     @property
     def kind(self) -> str:
-        """What the scene is made of: "boxes" or "mesh"."""
+        """What the scene is made of: "boxes", "mesh" or "grid"."""
         return str(self._open_parts.facts["kind"])
 
     @property
@@ -209,19 +217,20 @@ class SplitScene(QueryMethods):
         return int(self._open_parts.facts["size"])
 
     def __repr__(self) -> str:
-        return f"SplitScene({len(self)} {self.kind}, D={self.ndim_space}, {self.parts} parts)"
+        rows = "cells" if self.kind == "grid" else self.kind
+        return f"SplitScene({len(self)} {rows}, D={self.ndim_space}, {self.parts} parts)"
 
     def visits(self, rays: Rays, query: FileQuery = "nearest", **options: Any) -> Ints:
         """Return how many parts each ray visits: int64, of the rays' shape.
 
         For `nearest`, those whose bounds it enters no later than its nearest hit; for `occluded`, those up to
-        its first hit; for `count` and `all`, every part that it enters.
+        its first hit; for all other queries, every part that it enters.
 
         Parameters
         ----------
         rays : Rays
             Of any shape, of the scene's D.
-        query : {"nearest", "occluded", "count", "all"}
+        query : {"nearest", "occluded", "count", "all", "segments", "integrate", "deposit"}
             The query.
         workers, progress, where, cull
             As for `Scene.nearest`.
@@ -248,9 +257,9 @@ class SplitScene(QueryMethods):
             with self._lock:
                 part = self._open_parts.get(number)
                 part.scene.check()
-                np.add.at(found, part.numbers, 1)
-                inside = part.scene.bounds == self._open_parts.corners[number]
-            if not inside.all() or (np.diff(part.numbers) <= 0).any():
+                part.count_rows(found)
+                inside = part.bounds == self._open_parts.corners[number]
+            if not inside.all():
                 raise RayboxError(f"part {number} of {self.folder} is damaged; split the scene again.")
         if not (found == 1).all():
             raise RayboxError(f"{self.folder} does not hold each box once; split the scene again.")
@@ -274,7 +283,7 @@ class SplitScene(QueryMethods):
     def _prepared(self, query: Query[Opt, Res, Public], rays: Rays, options: Any, workers: int) -> Any:
         """Return the options of a query, checked."""
         check_rays(rays, self.ndim_space)
-        target = Target((_EMPTY[self.kind].rows(),), (len(self),), is_list=False, workers=workers)
+        target = Target((self._like.rows(),), (len(self),), is_list=False, workers=workers)
         return query.prepare(options, rays, target) if query.prepare else options
 
     def _visit_parts(
@@ -290,14 +299,13 @@ class SplitScene(QueryMethods):
     ) -> tuple[PartMerger[Res], Ints]:
         """Visit parts until every ray has its result; return the results, and each ray's number of visits."""
         threads = check_workers(workers)
-        allowed = None if where is None else row_mask(where, self._objects, len(self))
-        like = _EMPTY[self.kind].rows()
-        if cull is not None:
-            facing(_EMPTY[self.kind], like, cull)
+        shape = getattr(self._like, "shape", None)
+        allowed = None if where is None else row_mask(where, self._objects, len(self), shape)
+        facing(self._like, self._like.rows(), cull)
         flat = rays.reshape(-1)
-        merger = query.part_merger(flat.rows(), like, options)
+        merger = query.part_merger(flat.rows(), _EMPTY[self.kind].rows(), options)
 
-        def visit(part: OpenPart, which: Ints) -> None:
+        def visit(part: OpenPart | OpenCells, which: Ints) -> None:
             mask = None if allowed is None else allowed[part.numbers]
             merger.visit(part, which, {"rays": flat[which], "workers": threads, "where": mask, "cull": cull})
 

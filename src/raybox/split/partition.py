@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from raybox.bvh.build import Quality
 from raybox.bvh.hilbert_curve import BITS, Curve, fit_curve
 from raybox.errors import InvalidInput
 from raybox.geometry import Bounded, Boxes, Grid, Mesh
@@ -22,6 +23,7 @@ from raybox.geometry.labels import Attributes, joined_attributes
 from raybox.io import manifest, scene_files
 from raybox.primitives.table import bounds
 from raybox.scene.scene import Scene
+from raybox.split.grid_blocks import block_of, blocks_of
 from raybox.store.checksum import Checksum
 from raybox.validation import Floats, Ints
 
@@ -31,7 +33,18 @@ BLOCK_BOXES = 1 << 20  # boxes that are in memory together
 _SAMPLE = 1 << 16  # boxes to which the curve is fitted
 _FINEST = 24  # bits of a cell: 16 million counts
 
-BuildScene = Callable[[Boxes | Mesh], Scene]
+
+class TreeOptions(NamedTuple):
+    """How the trees of parts are built."""
+
+    quality: Quality
+    workers: int
+
+    def build(self, geometry: Boxes | Mesh) -> Scene:
+        """Return the scene of a part."""
+        return Scene(geometry, quality=self.quality, workers=self.workers)
+
+
 Assigned = Iterator[tuple[int, Ints]]
 """Parts, and the numbers of some boxes in them."""
 
@@ -54,41 +67,70 @@ def part_folder(folder: Path, part: int) -> Path:
     return folder / f"part-{part:05}"
 
 
+class PartFacts(NamedTuple):
+    """The bounds of a part, (2, D), and the checksum of its manifest."""
+
+    corners: Floats
+    checksum: str
+
+
 def divide(
-    geometry: Bounded | Iterable[Boxes], folder: Path, size: Callable[[int], int], build: BuildScene
+    geometry: Bounded | Grid | Iterable[Boxes], folder: Path, size: Callable[[int], int], trees: TreeOptions
 ) -> None:
-    """Write boxes, a mesh or an iterable of boxes into a folder, in parts of `size(total)` each."""
-    if not isinstance(geometry, Boxes | Mesh):
+    """Write a geometry, or an iterable of boxes, into a folder, in parts of up to `size(total)` rows each."""
+    if not isinstance(geometry, Boxes | Mesh | Grid):
         geometry = _spool(geometry, folder)
     names = scene_files.write_attributes(folder, geometry)
+    facts: manifest.SceneFacts = {"size": len(geometry)}
+    digest = Checksum()
+    if isinstance(geometry, Grid):
+        facts |= {"kind": "grid", "dimension": geometry.ndim_space}
+        names += scene_files.write_edges(folder, geometry)
+        parts = _divide_grid(geometry, folder, max(1, size(len(geometry))), trees, digest)
+    else:
+        kind = "mesh" if isinstance(geometry, Mesh) else "boxes"
+        facts |= {"kind": kind, "dimension": geometry.ndim_space}
+        count = _write_parts(geometry, folder, max(1, size(len(geometry))))
+        del geometry  # views of spool files, which Windows does not remove while mapped
+        parts = [_build(part_folder(folder, part), kind, trees, digest) for part in range(count)]
+    corners = [part.corners for part in parts]
+    np.save(folder / BOUNDS, np.array(corners).reshape(-1, 2, facts["dimension"]))
+    for spool in folder.glob("spool-*"):
+        spool.unlink()
+    facts |= {"parts": [part.checksum for part in parts], "digest": digest.text()}
+    manifest.write(folder / FACTS, facts, [BOUNDS, *names])
+
+
+def _write_parts(geometry: Bounded, folder: Path, size: int) -> int:
+    """Write boxes or triangles to the folders of their parts; return how many there are."""
     if isinstance(geometry, Boxes):
         lower, upper = geometry.lower, geometry.upper
     else:
         lower, upper = bounds(geometry.rows())
-    total = len(lower)
-    partition = _plan(lower, upper, max(1, size(total)))
-    starts = list(range(0, total, partition.size))
-    lengths = [min(partition.size, total - start) for start in starts]
-    for part in range(len(starts)):
+    partition = _plan(lower, upper, size)
+    lengths = [min(size, len(lower) - start) for start in range(0, len(lower), size)]
+    for part in range(len(lengths)):
         part_folder(folder, part).mkdir()
     assigned = _assign(partition, lower, upper)
     if isinstance(geometry, Mesh):
-        _write_mesh(folder, geometry, assigned, len(starts))
+        _write_mesh(folder, geometry, assigned, len(lengths))
     else:
         _write_boxes(folder, lower, upper, assigned, lengths)
-    dimension, kind = lower.shape[1], "mesh" if isinstance(geometry, Mesh) else "boxes"
-    del geometry, lower, upper, assigned  # views of spool files, which Windows does not remove while mapped
-    corners = np.empty((len(starts), 2, dimension))
-    digest, checksums = Checksum(), list[str]()
-    for part in range(len(starts)):
-        corners[part], checksum = _build(part_folder(folder, part), kind, build, digest)
-        checksums.append(checksum)
-    np.save(folder / BOUNDS, corners)
-    for spool in folder.glob("spool-*"):
-        spool.unlink()
-    facts: manifest.SceneFacts = {"kind": kind, "size": total, "parts": checksums}
-    facts |= {"dimension": dimension, "digest": digest.text()}
-    manifest.write(folder / FACTS, facts, [BOUNDS, *names])
+    return len(lengths)
+
+
+def _divide_grid(
+    grid: Grid, folder: Path, size: int, trees: TreeOptions, digest: Checksum
+) -> list[PartFacts]:
+    """Write each block of a grid's cells into the folder of its part."""
+    parts = []
+    for number, block in enumerate(blocks_of(grid.shape, size)):
+        place, part = part_folder(folder, number), block_of(grid, block)
+        place.mkdir()
+        checksum = scene_files.write_grid(place, part, trees.quality)
+        _update(digest, place)
+        parts.append(PartFacts(part.bounds, checksum))
+    return parts
 
 
 def _spool(blocks: Iterable[Boxes], folder: Path) -> Boxes:
@@ -183,15 +225,20 @@ def _write_mesh(folder: Path, mesh: Mesh, assigned: Assigned, parts: int) -> Non
         np.save(place / NUMBERS, numbers)
 
 
-def _build(place: Path, kind: str, build: BuildScene, digest: Checksum) -> tuple[Floats, str]:
-    """Build the tree of a part, and update the digest; return its bounds, and its manifest's checksum."""
-    scene = build(scene_files.read_geometry(place, kind))
+def _build(place: Path, kind: str, trees: TreeOptions, digest: Checksum) -> PartFacts:
+    """Build the tree of a part, and update the digest."""
+    scene = trees.build(scene_files.read_geometry(place, kind))
     checksum = scene_files.write_tree(place, scene)
+    _update(digest, place)
+    return PartFacts(scene.bounds, checksum)
+
+
+def _update(digest: Checksum, place: Path) -> None:
+    """Update a digest by all arrays of a folder."""
     for path in sorted(place.glob("*.npy")):
         with path.open("rb") as file:
             for data in iter(partial(file.read, BLOCK_BOXES), b""):
                 digest.update(data)
-    return scene.bounds, checksum
 
 
 def part_size(parts: int | None, max_boxes: int | None) -> Callable[[int], int]:
@@ -217,12 +264,8 @@ def make_folder(folder: str | os.PathLike[str] | None) -> Path:
 
 def check_kind(geometry: object) -> None:
     """Raise `InvalidInput` for a geometry that is not split."""
-    if isinstance(geometry, Boxes | Mesh | Iterable):
-        return
-    way_out = "Make boxes of it, or a Scene."
-    if isinstance(geometry, Grid):
-        way_out = (
-            "Make a Scene(grid): its cells are not stored; or one of each part of it, as of grid[:1000]."
+    if not isinstance(geometry, Boxes | Mesh | Grid | Iterable):
+        raise InvalidInput(
+            "a SplitScene is made of Boxes, a Mesh, a Grid or an iterable of Boxes; got "
+            f"{type(geometry).__name__}. Make boxes of it, or a Scene."
         )
-    made_of = "a SplitScene is made of Boxes, a Mesh or an iterable of Boxes"
-    raise InvalidInput(f"{made_of}; got {type(geometry).__name__}. {way_out}")

@@ -9,19 +9,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox.distributed.split.partition import BOUNDS, FACTS, NUMBERS, part_folder
-from raybox.errors import InvalidInput
-from raybox.geometry import ObjectRows, Rows
+from raybox.errors import InvalidInput, RayboxError
+from raybox.geometry import Grid, ObjectRows, Rows
+from raybox.geometry.boxes import restored as boxes_of
+from raybox.geometry.grid_cells import bounds_of
 from raybox.hits import AllHits
 from raybox.io import manifest, scene_files
 from raybox.io.manifest import Layout, Manifest, SceneFacts, folder_error
+from raybox.queries.merge import pick_rows
 from raybox.scene.scene import Scene, state_of
+from raybox.split.grid_blocks import Block, find_block, in_whole
+from raybox.split.partition import BOUNDS, FACTS, NUMBERS, part_folder
 from raybox.threads.chunks import Advance
 from raybox.validation import Floats, Ints
 
 
 class OpenPart(NamedTuple):
-    """A part that is open.
+    """A part of boxes or triangles that is open.
 
     The scene of the part, and the numbers of its rows in the whole scene.
     """
@@ -30,9 +34,55 @@ class OpenPart(NamedTuple):
     numbers: Ints
 
     @property
-    def rows(self) -> Rows:
-        """The rows of its primitives, as kernels read them."""
-        return state_of(self.scene).part.rows
+    def bounds(self) -> Floats:
+        """The corners of the part, (2, D)."""
+        return self.scene.bounds
+
+    def in_whole(self, index: Ints) -> Ints:
+        """Return the numbers that rows of the part have in the whole."""
+        return self.numbers[index]
+
+    def rows_of(self, index: Ints) -> Rows:
+        """Return some rows, as kernels read them."""
+        rows: Rows = pick_rows(state_of(self.scene).part.rows, index)
+        return rows
+
+    def count_rows(self, found: Ints) -> None:
+        """Add 1 for each row of the part; raise `RayboxError` if they do not ascend."""
+        if (np.diff(self.numbers) <= 0).any():
+            raise RayboxError("rows do not ascend")
+        found[self.numbers] += 1
+
+
+class OpenCells(NamedTuple):
+    """A part of a grid that is open: the scene of the whole grid, in which other cells are empty."""
+
+    scene: Scene
+    block: Block
+
+    @property
+    def numbers(self) -> "slice[None, None, None]":
+        """All cells: they are numbered as in the whole."""
+        return slice(None)
+
+    @property
+    def bounds(self) -> Floats:
+        """The corners of the part, (2, D)."""
+        edges = zip(self.scene.geometry.edges, self.block, strict=True)
+        return np.array([[axis[cells.start], axis[cells.stop]] for axis, cells in edges]).T
+
+    def in_whole(self, index: Ints) -> Ints:
+        """Return the numbers of cells, which are those in the whole."""
+        return index
+
+    def rows_of(self, index: Ints) -> Rows:
+        """Return some cells as boxes."""
+        grid: Grid = self.scene.geometry
+        return boxes_of(*bounds_of(grid.edges, np.unravel_index(index, grid.shape))).rows()
+
+    def count_rows(self, found: Ints) -> None:
+        """Add 1 for each cell of the part."""
+        found.reshape(self.scene.geometry.shape)[self.block] += 1
 
 
 class OpenParts:
@@ -43,7 +93,7 @@ class OpenParts:
 
     def __init__(self, folder: Path, memory: int | None) -> None:
         self.folder, self.memory = folder, memory
-        self.facts, self.corners, self.objects = _read_facts(folder)
+        self.facts, self.corners, self.objects, self.edges = _read_facts(folder)
         self._manifests = [
             _open_part(folder, part, self.facts, checksum)
             for part, checksum in enumerate(self.facts["parts"])
@@ -53,7 +103,7 @@ class OpenParts:
         self.bytes = [part.bytes for part in self._manifests]
         # the identity of the files of a part when its data was checked
         self._checked: dict[int, tuple[tuple[int, ...], ...]] = {}
-        self.open: OrderedDict[int, OpenPart] = OrderedDict()
+        self.open: OrderedDict[int, OpenPart | OpenCells] = OrderedDict()
         self.opened = 0  # number of times a part was opened
         self.most_bytes = 0  # largest total of parts that were open together
         check_memory(memory)
@@ -72,7 +122,7 @@ class OpenParts:
         """Whether not all parts can be open together."""
         return self.memory is not None and sum(self.bytes) > self.memory
 
-    def get(self, part: int) -> OpenPart:
+    def get(self, part: int) -> OpenPart | OpenCells:
         """Return a part; open it if it is not."""
         if part in self.open:
             self.open.move_to_end(part)
@@ -84,17 +134,28 @@ class OpenParts:
         self.most_bytes = max(self.most_bytes, self._bytes_open())
         return self.open[part]
 
-    def _map(self, part: int) -> OpenPart:
+    def _map(self, part: int) -> OpenPart | OpenCells:
         """Return a part, mapped; its data is checked unless it was, and its files are the same."""
         opened = self._manifests[part]
         identity = opened.identity()
         check = self._checked.get(part) != identity
+        made = self._map_cells(opened, check) if self.edges else self._map_rows(opened, check)
+        self._checked[part] = identity
+        return made
+
+    def _map_rows(self, opened: Manifest, check: bool) -> OpenPart:
         scene = scene_files.map_scene(opened, check=check)
         numbers = opened.map(NUMBERS, Layout(np.int64, 1), check=check)
         if len(numbers) != len(scene) or (check and not _are_ascending(numbers, self.facts["size"])):
             raise folder_error(opened.folder / NUMBERS, "does not number the rows of the part")
-        self._checked[part] = identity
         return OpenPart(scene, numbers)
+
+    def _map_cells(self, opened: Manifest, check: bool) -> OpenCells:
+        part = scene_files.map_grid(opened, check=check)
+        block = find_block(part, self.edges)
+        if block is None:
+            raise folder_error(opened.folder, "holds no block of the grid")
+        return OpenCells(Scene(in_whole(part, self.edges, block)), block)
 
     def _bytes_open(self) -> int:
         return sum(self.bytes[part] for part in self.open)
@@ -106,8 +167,19 @@ def check_memory(memory: int | None) -> None:
         raise InvalidInput(f"memory must be a whole number of bytes; got {memory!r}.")
 
 
-def _read_facts(folder: Path) -> tuple[SceneFacts, Floats, ObjectRows]:
-    """Return the facts of a folder, the bounds of its parts, (parts, 2, D), and the objects of its rows."""
+class WholeFacts(NamedTuple):
+    """What a folder says about the whole scene."""
+
+    facts: SceneFacts
+    corners: Floats
+    """the bounds of the parts, (parts, 2, D)"""
+    objects: ObjectRows
+    edges: tuple[Floats, ...]
+    """those of a grid; empty for boxes and triangles"""
+
+
+def _read_facts(folder: Path) -> WholeFacts:
+    """Return the facts of a folder, checked."""
     opened = manifest.read(folder / FACTS)
     opened.check_headers()
     corners: Floats = opened.map(BOUNDS, Layout(np.float64, 3), check=True)
@@ -117,7 +189,11 @@ def _read_facts(folder: Path) -> tuple[SceneFacts, Floats, ObjectRows]:
         raise folder_error(folder / FACTS, "is the manifest of no scene in parts")
     if corners.shape != (len(facts["parts"]), 2, facts["dimension"]):
         raise folder_error(folder, "has bounds of another number of parts")
-    return facts, corners, scene_files.read_attributes(opened, facts["size"], check=True)
+    edges: tuple[Floats, ...] = ()
+    if facts["kind"] == "grid":
+        edges = scene_files.map_edges(opened, facts["dimension"], facts["size"], check=True)
+    objects = scene_files.read_attributes(opened, facts["size"], check=True)
+    return WholeFacts(facts, corners, objects, edges)
 
 
 def _open_part(folder: Path, part: int, facts: SceneFacts, checksum: str) -> Manifest:
@@ -135,7 +211,7 @@ def _are_ascending(numbers: Ints, size: int) -> bool:
 
 
 Lock = AbstractContextManager[object]
-Visit = Callable[[OpenPart, Ints], None]
+Visit = Callable[[OpenPart | OpenCells, Ints], None]
 
 
 class Routes:

@@ -14,9 +14,9 @@ import families
 import families_surfaces
 import raybox as rb
 from compare import assert_same, assert_scene
-from raybox.distributed.split import partition
-from raybox.distributed.split.open_parts import OpenParts
 from raybox.queries.nearest.query import NearestParts
+from raybox.split import partition
+from raybox.split.open_parts import OpenParts
 from scenes import as_rays, random_scene, truth
 
 FULL = ("index", "t", "t_enter", "t_exit")
