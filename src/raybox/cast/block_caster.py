@@ -1,0 +1,148 @@
+"""Cast a block: read its rays, run the query, write its part."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from raybox.cast import blocks as ray_blocks
+from raybox.cast import sums
+from raybox.cast.arguments import Arguments
+from raybox.cast.blocks import Block, BlockBuffers, RayBlock, RayFile, Span
+from raybox.cast.carried_columns import CarriedColumns, carried, rows_of_hits
+from raybox.cast.job import SUMS, CastJob
+from raybox.cast.joined_files import open_ray_files
+from raybox.cast.object_columns import ObjectColumns, object_columns, spec_of, with_labels
+from raybox.cast.part import PARTS, Part, PartFile
+from raybox.cast.partitioned import AnyScene
+from raybox.cast.result_columns import OutputSpec, run_one_ray, run_query
+from raybox.cast.sums import SumJob
+from raybox.cast.writers import WRITERS
+from raybox.queries.columns import ChunkResults, Scratch, row_count
+from raybox.store.folder import Folder, open_folder
+
+
+class CastColumns(NamedTuple):
+    """The columns of an output."""
+
+    spec: OutputSpec
+    objects: ObjectColumns
+    carried: CarriedColumns | None
+
+
+class BlockCaster:
+    """All that a process needs to cast blocks of a job; several threads may use it at once.
+
+    job: without its id and folder, as long as it only describes the output; ids: of all objects, None for
+    those of the scene.
+    """
+
+    def __init__(
+        self, job: CastJob, scene: AnyScene, arguments: Arguments, ids: Sequence[str] | None = None
+    ) -> None:
+        self.job, self.scene, self.arguments = job, scene, arguments
+        self.source: RayFile = open_ray_files(job.rays, job.options)
+        self.columns = _columns_of(job, scene, self.source, arguments, ids)
+        self.sums: SumJob | None = None
+        if job.part_format == SUMS:
+            self.sums = sums.sum_job(scene, self.source.dimension, job.size, arguments)
+        self.buffers = BlockBuffers()
+        self.fraction: float | None = None
+        """Of the file that is read; None: unknown, or the number of rays is known."""
+        self._scratch: list[Scratch] = []
+        self._folder: Folder | None = None
+
+    @property
+    def folder(self) -> Folder:
+        """The folder of the parts, opened once."""
+        if self._folder is None:
+            self._folder = open_folder(self.job.folder / PARTS)
+        return self._folder
+
+    def close(self) -> None:
+        """Close the folder of the parts."""
+        if self._folder is not None:
+            self._folder.close()
+        self._folder = None
+
+    def check(self) -> None:
+        """Run the query for one ray, which raises for wrong arguments before any work."""
+        if not self.sums:
+            run_one_ray(self.scene, self.job.query, self.source.dimension, **self.arguments)
+
+    def read(self, span: Span) -> Iterator[RayBlock]:
+        """Yield the blocks of a span."""
+        more = self.columns.carried.open(span.position) if self.columns.carried else None
+        for block in ray_blocks.read(self.source, self.job.size, span, self.buffers, more):
+            self.fraction = block.fraction
+            yield block
+
+    def results(self, block: RayBlock, workers: int) -> Iterator[ChunkResults]:
+        """Yield the results of a block, in the order of its rays."""
+        if self.sums:
+            return sums.results(self.scene, block, self.sums, workers, self.arguments)
+        return run_query(self.scene, self.job.query, block.rays, block.first, workers, **self.arguments)
+
+    def cast_block(self, block: Block, workers: int) -> Part:
+        """Write the part of a block, and return what it says about itself."""
+        rays = next(self.read(Span(block.number, block.position, 1)))
+        writer = PartWriter(self, rays)
+        try:
+            for results in self.results(rays, workers):
+                writer.add(results)
+            return writer.complete()
+        finally:
+            writer.close()
+
+
+class PartWriter:
+    """Writes the results of one block to its part."""
+
+    def __init__(self, caster: BlockCaster, block: RayBlock) -> None:
+        self._caster, self.block = caster, block
+        self._file = PartFile(caster.folder, block.number)
+        self._writer = WRITERS[caster.job.part_format](caster.columns.spec, self._file)
+        self._rows = self._hit_count = 0
+        self._scratch: Scratch = caster._scratch.pop() if caster._scratch else {}
+
+    def add(self, results: ChunkResults) -> None:
+        """Append results."""
+        columns = self._caster.columns.objects.with_rows(results.columns(self._scratch))
+        if self.block.carried and row_count(columns):
+            columns = columns | rows_of_hits(self.block.carried, columns, self.block.first)
+        self._writer.add(columns)
+        self._rows, self._hit_count = self._rows + row_count(columns), self._hit_count + results.hit
+
+    def complete(self) -> Part:
+        """Complete the part, and return what it says about itself."""
+        block, job = self.block, self._caster.job
+        body = self._writer.finish()
+        part = Part(
+            job.id,
+            block.number,
+            block.first,
+            block.end,
+            job.part_format,
+            self._rows,
+            self._hit_count,
+            block.checksum,
+            body,
+        )
+        return self._file.complete(part)
+
+    def close(self) -> None:
+        """Release the memory of the block; remove the part unless it is complete."""
+        self._caster._scratch.append(self._scratch)
+        self._caster.buffers.release(self.block.buffers)
+        self._file.discard()
+
+
+def _columns_of(
+    job: CastJob, scene: AnyScene, source: RayFile, arguments: Arguments, ids: Sequence[str] | None
+) -> CastColumns:
+    """Return the columns of an output; raise for labels and carried columns that are not possible."""
+    objects = object_columns(scene, ids)
+    spec = spec_of(job.query, source.dimension, objects, job.suffix, **arguments)._replace(size=job.size)
+    if job.labels:
+        objects = with_labels(objects, scene, job.labels, spec)
+        spec = spec.with_columns(objects)
+    more = carried(source, job.carry, job.options, job.query, job.suffix, list(spec.dtypes))
+    return CastColumns(spec.with_columns(more) if more else spec, objects, more)

@@ -1,0 +1,130 @@
+"""The folder of parts as the output: a dataset of Parquet, or a group of Zarr.
+
+Files of a finished dataset have no trailers: readers of Parquet look for the footer at the very end. Before
+the trailers are removed, ``complete`` lists them; who continues from there puts them back first.
+"""
+
+from collections import deque
+from typing import Any
+
+from raybox.cast import zarr_parts
+from raybox.cast.append_file import sync_file
+from raybox.cast.blocks import Position
+from raybox.cast.job import ZARR, CastJob
+from raybox.cast.output import Totals
+from raybox.cast.part import PART, PARTS, Part, PartFile, StoredPart, read_part
+from raybox.cast.result_columns import OutputSpec
+from raybox.cast.steps import step
+from raybox.cast.writers import WRITERS
+from raybox.errors import FileFormatError
+from raybox.io.formats.common import file_error
+from raybox.store import record
+from raybox.store.folder import Folder
+from raybox.store.record import RecordKind
+
+COMPLETE = "complete"
+
+
+def _parsed(value: Any) -> list[StoredPart]:
+    return [StoredPart(PART.parse(part), int(size), str(checksum)) for part, size, checksum in value]
+
+
+DATASET = RecordKind("complete dataset", 1, _parsed)
+
+
+class DatasetOutput:
+    """Leaves the parts where they are, and publishes their folder."""
+
+    def __init__(self, folder: Folder, parts: Folder, spec: OutputSpec, job: CastJob) -> None:
+        self._folder, self._parts, self._spec, self._job = folder, parts, spec, job
+        self._is_zarr = job.suffix == ZARR
+        self.name = zarr_parts.GROUP if self._is_zarr else PARTS
+        self._added: dict[int, Part] = {}
+        self._unsynced = deque[Part]()
+
+    @property
+    def parts(self) -> list[Part]:
+        """No part: the files of all are needed."""
+        return []
+
+    def cut(self, count: int) -> None:
+        """Do nothing."""
+
+    def add(self, part: Part) -> None:
+        """Add a part."""
+        self._added[part.number] = part
+        self._unsynced.append(part)
+
+    def sync(self) -> None:
+        """Make the parts durable that were added since."""
+        for _ in range(len(self._unsynced)):
+            part = self._unsynced[0]
+            with self._parts.open(part.name, write=True) as file:
+                sync_file(file)
+            self._unsynced.popleft()
+
+    def finish(self) -> Totals:
+        """Check that all parts are there, and make a dataset of them."""
+        if not self._added:
+            self.add(self._empty_part())
+        totals, stored = Totals(), list[StoredPart]()
+        for number in range(len(self._added)):
+            part = self._added[number]
+            found = read_part(self._parts, part.name, part.job, check=False)
+            if found is None or found.part != part:
+                path = self._parts.path / part.name
+                raise file_error(path, "is damaged", "cast again: it is written anew")
+            stored.append(found)
+            totals = totals.plus(part)
+        if self._is_zarr:
+            self._finish_group(totals.rows)
+        else:
+            self._finish_files(stored)
+        return totals
+
+    def _finish_files(self, stored: list[StoredPart]) -> None:
+        self.sync()
+        self._folder.write_record(COMPLETE, DATASET, stored, durable=True)
+        names = {found.part.name for found in stored}
+        for name in self._parts.names():
+            if name not in names:
+                self._parts.remove(name)
+        for found in stored:
+            with self._parts.open(found.part.name, write=True) as file:
+                file.truncate(found.bytes)
+                sync_file(file)
+            step("trailer removed")
+        self._parts.sync()
+
+    def _finish_group(self, rows: int) -> None:
+        path = self._folder.path / zarr_parts.GROUP
+        zarr_parts.write_metadata(path, self._spec, rows)
+        zarr_parts.sync(path)
+
+    def _empty_part(self) -> Part:
+        """Write a part without rows: a dataset needs a file that names the columns."""
+        job, file = self._job, PartFile(self._parts, 0)
+        body = WRITERS[job.part_format](self._spec, file).finish()
+        return file.complete(Part(job.id, 0, 0, Position(), job.part_format, 0, 0, "", body))
+
+    def close(self) -> None:
+        """Do nothing: no file stays open."""
+
+
+def complete_parts(folder: Folder) -> list[StoredPart]:
+    """Return the parts of a dataset that are about to be published."""
+    try:
+        return folder.read_record(COMPLETE, DATASET).value
+    except (FileNotFoundError, FileFormatError):
+        return []
+
+
+def restore_trailers(folder: Folder, parts: Folder) -> None:
+    """Put back the trailers of a dataset whose publication was interrupted."""
+    for found in complete_parts(folder):
+        facts = parts.stat(found.part.name)
+        if facts is not None and facts.st_size == found.bytes:
+            with parts.open(found.part.name, write=True) as file:
+                file.seek(found.bytes)
+                record.append_trailer(PART, found.part, file, found.checksum)
+    folder.remove(COMPLETE)

@@ -1,0 +1,182 @@
+"""One file joined of parts, in order, as they come: bytes are copied, nothing is encoded again.
+
+Joined parts are listed in ``joined``, a record a line, once their bytes are on the disk; then the part files
+are removed, mostly before they reach the disk themselves. The bytes of a part are read again, from the
+output, before the part counts. Who continues reads all that was joined, and cuts the output before the first
+part whose bytes are not those of its line.
+"""
+
+from collections import deque
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from raybox.cast.append_file import AppendFile
+from raybox.cast.join_formats import FORMATS, JoinFormat
+from raybox.cast.output import Totals
+from raybox.cast.part import PART, Part
+from raybox.cast.result_columns import OutputSpec
+from raybox.cast.steps import step
+from raybox.io.formats.common import file_error
+from raybox.store import record
+from raybox.store.folder import Folder
+from raybox.store.record import BrokenRecord, RecordKind
+
+LOG = "joined"
+
+
+class JoinedPart(NamedTuple):
+    """A part that is joined."""
+
+    part: Part
+    lengths: dict[str, int]
+    """Of the output's files after it."""
+    checksums: dict[str, str]
+    """Of the bytes that each file got with it."""
+    extra: str
+    """What the format needs of it at the end."""
+
+
+def _parsed(value: Any) -> JoinedPart:
+    part, lengths, checksums, extra = value
+    return JoinedPart(PART.parse(part), {k: int(v) for k, v in lengths.items()}, dict(checksums), str(extra))
+
+
+JOINED = RecordKind("joined part", 1, _parsed)
+
+
+class JoinedOutput:
+    """Appends parts to an output, in order, after those that are joined already."""
+
+    def __init__(self, folder: Folder, parts: Folder, spec: OutputSpec, suffix: str) -> None:
+        self._folder, self._parts = folder, parts
+        self._format: JoinFormat = FORMATS[suffix](folder, spec, suffix)
+        self.name = self._format.name
+        self._log = AppendFile(folder, LOG)
+        self._joined = _undamaged(folder, self._format)
+        self._waiting: dict[int, Part] = {}
+        self._unsynced = deque[JoinedPart]()
+        self._cut_files(len(self._joined))
+
+    @property
+    def parts(self) -> list[Part]:
+        """The parts that are joined."""
+        return [joined.part for joined in self._joined]
+
+    def cut(self, count: int) -> None:
+        """Forget all but the first `count` parts."""
+        if count < len(self._joined):
+            self._cut_files(count)
+
+    def _cut_files(self, count: int) -> None:
+        del self._joined[count:]
+        lengths = self._joined[-1].lengths if self._joined else {}
+        self._log.truncate(sum(len(record.encode(JOINED, joined)) for joined in self._joined))
+        for name, file in self._format.files.items():
+            file.truncate(lengths.get(name, 0))
+        if not self._joined:
+            self._format.start()
+
+    def add(self, part: Part) -> None:
+        """Join a part, and those after it that wait for it; or let it wait."""
+        self._waiting[part.number] = part
+        while (following := self._waiting.pop(len(self._joined), None)) is not None:
+            joined = self._join(following)
+            self._joined.append(joined)
+            self._unsynced.append(joined)
+            step("part joined")
+
+    def _join(self, part: Part) -> JoinedPart:
+        """Append the bytes of a part, and read them again."""
+        files = self._format.files
+        before = {name: file.length for name, file in files.items()}
+        try:
+            with self._parts.open(part.name) as source:
+                trailer = record.read_trailer(PART, source, check=False)
+                if trailer.value != part:
+                    raise BrokenRecord("is another part")
+                checksums, extra = self._format.append(part, source, trailer)
+        except (FileNotFoundError, BrokenRecord) as error:
+            for name, length in before.items():
+                files[name].truncate(length)
+            self._parts.remove(part.name)
+            path = self._parts.path / part.name
+            raise file_error(path, f"is damaged ({error})", "cast again: it is written anew") from error
+        lengths = {name: file.length for name, file in files.items()}
+        return JoinedPart(part, lengths, checksums, extra)
+
+    def sync(self) -> None:
+        """Sync the output, list the parts that are joined, and remove them."""
+        some = [self._unsynced[k] for k in range(len(self._unsynced))]
+        if not some:
+            return
+        for file in self._format.files.values():
+            file.sync()
+        step("prefix synced")
+        before = self._log.length
+        try:
+            self._log.write(b"".join(record.encode(JOINED, joined) for joined in some))
+            self._log.sync()
+        except OSError:
+            self._log.truncate(before)
+            raise
+        step("prefix stored")
+        for joined in some:
+            self._parts.remove(joined.part.name)
+            self._unsynced.popleft()
+            step("part removed")
+
+    def finish(self) -> Totals:
+        """Complete the output: headers, footers, archives."""
+        totals = Totals()
+        for joined in self._joined:
+            totals = totals.plus(joined.part)
+        self._format.finish(totals.rows, [joined.extra for joined in self._joined])
+        return totals
+
+    def close(self) -> None:
+        """Close all files; what is not listed is cut off, which frees space: its parts are still there."""
+        listed = self._joined[: len(self._joined) - len(self._unsynced)]
+        for name, file in self._format.files.items():
+            with suppress(OSError):
+                if self._unsynced:
+                    file.truncate(listed[-1].lengths[name] if listed else 0)
+                file.close()
+        self._log.close()
+
+
+def joined_parts(folder: Folder) -> list[Part]:
+    """Return the parts that are listed as joined."""
+    return [joined.part for joined in _read_log(folder)]
+
+
+def _read_log(folder: Folder) -> list[JoinedPart]:
+    """Return the joined parts in the list, from the first on, as far as its lines are whole."""
+    found = list[JoinedPart]()
+    with suppress(FileNotFoundError, BrokenRecord), folder.open(LOG) as log:
+        for line in log:
+            joined = record.decode(JOINED, line).value
+            if joined.part.number != len(found):
+                break
+            found.append(joined)
+    return found
+
+
+def _undamaged(folder: Folder, form: JoinFormat) -> list[JoinedPart]:
+    """Return the joined parts before the first whose bytes are not those that were joined."""
+    listed, lengths = _read_log(folder), form.start_lengths()
+    for k, joined in enumerate(listed):
+        if not _is_whole(form.files, lengths, joined):
+            return listed[:k]
+        lengths = joined.lengths
+    return listed
+
+
+def _is_whole(files: dict[str, AppendFile], start: dict[str, int], found: JoinedPart) -> bool:
+    """Return whether the files have the bytes of a part that is listed."""
+    if set(files) != set(found.lengths):
+        return False
+    return all(
+        file.length >= found.lengths[name]
+        and file.checksum(start.get(name, 0), found.lengths[name]) == found.checksums.get(name)
+        for name, file in files.items()
+    )

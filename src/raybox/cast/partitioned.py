@@ -1,0 +1,113 @@
+"""The interface of a scene in parts on disk, as casts of files use it."""
+
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from raybox.geometry import Boxes, Geometry, Grid, Instances, Mesh, ObjectRows, object_rows
+from raybox.scene.scene import Scene, geometries_of
+from raybox.store import checksum
+from raybox.validation import Array
+
+
+@runtime_checkable
+class PartitionedScene(Protocol):
+    """A scene in parts, with the query methods of `raybox.Scene`."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the parts."""
+        ...
+
+    @property
+    def parts(self) -> int:
+        """The number of parts."""
+        ...
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that open parts may occupy together; None: no limit."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """What the scene is made of: "boxes" or "mesh"."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """A checksum of all parts: scenes of equal checksums have equal results."""
+        ...
+
+    @property
+    def ndim_space(self) -> int:
+        """D, the dimensions of space: 2 or 3."""
+        ...
+
+    @property
+    def bounds(self) -> Array:
+        """The bounds of all primitives."""
+        ...
+
+    @property
+    def _objects(self) -> ObjectRows:
+        """The objects of its primitives, with ids and labels."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+AnyScene: TypeAlias = Scene | PartitionedScene
+
+
+def dimension_of(scene: AnyScene) -> int:
+    """Return D, the dimensions of a scene."""
+    return geometries_of(scene)[0].ndim_space if isinstance(scene, Scene) else scene.ndim_space
+
+
+class SceneObjects(NamedTuple):
+    """The objects of one geometry of a scene."""
+
+    objects: ObjectRows
+    size: int
+    """of its rows"""
+
+
+def objects_of(scene: AnyScene) -> list[SceneObjects]:
+    """Return the objects of each geometry of a scene."""
+    if not isinstance(scene, Scene):
+        return [SceneObjects(scene._objects, len(scene))]
+    return [SceneObjects(object_rows(one), len(one)) for one in geometries_of(scene)]
+
+
+def has_copies(scene: AnyScene) -> bool:
+    """Return whether a scene has `Instances`."""
+    return isinstance(scene, Scene) and any(isinstance(one, Instances) for one in geometries_of(scene))
+
+
+def content_of(geometry: Geometry) -> tuple[str, tuple[Array, ...]]:
+    """Return what a geometry is made of, and the arrays that define it."""
+    match geometry:
+        case Grid():
+            rows = geometry.rows()
+            return "cells", (*geometry.edges, rows.blocks, rows.words)
+        case Boxes():
+            return "boxes", (geometry.lower, geometry.upper)
+        case Mesh():
+            return "triangles", (geometry.vertices, geometry.faces)
+        case Instances():
+            kind, arrays = content_of(geometry.geometry)
+            return f"copies of {len(geometry.geometry)} {kind}", (geometry.transforms, *arrays)
+    found = tuple(array for array in geometry.rows() if isinstance(array, np.ndarray))
+    return type(geometry).__name__.lower(), found
+
+
+def scene_text(scene: AnyScene) -> str:
+    """Return the size and checksum of a scene."""
+    if not isinstance(scene, Scene):
+        kind = "boxes" if scene.kind == "boxes" else "triangles"
+        return f"{len(scene)} {kind} in {scene.parts} parts, checksum {scene.digest[:16]}"
+    contents = [content_of(one) for one in geometries_of(scene)]
+    found = checksum.of_arrays(*(array for _, arrays in contents for array in arrays))[:16]
+    return f"{len(scene)} {', '.join(kind for kind, _ in contents)}, checksum {found}"

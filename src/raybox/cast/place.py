@@ -1,0 +1,64 @@
+"""Move a complete output to its place, once, whatever interrupts it."""
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from raybox.cast.output import Totals
+from raybox.cast.steps import step
+from raybox.store.checksum import Facts
+from raybox.store.folder import Folder, open_folder
+from raybox.store.identity import content_facts
+from raybox.store.record import RecordKind
+
+_PLACE = "placed"
+
+
+class Placed(NamedTuple):
+    """A complete output, just before it is moved."""
+
+    name: str
+    """In the folder of the cast."""
+    facts: Facts
+    """Of its content."""
+    totals: Totals
+
+
+def _parsed(value: Any) -> Placed:
+    name, facts, totals = value
+    return Placed(str(name), dict(facts), Totals(*map(int, totals)))
+
+
+PLACE = RecordKind("placed output", 1, _parsed)
+
+
+def place_output(folder: Folder, name: str, target: Path, totals: Totals) -> None:
+    """Move an output, which is on the disk, from the folder of its cast to its place."""
+    output = folder.path / name
+    if output.is_dir():
+        with open_folder(output) as published:
+            published.publish()
+    placed = Placed(name, content_facts(output), totals)
+    folder.write_record(_PLACE, PLACE, placed, durable=True)
+    step("place stored")
+    folder.move_to(name, target)
+    if os.name == "posix":
+        number = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+    step("output placed")
+
+
+def moved(folder: Folder) -> Placed | None:
+    """Return the output that an earlier call has moved out of the folder; None if there is none."""
+    if folder.stat(_PLACE) is None:
+        return None
+    placed = folder.read_record(_PLACE, PLACE).value
+    return placed if folder.stat(placed.name) is None else None
+
+
+def is_there(placed: Placed, target: Path) -> bool:
+    """Return whether an output that was moved is still in its place."""
+    return target.exists() and content_facts(target) == placed.facts

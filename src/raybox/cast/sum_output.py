@@ -1,0 +1,156 @@
+"""Sums of all parts, from which the rows of the output are written at the end.
+
+The sums so far are stored as ``sums``, with a trailer that lists the parts in them: it is replaced at once,
+and the parts are removed then.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from raybox.cast.append_file import sync_file
+from raybox.cast.blocks import Position
+from raybox.cast.job import CastJob
+from raybox.cast.output import Output, Totals
+from raybox.cast.part import PART, Part, PartFile
+from raybox.cast.result_columns import OutputSpec
+from raybox.cast.steps import step
+from raybox.cast.sums import SumTotal
+from raybox.cast.writers import WRITERS
+from raybox.io.formats.common import file_error
+from raybox.queries.columns import Columns
+from raybox.store import record
+from raybox.store.checksum import Checksum
+from raybox.store.folder import TEMPORARY, Folder
+from raybox.store.record import BrokenRecord, RecordKind
+
+SUMS = "sums"
+_SHARE = 20.0  # how many times as long as they took to store, sums are not stored again
+_ROWS = 1 << 20  # rows that are passed to a writer at once
+
+STORED = RecordKind("sums", 1, lambda value: [PART.parse(part) for part in value])
+
+
+def summed_parts(folder: Folder) -> list[Part]:
+    """Return the parts in the sums that are stored."""
+    try:
+        with folder.open(SUMS) as file:
+            return record.read_trailer(STORED, file, check=False).value
+    except (FileNotFoundError, BrokenRecord):
+        return []
+
+
+class SumOutput:
+    """Adds up parts, in order; they are listed and removed as those of a joined file."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        parts: Folder,
+        total: SumTotal,
+        make_output: Callable[[], Output],
+        job: CastJob,
+        spec: OutputSpec,
+    ) -> None:
+        self._folder, self._parts, self._total = folder, parts, total
+        self._make_output, self._job, self._spec = make_output, job, spec
+        self._added: list[Part] = self._load()
+        self._stored, self._next_store = len(self._added), 0.0
+        self._waiting: dict[int, Part] = {}
+        self.name = ""
+
+    def _load(self) -> list[Part]:
+        """Read the sums so far; return the parts in them."""
+        try:
+            with self._folder.open(SUMS) as file:
+                found = record.read_trailer(STORED, file, check=True).value
+                self._total.load(file)
+        except (FileNotFoundError, BrokenRecord):
+            return []
+        return found
+
+    @property
+    def parts(self) -> list[Part]:
+        """The parts in the sums."""
+        return self._added
+
+    def cut(self, count: int) -> None:
+        """Forget all parts, unless none is to be forgotten: sums cannot be taken apart."""
+        if count < len(self._added):
+            self._added, self._stored = [], 0
+            self._total.clear()
+
+    def add(self, part: Part) -> None:
+        """Add a part, and those after it that wait for it; or let it wait."""
+        self._waiting[part.number] = part
+        while (following := self._waiting.pop(len(self._added), None)) is not None:
+            self._add(following)
+            self._added.append(following)
+            step("part joined")
+        if time.monotonic() >= self._next_store:
+            self._store()
+
+    def _add(self, part: Part) -> None:
+        try:
+            with self._parts.open(part.name) as file:
+                if record.read_trailer(PART, file, check=True).value != part:
+                    raise BrokenRecord("is another part")
+                self._total.add(file)
+        except (FileNotFoundError, BrokenRecord) as error:
+            self._parts.remove(part.name)
+            path = self._parts.path / part.name
+            raise file_error(path, f"is damaged ({error})", "cast again: it is written anew") from error
+
+    def sync(self) -> None:
+        """Do nothing: sums are stored between two parts."""
+
+    def _store(self) -> None:
+        """Store the sums, and remove the parts in them."""
+        started, new, checksum = time.monotonic(), f"{TEMPORARY}{SUMS}", Checksum()
+        with self._folder.create(new) as file:
+            for data in self._total.data():
+                checksum.update(data)
+                file.write(np.ascontiguousarray(data).data)
+            record.append_trailer(STORED, self._added, file, checksum.text())
+            file.flush()
+            sync_file(file)
+        step("prefix synced")
+        self._folder.rename(new, SUMS)
+        self._folder.sync()
+        step("prefix stored")
+        for part in self._added[self._stored :]:
+            self._parts.remove(part.name)
+            step("part removed")
+        self._stored = len(self._added)
+        now = time.monotonic()
+        self._next_store = now + max(0.25, _SHARE * (now - started))
+
+    def finish(self) -> Totals:
+        """Write a row for each primitive; of the totals, hits are primitives whose sums are not zero."""
+        self._store()
+        output, rays = self._make_output(), sum(part.rays for part in self._added)
+        self.name = output.name
+        try:
+            output.cut(0)
+            output.add(self._rows_part())
+            output.sync()
+            return output.finish()._replace(rays=rays)
+        finally:
+            output.close()
+
+    def _rows_part(self) -> Part:
+        """Write the rows of all primitives as a part."""
+        job, names = self._job, [name for name in self._spec.dtypes if name not in ("index", "id")]
+        file, size, reached = PartFile(self._parts, 0), self._total.primitives, 0
+        writer = WRITERS[job.rows_format](self._spec, file)
+        for begin in range(0, size, _ROWS):
+            some = self._total.floats(begin, begin + _ROWS)
+            rows: Columns = {"index": range(begin, begin + len(some))}
+            writer.add(rows | {name: some[:, k] for k, name in enumerate(names)})
+            reached += int(np.count_nonzero(some.any(axis=1)))
+        body = writer.finish()
+        return file.complete(Part(job.id, 0, 0, Position(), job.rows_format, size, reached, "", body))
+
+    def close(self) -> None:
+        """Do nothing: no file stays open."""

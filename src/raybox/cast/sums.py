@@ -1,0 +1,195 @@
+"""Sums over all rays, such as those of `deposit`: parts have partial sums of every primitive.
+
+Where terms have a bound, partial sums are in fixed point (`raybox.queries.path_sums.fixed_point`): two words,
+``high + low / 2^B``, scaled alike in every part. They are added as integers of three words, so the bits do
+not depend on the order of the parts, nor on how many rays each has. Other sums are floats, added in the order
+of the rays.
+"""
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox.cast.arguments import Arguments, of_chunk
+from raybox.cast.blocks import BLOCK, RayBlock
+from raybox.cast.part import PartFile
+from raybox.cast.partitioned import AnyScene
+from raybox.cast.result_columns import OutputSpec
+from raybox.geometry import Rays
+from raybox.queries import deposit
+from raybox.queries.columns import ChunkResults, Columns
+from raybox.queries.path_sums.fixed_point import TermLimits
+from raybox.store.checksum import Data
+from raybox.validation import Floats, Ints
+
+_SUMS, _SHIFTS = "sums", "shifts"
+_ROWS = 1 << 16  # primitives whose sums are added at once
+_NO_SHIFT = -(1 << 15)
+_Shifts = NDArray[np.int16]
+
+
+class SumLayout(NamedTuple):
+    """The arrays of partial sums."""
+
+    primitives: int
+    channels: int
+    shifts: int
+    """How many: one for each primitive, or for all; 0 for floats."""
+
+    @property
+    def words(self) -> int:
+        """Numbers of a sum in a part."""
+        return 2 if self.shifts else 1
+
+    @property
+    def total_words(self) -> int:
+        """Numbers of a sum of all parts."""
+        return 3 if self.shifts else 1
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """Of the numbers."""
+        return np.dtype("<i8" if self.shifts else "<f8")
+
+
+class SumJob(NamedTuple):
+    """How partial sums of a cast are computed."""
+
+    per_hit: bool
+    limits: TermLimits | None
+    """None: sums are floats."""
+    bits: int
+    layout: SumLayout
+
+
+def sum_job(scene: AnyScene, dimension: int, size: int, arguments: Arguments) -> SumJob:
+    """Return how sums are computed for blocks of `size` rays; raise for wrong arguments."""
+    per_hit, weights = arguments.get("per", "length") == "hit", arguments.get("weights")
+    largest = float(np.abs(weights).max(initial=0.0)) if isinstance(weights, np.ndarray) else 1.0
+    channels = weights.shape[1] if isinstance(weights, np.ndarray) and weights.ndim == 2 else 1
+    job = SumJob(per_hit, None, 0, SumLayout(len(scene), channels, 0))
+    if not per_hit and not np.isfinite(scene.bounds).all():
+        return job
+    job = job._replace(limits=TermLimits(max(size, BLOCK), largest, np.inf))
+    ray = Rays(*np.random.default_rng(0).random((2, 1, dimension)))
+    fixed = _partial(scene, ray, np.ones((1, channels)), job, 1, arguments).fixed
+    return job._replace(bits=fixed.bits, layout=job.layout._replace(shifts=len(fixed.shifts)))
+
+
+def results(
+    scene: AnyScene, block: RayBlock, job: SumJob, workers: int, arguments: Arguments
+) -> Iterator[ChunkResults]:
+    """Yield the partial sums of a block."""
+    weights = arguments.get("weights")
+    own = (
+        of_chunk(weights, "weights", block.first, len(block.rays))
+        if isinstance(weights, np.ndarray)
+        else None
+    )
+    if job.limits is None:
+        sums = scene.deposit(  # type: ignore[union-attr]
+            block.rays,
+            own,
+            per="hit" if job.per_hit else "length",
+            workers=workers,
+            where=arguments.get("where"),
+        )
+        columns: Columns = {_SUMS: sums}
+    else:
+        given = np.ones((0, 1)) if own is None else np.array(own, np.float64).reshape(len(own), -1)
+        fixed = _partial(scene, block.rays, given, job, workers, arguments)
+        columns = {_SUMS: fixed.words, _SHIFTS: np.maximum(fixed.fixed.shifts, _NO_SHIFT).astype(np.int16)}
+    yield ChunkResults(0, lambda _: columns)
+
+
+def _partial(
+    scene: AnyScene, rays: Rays, weights: Floats, job: SumJob, workers: int, arguments: Arguments
+) -> deposit.FixedSums:
+    weights.flags.writeable = False  # Numba compiles anew for arrays that can be written to
+    assert job.limits is not None
+    how: Any = {"per_hit": job.per_hit, "workers": workers, "where": arguments.get("where")}
+    (sums,) = deposit.partial(scene, rays, weights, job.limits, **how)  # type: ignore[arg-type]
+    return sums
+
+
+class SumsWriter:
+    """The numbers of all sums, then their shifts."""
+
+    def __init__(self, _spec: OutputSpec, file: PartFile) -> None:
+        self._file = file
+
+    def add(self, columns: Columns) -> None:
+        """Write the partial sums of a block."""
+        for column in columns.values():
+            assert isinstance(column, np.ndarray)
+            self._file.write(np.ascontiguousarray(column))
+
+    def finish(self) -> tuple[int, int]:
+        """Return the body: all bytes."""
+        return 0, self._file.length
+
+
+class SumTotal:
+    """The sums of all parts so far."""
+
+    def __init__(self, job: SumJob) -> None:
+        self._job, layout = job, job.layout
+        self.primitives = layout.primitives
+        shape = layout.primitives, layout.channels, layout.total_words
+        self._sums: NDArray[Any] = np.zeros(shape, layout.dtype)
+        self._shifts: _Shifts = np.full(layout.shifts, _NO_SHIFT, np.int16)
+
+    def add(self, file: BinaryIO) -> None:
+        """Add the partial sums of a part, which its file holds from its position on."""
+        layout = self._job.layout
+        numbers = layout.channels * layout.words
+        for begin in range(0, layout.primitives, _ROWS):
+            some = self._sums[begin : begin + _ROWS]
+            part = _read(file, layout.dtype, len(some) * numbers).reshape(len(some), layout.channels, -1)
+            self._add(some, part)
+        np.maximum(self._shifts, _read(file, np.dtype("<i2"), layout.shifts), out=self._shifts)
+
+    def _add(self, total: NDArray[Any], part: NDArray[Any]) -> None:
+        if not self._job.layout.shifts:
+            with np.errstate(invalid="ignore", over="ignore"):
+                total += part
+            return
+        bits = self._job.bits
+        below = (1 << bits) - 1
+        low = total[..., 2] + part[..., 1]
+        middle = total[..., 1] + part[..., 0] + (low >> bits)
+        total[..., 2], total[..., 1] = low & below, middle & below
+        total[..., 0] += middle >> bits
+
+    def floats(self, begin: int, end: int) -> Floats:
+        """Return the sums (n, C) of some primitives."""
+        some = self._sums[begin:end]
+        if not self._job.layout.shifts:
+            return some[..., 0]
+        shifts: Ints = self._shifts[begin:end] if len(self._shifts) > 1 else self._shifts
+        unit = 2.0**self._job.bits
+        sums: Floats = (some[..., 0] * unit + some[..., 1]) + some[..., 2] / unit
+        return np.ldexp(sums, -np.maximum(shifts, -1022)[:, None].astype(np.int32))
+
+    def data(self) -> Iterator[Data]:
+        """Yield the bytes that `load` reads."""
+        yield self._sums
+        yield self._shifts
+
+    def load(self, file: BinaryIO) -> None:
+        """Read the sums that a file holds from its position on."""
+        for array in (self._sums, self._shifts):
+            array[...] = _read(file, array.dtype, array.size).reshape(array.shape)
+
+    def clear(self) -> None:
+        """Forget all parts."""
+        self._sums[...], self._shifts[...] = 0, _NO_SHIFT
+
+
+def _read(file: BinaryIO, dtype: "np.dtype[Any]", count: int) -> NDArray[Any]:
+    data = file.read(count * dtype.itemsize)
+    if len(data) < count * dtype.itemsize:
+        raise OSError("a part has become shorter")
+    return np.frombuffer(data, dtype)

@@ -1,0 +1,88 @@
+"""Writers of part files, by format: the results of one block, as bytes.
+
+==========  ====================================================================================
+format      bytes
+==========  ====================================================================================
+``.rows``   rows of a NumPy table, without a header: for ``.npy .npz .zarr``
+``.csv``    lines, without a header
+``.parquet``  a file of Parquet, with a row group for each addition: see `raybox.cast.parquet`
+``.zarr``   a chunk for each column, in files apart: see `raybox.cast.zarr_parts`
+``.sums``   numbers of all primitives: see `raybox.cast.sums`
+==========  ====================================================================================
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from raybox.cast.job import ROWS, SUMS, ZARR
+from raybox.cast.parquet import ParquetWriter
+from raybox.cast.part import PartFile
+from raybox.cast.result_columns import OutputSpec, id_array, row_slices
+from raybox.cast.sums import SumsWriter
+from raybox.cast.zarr_parts import ZarrWriter
+from raybox.io.formats import csv_table
+from raybox.queries.columns import Columns, row_count
+
+
+class Writer(Protocol):
+    """Writes the rows of one block, in order."""
+
+    def add(self, columns: Columns) -> None:
+        """Append rows; the writer adds the column ``id``."""
+        ...
+
+    def finish(self) -> tuple[int, int]:
+        """Complete the bytes; return the body: from where on, and how many a joined file gets."""
+        ...
+
+
+class RowsWriter:
+    """Rows of one table with named columns."""
+
+    def __init__(self, spec: OutputSpec, file: PartFile) -> None:
+        self._spec, self._ids, self._file = spec, id_array(spec), file
+        self._dtype = table_dtype(spec)
+
+    def add(self, columns: Columns) -> None:
+        """Append rows."""
+        for some in row_slices(columns, self._spec, self._ids):
+            table = np.empty(row_count(some), self._dtype)
+            for name, column in some.items():
+                table[name] = column
+            self._file.write(table)
+
+    def finish(self) -> tuple[int, int]:
+        """Return the body: all bytes."""
+        return 0, self._file.length
+
+
+class CsvWriter:
+    """Text, as `raybox.save` writes it."""
+
+    def __init__(self, spec: OutputSpec, file: PartFile) -> None:
+        self._spec, self._ids, self._file = spec, id_array(spec), file
+
+    def add(self, columns: Columns) -> None:
+        """Append rows."""
+        for some in row_slices(columns, self._spec, self._ids):
+            self._file.write(csv_table.lines(some))
+
+    def finish(self) -> tuple[int, int]:
+        """Return the body: all bytes."""
+        return 0, self._file.length
+
+
+def table_dtype(spec: OutputSpec) -> np.dtype[np.void]:
+    """Return the dtype of a table of all columns."""
+    return np.dtype(list(spec.dtypes.items()))
+
+
+WRITERS: dict[str, Callable[[OutputSpec, PartFile], Writer]] = {
+    ROWS: RowsWriter,
+    ".csv": CsvWriter,
+    ".parquet": ParquetWriter,
+    ZARR: ZarrWriter,
+    SUMS: SumsWriter,
+}
