@@ -32,7 +32,7 @@ module                does
 ``cast_folder``       the folder of an unfinished output
 ``place``             the complete output, moved to its place
 ``steps``             the steps that change what is on the disk, for tests that stop there
-``partitioned``       the interface of a scene in parts
+``scenes``            what scenes are made of, and what identifies them
 ====================  ==================================================================================
 """
 

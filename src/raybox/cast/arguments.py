@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox import validation
-from raybox.cast.partitioned import AnyScene
+from raybox.cast.scenes import AnyScene
 from raybox.errors import InvalidInput
 from raybox.geometry import Grid, row_mask
 from raybox.queries import table

@@ -8,12 +8,13 @@ from raybox.cast import sums
 from raybox.cast.arguments import Arguments
 from raybox.cast.blocks import Block, BlockBuffers, RayBlock, RayFile, Span
 from raybox.cast.carried_columns import CarriedColumns, carried, rows_of_hits
+from raybox.cast.checks import check_dimension
 from raybox.cast.job import SUMS, CastJob
 from raybox.cast.joined_files import open_ray_files
 from raybox.cast.object_columns import ObjectColumns, object_columns, spec_of, with_labels
 from raybox.cast.part import PARTS, Part, PartFile
-from raybox.cast.partitioned import AnyScene
 from raybox.cast.result_columns import OutputSpec, run_one_ray, run_query
+from raybox.cast.scenes import AnyScene
 from raybox.cast.sums import SumJob
 from raybox.cast.writers import WRITERS
 from raybox.queries.columns import ChunkResults, Scratch, row_count
@@ -32,17 +33,23 @@ class BlockCaster:
     """All that a process needs to cast blocks of a job; several threads may use it at once.
 
     job: without its id and folder, as long as it only describes the output; ids: of all objects, None for
-    those of the scene.
+    those of the scene; sum_job: how sums are computed, if another process has found that out.
     """
 
     def __init__(
-        self, job: CastJob, scene: AnyScene, arguments: Arguments, ids: Sequence[str] | None = None
+        self,
+        job: CastJob,
+        scene: AnyScene,
+        arguments: Arguments,
+        ids: Sequence[str] | None = None,
+        sum_job: SumJob | None = None,
     ) -> None:
-        self.job, self.scene, self.arguments = job, scene, arguments
+        self.job, self.scene, self.arguments, self.ids = job, scene, arguments, ids
         self.source: RayFile = open_ray_files(job.rays, job.options)
         self.columns = _columns_of(job, scene, self.source, arguments, ids)
-        self.sums: SumJob | None = None
-        if job.part_format == SUMS:
+        check_dimension(scene, self.source)
+        self.sums = sum_job
+        if job.part_format == SUMS and sum_job is None:
             self.sums = sums.sum_job(scene, self.source.dimension, job.size, arguments)
         self.buffers = BlockBuffers()
         self.fraction: float | None = None

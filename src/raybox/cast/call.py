@@ -18,10 +18,10 @@ from raybox.cast.engine import CastRun
 from raybox.cast.job import ZARR, CastJob, job_facts
 from raybox.cast.output import Outcome, Totals
 from raybox.cast.part import PARTS
-from raybox.cast.partitioned import AnyScene, scene_text
 from raybox.cast.place import place_output
 from raybox.cast.progress import progress
 from raybox.cast.runner import Runner
+from raybox.cast.scenes import AnyScene, scene_text
 from raybox.cast.stream_output import StreamOutput
 from raybox.errors import OutOfMemory, RayboxError
 from raybox.io.formats.common import ReadOptions, path_of
@@ -149,7 +149,10 @@ def _to_target(cast: CastRun, facts: Facts, target: Path) -> Outcome:
             stored = stored_rays(folder)
             if not stored:
                 folder.remove()
-            raise _explained(error, target, cast, stored) from error
+            explained = _explained(error, target, cast, stored)
+            if explained is error:
+                raise
+            raise explained from error
         folder.remove()
     return Outcome(*done)
 

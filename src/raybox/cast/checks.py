@@ -10,14 +10,13 @@ import numpy as np
 from raybox.cast.blocks import RayFile
 from raybox.cast.cast_folder import cast_folder
 from raybox.cast.join_formats import FORMATS
-from raybox.cast.partitioned import (
+from raybox.cast.result_columns import QUERIES, rows_of
+from raybox.cast.scenes import (
     AnyScene,
-    PartitionedScene,
     content_of,
     dimension_of,
     objects_of,
 )
-from raybox.cast.result_columns import QUERIES, rows_of
 from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Invalid
 from raybox.io.formats import point_files
@@ -25,6 +24,7 @@ from raybox.io.formats.common import ReadOptions, file_error, require
 from raybox.io.formats.loading import check_options
 from raybox.io.formats.saving import check_target as check_saved
 from raybox.scene.scene import Scene, geometries_of
+from raybox.split import SplitScene
 
 DATASETS = (".parquet", ".zarr")
 """The formats of datasets."""
@@ -32,7 +32,7 @@ DATASETS = (".parquet", ".zarr")
 
 def check_arguments(scene: AnyScene, query: str, ids: Sequence[str] | None, chunk: int) -> None:
     """Raise `InvalidInput` for a wrong scene, query, number of ids or chunk size."""
-    if not isinstance(scene, Scene | PartitionedScene):
+    if not isinstance(scene, Scene | SplitScene):
         raise InvalidInput(
             f"scene must be a raybox.Scene; got {type(scene).__name__}. Make one: Scene(boxes)."
         )

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.cast.arguments import Value
-from raybox.cast.partitioned import AnyScene, has_copies, objects_of
 from raybox.cast.result_columns import Dtypes, OutputSpec, as_array, column_dtypes, rows_of
+from raybox.cast.scenes import AnyScene, has_copies, objects_of
 from raybox.errors import InvalidInput
 from raybox.geometry import ObjectRows
 from raybox.geometry.labels import shown_names

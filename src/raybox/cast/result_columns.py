@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from raybox.cast import arguments as cast_arguments
 from raybox.cast import column_kernels
 from raybox.cast.arguments import Value
-from raybox.cast.partitioned import AnyScene
+from raybox.cast.scenes import AnyScene
 from raybox.geometry import Rays
 from raybox.queries import table
 from raybox.queries.columns import ChunkResults, Column, Columns, Sparse, row_count

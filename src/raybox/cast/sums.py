@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from raybox.cast.arguments import Arguments, of_chunk
 from raybox.cast.blocks import BLOCK, RayBlock
 from raybox.cast.part import PartFile
-from raybox.cast.partitioned import AnyScene
 from raybox.cast.result_columns import OutputSpec
+from raybox.cast.scenes import AnyScene
 from raybox.geometry import Rays
-from raybox.queries import deposit
 from raybox.queries.columns import ChunkResults, Columns
-from raybox.queries.path_sums.fixed_point import TermLimits
+from raybox.queries.deposit import partial_sums
+from raybox.queries.names import Per
+from raybox.queries.path_sums.fixed_point import BITS, TermLimits
+from raybox.scene.scene import Scene
 from raybox.store.checksum import Data
 from raybox.validation import Floats, Ints
 
@@ -57,7 +59,7 @@ class SumLayout(NamedTuple):
 class SumJob(NamedTuple):
     """How partial sums of a cast are computed."""
 
-    per_hit: bool
+    per: Per
     limits: TermLimits | None
     """None: sums are floats."""
     bits: int
@@ -66,52 +68,43 @@ class SumJob(NamedTuple):
 
 def sum_job(scene: AnyScene, dimension: int, size: int, arguments: Arguments) -> SumJob:
     """Return how sums are computed for blocks of `size` rays; raise for wrong arguments."""
-    per_hit, weights = arguments.get("per", "length") == "hit", arguments.get("weights")
-    largest = float(np.abs(weights).max(initial=0.0)) if isinstance(weights, np.ndarray) else 1.0
+    weights, where = arguments.get("weights"), arguments.get("where")
+    per: Per = "hit" if arguments.get("per") == "hit" else "length"
     channels = weights.shape[1] if isinstance(weights, np.ndarray) and weights.ndim == 2 else 1
-    job = SumJob(per_hit, None, 0, SumLayout(len(scene), channels, 0))
-    if not per_hit and not np.isfinite(scene.bounds).all():
+    job = SumJob(per, None, 0, SumLayout(len(scene), channels, 0))
+    ray, one = Rays(*np.random.default_rng(0).random((2, 1, dimension))), np.ones((1, channels))
+    if per == "length" and not np.isfinite(scene.bounds).all():
+        scene.deposit(ray, one, per=per, where=where)  # raises for wrong arguments
         return job
-    job = job._replace(limits=TermLimits(max(size, BLOCK), largest, np.inf))
-    ray = Rays(*np.random.default_rng(0).random((2, 1, dimension)))
-    fixed = _partial(scene, ray, np.ones((1, channels)), job, 1, arguments).fixed
-    return job._replace(bits=fixed.bits, layout=job.layout._replace(shifts=len(fixed.shifts)))
+    limits = TermLimits(max(size, BLOCK), _largest(weights), np.inf)
+    fixed = partial_sums(scene, ray, one, limits=limits, per=per, workers=1, where=where).fixed
+    shifts = len(fixed.shifts) if isinstance(scene, Scene) else len(scene)
+    bits = fixed.bits or BITS - (limits.rays - 1).bit_length()  # 0: no part of the scene is visited
+    return job._replace(limits=limits, bits=bits, layout=job.layout._replace(shifts=shifts))
+
+
+def _largest(weights: object) -> float:
+    """Return the largest size of a weight; they may be mapped, and larger than memory."""
+    if not isinstance(weights, np.ndarray):
+        return 1.0
+    blocks = (weights[begin : begin + BLOCK] for begin in range(0, len(weights), BLOCK))
+    return max((float(np.abs(block).max(initial=0.0)) for block in blocks), default=0.0)
 
 
 def results(
     scene: AnyScene, block: RayBlock, job: SumJob, workers: int, arguments: Arguments
 ) -> Iterator[ChunkResults]:
     """Yield the partial sums of a block."""
-    weights = arguments.get("weights")
-    own = (
-        of_chunk(weights, "weights", block.first, len(block.rays))
-        if isinstance(weights, np.ndarray)
-        else None
-    )
+    weights, how = arguments.get("weights"), {"workers": workers, "where": arguments.get("where")}
+    if isinstance(weights, np.ndarray):
+        weights = of_chunk(weights, "weights", block.first, len(block.rays))
     if job.limits is None:
-        sums = scene.deposit(  # type: ignore[union-attr]
-            block.rays,
-            own,
-            per="hit" if job.per_hit else "length",
-            workers=workers,
-            where=arguments.get("where"),
-        )
-        columns: Columns = {_SUMS: sums}
+        columns: Columns = {_SUMS: scene.deposit(block.rays, weights, per=job.per, **how)}
     else:
-        given = np.ones((0, 1)) if own is None else np.array(own, np.float64).reshape(len(own), -1)
-        fixed = _partial(scene, block.rays, given, job, workers, arguments)
-        columns = {_SUMS: fixed.words, _SHIFTS: np.maximum(fixed.fixed.shifts, _NO_SHIFT).astype(np.int16)}
+        words, fixed = partial_sums(scene, block.rays, weights, limits=job.limits, per=job.per, **how)
+        shifts = np.broadcast_to(np.maximum(fixed.shifts, _NO_SHIFT), job.layout.shifts)
+        columns = {_SUMS: words, _SHIFTS: shifts.astype(np.int16)}
     yield ChunkResults(0, lambda _: columns)
-
-
-def _partial(
-    scene: AnyScene, rays: Rays, weights: Floats, job: SumJob, workers: int, arguments: Arguments
-) -> deposit.FixedSums:
-    weights.flags.writeable = False  # Numba compiles anew for arrays that can be written to
-    assert job.limits is not None
-    how: Any = {"per_hit": job.per_hit, "workers": workers, "where": arguments.get("where")}
-    (sums,) = deposit.partial(scene, rays, weights, job.limits, **how)  # type: ignore[arg-type]
-    return sums
 
 
 class SumsWriter:

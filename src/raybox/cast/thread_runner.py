@@ -9,7 +9,7 @@ from raybox.cast.block_caster import BlockCaster, PartWriter
 from raybox.cast.blocks import RayBlock, Span
 from raybox.cast.job import SUMS, CastJob
 from raybox.cast.part import Part
-from raybox.cast.partitioned import AnyScene
+from raybox.cast.scenes import AnyScene
 from raybox.cast.threads import StageThreads, Stopped
 from raybox.queries.columns import ChunkResults
 from raybox.scene.scene import Scene

@@ -27,7 +27,7 @@ from raybox.geometry.ray_sources import AnyRays, all_rows, ray_count
 from raybox.traversal.job import Job
 from raybox.validation import Floats, Ints
 
-_BITS = 62
+BITS = 62
 _MORE = 1.0 + 2.0**-40  # than a bound that was rounded
 _LARGEST_SHIFT = 1000
 NOTHING_ADDED = -(1 << 40)
@@ -111,7 +111,7 @@ def fixed_point(job: Job, limits: TermLimits, per_hit: bool, numbers: Ints | sli
     lower, upper = _largest_cell(rows) if isinstance(rows, GridRows) else (rows.lower, rows.upper)
     if isinstance(rows, InstanceRows):
         terms *= max(1, rows.size)
-    bits = _BITS - (terms - 1).bit_length()
+    bits = BITS - (terms - 1).bit_length()
     bounds = np.full(len(lower), weight)
     if not per_hit and weight > 0.0:
         bounds = np.minimum(_longest(lower, upper), limits.length) * weight * _MORE

@@ -1,64 +1,16 @@
-"""The interface of a scene in parts on disk, as casts of files use it."""
+"""Scenes of casts: what they are made of, their objects, and what identifies them."""
 
-from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from raybox.geometry import Boxes, Geometry, Grid, Instances, Mesh, ObjectRows, object_rows
 from raybox.scene.scene import Scene, geometries_of
+from raybox.split import SplitScene
 from raybox.store import checksum
 from raybox.validation import Array
 
-
-@runtime_checkable
-class PartitionedScene(Protocol):
-    """A scene in parts, with the query methods of `raybox.Scene`."""
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the parts."""
-        ...
-
-    @property
-    def parts(self) -> int:
-        """The number of parts."""
-        ...
-
-    @property
-    def memory(self) -> int | None:
-        """Bytes that open parts may occupy together; None: no limit."""
-        ...
-
-    @property
-    def kind(self) -> str:
-        """What the scene is made of: "boxes" or "mesh"."""
-        ...
-
-    @property
-    def digest(self) -> str:
-        """A checksum of all parts: scenes of equal checksums have equal results."""
-        ...
-
-    @property
-    def ndim_space(self) -> int:
-        """D, the dimensions of space: 2 or 3."""
-        ...
-
-    @property
-    def bounds(self) -> Array:
-        """The bounds of all primitives."""
-        ...
-
-    @property
-    def _objects(self) -> ObjectRows:
-        """The objects of its primitives, with ids and labels."""
-        ...
-
-    def __len__(self) -> int: ...
-
-
-AnyScene: TypeAlias = Scene | PartitionedScene
+AnyScene: TypeAlias = Scene | SplitScene
 
 
 def dimension_of(scene: AnyScene) -> int:
