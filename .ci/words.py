@@ -61,7 +61,7 @@ BANNED = frozenset(
 ALLOWED = {
     "ask": (
         "raybox.cluster.ask is public",
-        ("src/raybox/cluster.py", "src/raybox/distributed", "tests/distributed", "tests/scene"),
+        ("src/raybox/cluster.py", "src/raybox/cast/dask", "tests/cast", "tests/scene"),
     ),
     "tell": ("the method of Python's files", FOLDERS),
 }

@@ -10,7 +10,6 @@ import pytest
 
 import raybox as rb
 from raybox.cli import main
-from raybox.distributed.dask import part_folder
 from raybox.io.chunked.file_lock import try_lock
 from raybox.threads.pool import cores
 from streaming import RAYS, SCENE
@@ -108,20 +107,6 @@ def test_nothing_is_left_of_a_split_that_fails(tmp_path, monkeypatch):
 def test_two_viewers_have_two_ports():
     with rb.view(BOXES, port=0) as one, rb.view(BOXES, port=port_of(one)) as other:
         assert port_of(other) > port_of(one)
-
-
-def test_a_part_is_renamed_while_a_profiler_keeps_its_frames(tmp_path, monkeypatch):
-    """Dask's profiler keeps the frames of workers for a moment, and so what their variables refer to."""
-    frames, add = [], part_folder.column_kernels.add_to_checksums
-    monkeypatch.setattr(
-        part_folder.column_kernels, "add_to_checksums", lambda *a: frames.append(sys._getframe(1)) or add(*a)
-    )
-    unfinished, part, job = tmp_path / "part-000000001", tmp_path / "part-000000000", "0" * 32
-    unfinished.write_bytes(bytes(1000))
-    part_folder.write_trailer(unfinished, part_folder.PartInfo(1, 1, 0, 1000, "0" * 32), job, 1)
-    assert part_folder.read_trailer(unfinished, job)
-    os.replace(unfinished, part)
-    assert frames
 
 
 PICK = ["--origin", "0.25,1.25,-1", "--direction", "0,0,1"]

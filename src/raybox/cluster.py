@@ -1,5 +1,5 @@
-"""Casts and queries on a Dask cluster; see `raybox.distributed.dask`."""
+"""Casts and queries on a Dask cluster; see `raybox.cast.dask`."""
 
-from raybox.distributed.dask import ask, cast
+from raybox.cast.dask import ask, cast
 
 __all__ = ["ask", "cast"]

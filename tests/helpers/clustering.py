@@ -5,8 +5,9 @@ import os
 import pytest
 
 import raybox as rb
-from raybox.distributed.dask import join_parts, tasks
-from raybox.io.chunked import output_folder
+from raybox.cast import cast as cast_here
+from raybox.cast import engine
+from raybox.cast.join import JoinedOutput
 from streaming import IDS, SCENE, content
 
 distributed = pytest.importorskip("distributed")
@@ -40,8 +41,7 @@ def worker_pids(client):
 
 def numbers_of(task):
     """Return the parts of a task, from the end of its key."""
-    first, number = map(int, task.split(":"))
-    return range(first, first + number)
+    return [int(number) for number in task.split(".")]
 
 
 def started_parts(lines):
@@ -49,41 +49,50 @@ def started_parts(lines):
     return [number for line in lines if line[0] == "executing" for number in numbers_of(line[1])]
 
 
+def folder_of(out):
+    """Return the folder of an unfinished output."""
+    return out.with_name(out.name + ".raybox")
+
+
+def parts_of(out):
+    """Return the paths of the parts of an unfinished output that are there."""
+    return sorted(folder_of(out).joinpath("parts").glob("part-*"))
+
+
 def both(cluster, rays, ending, **how):
     """Cast by workers and by this process; compare the bytes of both."""
-    scene, whole, folder = how.pop("scene", SCENE), how.pop("whole", SCENE), rays.parent
+    scene, whole, folder = how.pop("scene", SCENE), how.pop("whole", SCENE), how.pop("folder", rays.parent)
     found, wanted = folder / f"found.{ending}", folder / f"wanted.{ending}"
     how = {"ids": IDS, "chunk": 20, **how}
     done = rb.cluster.cast(scene, rays, found, cluster=cluster, **how)
-    alone = rb.stream.cast(whole, rays, wanted, **how)
+    alone = cast_here(whole, rays, wanted, **how)
     assert (done.rays, done.hit_count, done.rows) == (alone.rays, alone.hit_count, alone.rows)
     assert list(content(found).values()) == list(content(wanted).values())
-    assert not list(folder.glob("*raybox-part*"))
+    assert not list(folder.glob("*.raybox"))
     return found, done
 
 
 def interrupted(cluster, rays, out, after=3, synced=False, **how):
-    """Cast, and interrupt it when `after` parts are collected; return the parts that exist.
+    """Cast, and interrupt it when `after` parts are collected; return the names of the parts that exist.
 
     synced: when `after` are joined, each synced and removed at once.
     """
-    collect, collected, add = tasks._TaskQueue._collect, [], join_parts.Joiner.add
+    collected, add = [], JoinedOutput.add
 
-    def stopping(run, number, info):
-        collect(run, number, info)
-        collected.append(number)
-        if (run._next_to_join if synced else len(collected)) >= after:
+    def stopping(output, part):
+        add(output, part)
+        collected.append(part)
+        if synced:
+            output.sync()
+        if (len(output.parts) if synced else len(collected)) >= after:
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tasks._TaskQueue, "_collect", stopping)
-        patch.setattr(output_folder, "_SYNC_SECONDS", 1e6)
-        if synced:
-            patch.setattr(join_parts.Joiner, "add", lambda self, *part: add(self, *part) or self.sync())
+        patch.setattr(JoinedOutput, "add", stopping)
+        patch.setattr(engine, "_SYNC_SECONDS", 1e6)
         with pytest.raises(KeyboardInterrupt) as stopped:
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
-    assert "parts are done and stored in " in stopped.value.__notes__[0]
-    folder = out.with_name(out.name + ".raybox-parts")
+    assert "the same command continues" in stopped.value.__notes__[0]
     # workers may still write parts that were submitted: these tasks wait for their one thread
     cluster.gather([cluster.submit(os.getpid, workers=[one], pure=False) for one in cluster.nthreads()])
-    return sorted(path.name for path in folder.glob("part-*"))
+    return [path.name for path in parts_of(out)]

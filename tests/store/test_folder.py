@@ -193,4 +193,7 @@ def test_a_record_that_cannot_be_written_changes_nothing(folder, monkeypatch):
 def test_a_closed_folder(folder):
     folder.close()
     folder.close()
-    assert os.path.isdir(folder.path)
+    for use in (folder.names, folder.facts, lambda: folder.create("name")):
+        with pytest.raises(ValueError, match="is closed"):
+            use()
+    assert not list(folder.path.iterdir())

@@ -147,7 +147,8 @@ def _columns_of(
 ) -> CastColumns:
     """Return the columns of an output; raise for labels and carried columns that are not possible."""
     objects = object_columns(scene, ids)
-    spec = spec_of(job.query, source.dimension, objects, job.suffix, **arguments)._replace(size=job.size)
+    given = {name: value for name, value in arguments.items() if name != "where"}
+    spec = spec_of(job.query, source.dimension, objects, job.suffix, **given)._replace(size=job.size)
     if job.labels:
         objects = with_labels(objects, scene, job.labels, spec)
         spec = spec.with_columns(objects)

@@ -1,7 +1,7 @@
 """From a job to its output: whole parts are skipped, missing ones cast by a runner, all joined and placed."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from threading import Event, Thread
 from typing import NamedTuple
@@ -46,8 +46,9 @@ def run(cast: CastRun, output: Output, done: Mapping[int, Position]) -> Totals:
     done: blocks whose parts are whole, and where the next ones begin.
     """
     caster, rays = cast.caster, max((end.first for end in done.values()), default=0)
-    with _synced_in_background(output):
-        for part in cast.runner.run(caster.job, missing(done, _block_count(caster))):
+    runs = cast.runner.run(caster.job, missing(done, _block_count(caster)))
+    with _synced_in_background(output), closing(runs) as written:  # else an error's traceback lets it go on
+        for part in written:
             output.add(part)
             rays = max(rays, part.end.first)
             cast.advance(part.rays, caster.fraction)

@@ -1,6 +1,6 @@
 """The interface of what runs the blocks of a cast: the threads of this process, or a cluster."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import Protocol
 
 from raybox.cast.blocks import Span
@@ -11,7 +11,7 @@ from raybox.cast.part import Part
 class Runner(Protocol):
     """Casts blocks, each into a part file."""
 
-    def run(self, job: CastJob, spans: Iterable[Span]) -> Iterator[Part]:
+    def run(self, job: CastJob, spans: Iterable[Span]) -> Generator[Part, None, None]:
         """Write a part for each block of some spans, and yield each part that is written, in any order.
 
         A span without a count ends with the file. If a block fails, those that have started are still

@@ -1,7 +1,7 @@
 """Run blocks by threads of this process: one reads, two query, one writes parts; the caller joins them."""
 
 import queue
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from threading import Lock
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ class ThreadRunner:
     def __init__(self, caster: BlockCaster, workers: int) -> None:
         self._caster, self._workers = caster, workers
 
-    def run(self, job: CastJob, spans: Iterable[Span]) -> Iterator[Part]:
+    def run(self, job: CastJob, spans: Iterable[Span]) -> Generator[Part, None, None]:
         """Write a part for each block of some spans: see `raybox.cast.runner.Runner`."""
         return _Pipeline(self._caster, spans, split_workers(self._caster.scene, job, self._workers)).run()
 
@@ -58,7 +58,7 @@ class _Pipeline:
         self._lock, self._querying = Lock(), len(workers)
         self._errors: list[tuple[float, BaseException]] = []
 
-    def run(self) -> Iterator[Part]:
+    def run(self) -> Generator[Part, None, None]:
         """Yield the parts; raise the error of the first block that failed, after all that were written."""
         threads = self._threads
         threads.start(self._read)

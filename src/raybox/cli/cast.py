@@ -195,7 +195,7 @@ def _cast(
     options |= {"chunk": how["chunk"]} if how["chunk"] else {}
     try:
         if how["cluster"]:
-            from raybox.distributed import dask as cluster
+            from raybox.cast import dask as cluster
 
             options["cluster"] = how["cluster"]
             return cluster.cast(Scene(geometry), rays[0], out, query=query, progress=shown, **options)

@@ -105,6 +105,10 @@ class Manifest(NamedTuple):
             self.check_data(name)
         return self._read(name, _map)
 
+    def array(self, name: str) -> NDArray[Any]:
+        """Return the array of a file, of any kind, mapped into memory."""
+        return self._read(name, _map)
+
     def check_data(self, name: str) -> None:
         """Raise `FileFormatError` unless the data of a file has its checksum."""
         if self._read(name, lambda file, facts: checksum.of_file(file)) != self.files[name].data_checksum:

@@ -38,7 +38,14 @@ class Folder:
 
     def __init__(self, path: Path, descriptor: int | None) -> None:
         self.path = path
-        self._descriptor = descriptor  # None on Windows
+        self._opened = descriptor  # None on Windows
+        self._is_closed = False
+
+    @property
+    def _descriptor(self) -> int | None:
+        if self._is_closed:
+            raise ValueError(f"the folder {self.path} is closed")
+        return self._opened
 
     def __enter__(self) -> Self:
         return self
@@ -49,10 +56,12 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Close the folder. It may be closed twice."""
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)
+        """Close the folder, which then can no longer be used. It may be closed twice."""
+        if self._opened is not None and not self._is_closed:
+            os.close(self._opened)
+        self._is_closed = True
+
+    __del__ = close
 
     def _name(self, name: str) -> str:
         """Return what the system finds a name by, with `_descriptor`."""

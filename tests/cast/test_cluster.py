@@ -8,15 +8,29 @@ from threading import Event
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 import raybox as rb
 from clustering import Log, both, distributed
+from raybox.cast import cast as cast_here
+from raybox.cast.dask import job_plugin, worker, worker_timers
 from raybox.cli import main
-from raybox.distributed.dask import job_plugin, worker, worker_timers
-from raybox.distributed.dask.part_folder import running_mark
-from streaming import BOXES, ENDINGS, IDS, RAY_QUERIES, RAYS, SCENE, check, get, ids_for, put, results_of
+from streaming import (
+    BOXES,
+    ENDINGS,
+    IDS,
+    RAY_QUERIES,
+    RAYS,
+    SCENE,
+    check,
+    content,
+    get,
+    ids_for,
+    put,
+    results_of,
+)
 from test_cast_geometries import CASES
 from waiting import wait_until
 
@@ -72,6 +86,72 @@ def test_objects_of_every_geometry(cluster, tmp_path, case):
         assert {"object", "id"} < set(get(found))
 
 
+CARRIED = {"station": [f"s{k % 5}" for k in range(103)], "pulse": np.arange(103)}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_labels_and_carried_columns(cluster, tmp_path, ending):
+    (mesh,) = CASES["mesh with objects"]
+    scene, rays = rb.Scene(mesh), put(tmp_path / f"rays.{ending}", RAYS)
+    table = pd.read_csv(rays) if ending == "csv" else pd.read_parquet(rays)
+    table = table.assign(**CARRIED)
+    table.to_csv(rays, index=False) if ending == "csv" else table.to_parquet(rays, row_group_size=17)
+    for query in ("nearest", "all"):
+        how = {"query": query, "ids": None, "labels": ["all"], "carry": ["pulse", "station"]}
+        found, done = both(cluster, rays, ending, scene=scene, whole=scene, **how)
+        assert {"speed", "pulse", "station"} <= set(get(found))
+        assert done.hit_count > 10
+
+
+def test_arguments_of_queries(cluster, tmp_path):
+    """Values, weights and masks are arrays in files for the workers, also those of several geometries."""
+    rays, weights = put(tmp_path / "rays.parquet", RAYS), np.random.default_rng(6).random((103, 2)) - 0.2
+    np.save(tmp_path / "weights.npy", weights)
+    mapped = np.load(tmp_path / "weights.npy", mmap_mode="r")
+    for how in (
+        {"query": "integrate", "values": np.linspace(1, 2, 40), "ids": None},
+        {"query": "deposit", "weights": weights},
+        {"query": "deposit", "weights": mapped, "per": "hit", "where": np.arange(40) % 3 > 0},
+        {"query": "count", "where": np.arange(40) % 2 == 0, "ids": None},
+    ):
+        for ending in ("npy", "parquet"):
+            both(cluster, rays, ending, **how)
+    several = rb.Scene([*CASES["several"]])
+    where = [None, *[np.arange(len(one)) % 2 == 0 for one in CASES["several"][1:]]]
+    both(cluster, rays, "csv", scene=several, whole=several, where=where, ids=None, query="all")
+
+
+def test_sums_do_not_depend_on_the_blocks(cluster, tmp_path):
+    rays = put(tmp_path / "rays.npy", RAYS)
+    sums = []
+    for chunk in (7, 20, 200):
+        found, _ = both(cluster, rays, "npy", query="deposit", chunk=chunk)
+        sums.append(np.load(found)["deposit"].tobytes())
+    assert len(set(sums)) == 1
+    assert np.count_nonzero(np.load(found)["deposit"]) > 20
+
+
+@pytest.mark.parametrize("ending", ["npy", "parquet", "csv", "zarr"])
+def test_several_files_of_rays(cluster, tmp_path, ending):
+    """Those without an index are read by the client to find where blocks begin."""
+    files = [put(tmp_path / f"rays{k}.{ending}", RAYS[k * 31 : (k + 1) * 31]) for k in range(3)]
+    out, wanted = tmp_path / "found.npy", tmp_path / "wanted.npy"
+    done = rb.cluster.cast(SCENE, files, out, cluster=cluster, chunk=20)
+    assert (done.rays, cast_here(SCENE, files, wanted, chunk=20).rays) == (93, 93)
+    assert out.read_bytes() == wanted.read_bytes()
+
+
+def test_datasets(cluster, tmp_path):
+    """The folder of the parts is the output."""
+    rays = put(tmp_path / "rays.npy", RAYS)
+    for form in ("parquet", "zarr"):
+        outs = [tmp_path / f"{name}-{form}" for name in ("found", "wanted")]
+        done = rb.cluster.cast(SCENE, rays, outs[0], cluster=cluster, chunk=20, format=form)
+        assert done.rays == cast_here(SCENE, rays, outs[1], chunk=20, format=form).rays == 103
+        assert [*content(outs[0]).values()] == [*content(outs[1]).values()]
+        assert not list(tmp_path.glob("*.raybox"))
+
+
 def test_many_threads_in_one_process(tmp_path):
     rays = put(tmp_path / "rays.npz", RAYS)
     how = {"n_workers": 1, "threads_per_worker": 6, "processes": False, "dashboard_address": None}
@@ -82,10 +162,10 @@ def test_many_threads_in_one_process(tmp_path):
 
 def test_a_split_scene(cluster, tmp_path):
     split = rb.SplitScene(BOXES, parts=8, folder=tmp_path / "scene", memory=20_000)
-    for query in sorted({*RAY_QUERIES} - {"integrate"}):  # a scene in parts adds in any order
-        how = {"ids": ids_for(query), "query": query}
+    for query in [*sorted({*RAY_QUERIES} - {"integrate"}), "deposit"]:  # that adds in any order
+        how = {"ids": IDS if query == "deposit" else ids_for(query), "query": query}
         both(cluster, put(tmp_path / "rays.npz", RAYS), "parquet", scene=split, **how)
-    rb.stream.cast(split, tmp_path / "rays.npz", tmp_path / "alone.parquet", query="all", chunk=20)
+    cast_here(split, tmp_path / "rays.npz", tmp_path / "alone.parquet", query="all", chunk=20)
 
 
 def test_workers_unload_the_scene_and_tasks_are_small(cluster, tmp_path, monkeypatch):
@@ -96,7 +176,7 @@ def test_workers_unload_the_scene_and_tasks_are_small(cluster, tmp_path, monkeyp
     )
     both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")
     assert len(sent) == 6
-    assert max(map(len, sent)) < 1000
+    assert max(map(len, sent)) < 2000
     # a worker that joins while the scene is unloaded may load and unload it after the others
     # and one that was killed by a test before answers with an error until the scheduler has removed it
     wait_until(
@@ -105,7 +185,7 @@ def test_workers_unload_the_scene_and_tasks_are_small(cluster, tmp_path, monkeyp
 
 
 def loaded_jobs():
-    return len(sys.modules["raybox.distributed.dask.worker"]._LOADED)
+    return len(sys.modules["raybox.cast.dask.worker"]._LOADED)
 
 
 def test_the_command(cluster, tmp_path):
@@ -162,11 +242,15 @@ class Timer:
         self.callback_time = milliseconds
 
 
+def job_in(folder):
+    """Return a job whose files are in a folder."""
+    return worker.WorkerJob("token", SimpleNamespace(folder=folder), None, None, 1, worker.code_version())
+
+
 def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch, tmp_path):
     """The plugin of a worker that joins late is removed before it is set up."""
-    loaded, loading, removed = {}, Event(), Event()
-    job = worker.WorkerJob("token", tmp_path, *[None] * 10)
-    running_mark(tmp_path, "token").touch()
+    loaded, loading, removed, job = {}, Event(), Event(), job_in(tmp_path)
+    job.files.mkdir()
 
     def load(job, threads):
         loading.set()
@@ -201,19 +285,17 @@ def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch, tmp_path):
 @pytest.mark.parametrize("ends", ["before it loads", "while it loads"])
 def test_a_plugin_that_dask_removed_before_it_was_added_leaves_no_scene(monkeypatch, tmp_path, ends):
     """Dask calls its `setup` alone then."""
-    loaded, loads, timer = {}, [], Timer(10)
-    job = worker.WorkerJob("token", tmp_path, *[None] * 10)
-    mark = running_mark(tmp_path, "token")
+    loaded, loads, timer, job = {}, [], Timer(10), job_in(tmp_path)
 
     def load(job, threads):
         loads.append(threads)
         loaded[job.token] = job
-        mark.unlink()
+        job.files.rmdir()
 
     monkeypatch.setattr(job_plugin, "load_job", load)
     monkeypatch.setattr(worker, "_LOADED", loaded)
     if ends == "while it loads":
-        mark.touch()
+        job.files.mkdir()
     dask_worker = SimpleNamespace(state=SimpleNamespace(nthreads=1), periodic_callbacks={"tick": timer})
     asyncio.run(job_plugin.make_plugin(job).setup(dask_worker))
     assert len(loads) == (ends == "while it loads")

@@ -9,11 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
-from uuid import uuid4
 
-from raybox.distributed.dask import worker
+from raybox.cast.dask import worker
 from raybox.errors import InvalidInput, RayboxError
-from raybox.io.chunked.result_columns import QUERIES, rows_of
 
 if TYPE_CHECKING:
     import distributed
@@ -25,15 +23,6 @@ T = TypeVar("T")
 
 SECONDS = 10.0  # to wait for a scheduler, for its first worker, and for others in place of lost ones
 _PAUSE = 0.1  # seconds
-
-
-def check_query(query: str) -> None:
-    """Raise `InvalidInput` for a query whose results cannot be written in parts of the rays."""
-    if query in QUERIES and rows_of(query) == "primitives":
-        raise InvalidInput(
-            f"a cluster writes parts of the rays, and {query!r} has a sum over all of them for each box. Use "
-            "raybox.stream.cast on one machine, or for each part of the rays, and add up the outputs."
-        )
 
 
 def import_distributed() -> ModuleType:
@@ -105,10 +94,14 @@ def _run_once(
             f"the cluster at {client.scheduler.address} has no workers; start some: dask worker ADDRESS"
         ) from error
     except OSError as error:
-        raise RayboxError(
-            f"the scheduler at {client.scheduler.address} does not answer any more ({error}); start it again"
-        ) from error
+        raise lost_scheduler(client, error) from error
     return results
+
+
+def lost_scheduler(client: "distributed.Client", error: BaseException) -> RayboxError:
+    """Return the error for a scheduler that has ended."""
+    address = client.scheduler.address
+    return RayboxError(f"the scheduler at {address} does not answer any more ({error}); start it again")
 
 
 def _is_lost(result: object) -> bool:
@@ -126,33 +119,26 @@ def check_workers(client: "distributed.Client") -> None:
                 f"install raybox {here.raybox} there, in the Python that runs it"
             )
         if version != here.raybox:
-            raise RayboxError(
-                f"worker {address} has raybox {version}, here it is {here.raybox}; install the same"
-            )
-    for address, there in run_on_workers(client, worker.code_version).items():
-        if there != here:
-            raise RayboxError(
-                f"worker {address} has another raybox {here.raybox} than this one; "
-                "install the same, and restart it"
-            )
+            there = worker.CodeVersion(version, "")
+            raise RayboxError(f"worker {address} {worker.version_problem(there, here)}")
+    for address, found in run_on_workers(client, worker.code_version).items():
+        if isinstance(found, Exception):
+            raise RayboxError(f"worker {address} cannot load raybox ({found!r}); see its log")
+        if found != here:
+            raise RayboxError(f"worker {address} {worker.version_problem(found, here)}")
 
 
 def check_folders(client: "distributed.Client", folder: Path, *others: Path) -> None:
-    """Raise `RayboxError` unless workers share the folder for parts and see the other paths."""
-    mark = folder / f"work-{uuid4().hex[:12]}"
-    mark.mkdir()
-    try:
-        for address, missing in run_on_workers(client, worker.missing_paths, [mark, *others]).items():
-            if isinstance(missing, Exception):
-                raise RayboxError(f"worker {address} cannot look for files ({missing!r}); see its log")
-            if missing:
-                path = folder.parent if missing[0] == mark else missing[0]
-                raise RayboxError(
-                    f"worker {address} does not see {path}; rays, output and parts of a scene must be in "
-                    "folders that all machines share, under the same names"
-                )
-    finally:
-        mark.rmdir()
+    """Raise `RayboxError` unless workers see a folder that was made just now, and the other paths."""
+    for address, missing in run_on_workers(client, worker.missing_paths, [folder, *others]).items():
+        if isinstance(missing, Exception):
+            raise RayboxError(f"worker {address} cannot look for files ({missing!r}); see its log")
+        if missing:
+            path = folder.parent.parent if missing[0] == folder else missing[0]
+            raise RayboxError(
+                f"worker {address} does not see {path}; rays, output and parts of a scene must be in "
+                "folders that all machines share, under the same names and for the same user"
+            )
 
 
 def register(client: "distributed.Client", plugin: "distributed.WorkerPlugin") -> None:

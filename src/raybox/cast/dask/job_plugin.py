@@ -3,8 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from raybox.distributed.dask import worker_timers
-from raybox.distributed.dask.worker import WorkerJob, is_running, load_job, plugin_name, unload_job
+from raybox.cast.dask import worker_timers
+from raybox.cast.dask.worker import WorkerJob, is_running, load_job, plugin_name, unload_job
 
 if TYPE_CHECKING:
     import distributed

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.cast.checks import check_arguments
+from raybox.cast.dask import job_files
+from raybox.cast.dask.connection import import_distributed
+from raybox.cast.dask.job_files import SplitPlace
+from raybox.cast.object_columns import ObjectColumns, object_columns, spec_of
+from raybox.cast.result_columns import Dtypes, OutputSpec, as_array, id_array, rows_of, run_query
+from raybox.cast.scenes import dimension_of
 from raybox.compiler.float_environment import in_default_environment
 from raybox.compiler.fork import only_here
-from raybox.distributed.dask.cluster import check_query, import_distributed
 from raybox.errors import InvalidInput
 from raybox.geometry import Invalid, Rays
-from raybox.io import checked_json, scene_files
-from raybox.io.chunked.cast_checks import check_arguments
-from raybox.io.chunked.object_columns import ObjectColumns, object_columns, spec_of
-from raybox.io.chunked.partitioned import dimension_of
-from raybox.io.chunked.result_columns import Dtypes, OutputSpec, as_array, id_array, rows_of, run_query
+from raybox.io import scene_files
 from raybox.io.formats.columns import RANGES, column_names
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
@@ -37,27 +39,16 @@ if TYPE_CHECKING:
 
     Collection: TypeAlias = dask.dataframe.DataFrame | dask.array.Array
 
-_IDS = "ids.json"
 _WIDTHS = {4: 2, 6: 3, 8: 3}  # of tables of rays: their D
-
-
-class _SceneFiles(NamedTuple):
-    """The first fields of `_PartitionQuery`."""
-
-    scene: str
-    memory: int | None
-    ids: str
 
 
 class _PartitionQuery(NamedTuple):
     """A query of a partition, as its task carries it."""
 
-    scene: str
-    """Folder of the scene."""
-    memory: int | None
-    """None: a `Scene`; else a `SplitScene`, and bytes that open parts may occupy (0: no limit)."""
-    ids: str
-    """File of the ids; "" without."""
+    files: Path
+    """Folder of the scene and the ids."""
+    split: SplitPlace | None
+    """None: the scene is in `files`."""
     query: str
     invalid: Invalid
     workers: int
@@ -125,8 +116,12 @@ def ask(
     (((2, 1),), array([ 0, -1,  1]))
     """
     import_distributed()
-    check_query(query)
     check_arguments(scene, query, ids, 1)
+    if rows_of(query) == "primitives":
+        raise InvalidInput(
+            f"query must have results for each ray; got {query!r}, whose sums are over all rays. "
+            "Cast a file of them: raybox.cluster.cast."
+        )
     if invalid not in ("raise", "miss"):
         raise InvalidInput(f'invalid must be "raise" or "miss"; got {invalid!r}')
     frame = hasattr(rays, "map_partitions") and hasattr(rays, "columns")
@@ -138,23 +133,11 @@ def ask(
         raise InvalidInput(
             f"rays must have the scene's D = {own}; got D = {dimension}. Add or drop a coordinate."
         )
-    spec = _PartitionQuery(*_write_scene(scene, ids, folder), query, invalid, check_workers(workers))
+    thread_count, files = check_workers(workers), _scene_folder(folder)
+    job_files.write(files, scene, ids, {})
+    spec = _PartitionQuery(files, job_files.place_of(scene), query, invalid, thread_count)
     map_rays = _map_frame if frame else _map_array
     return map_rays(rays, spec, spec_of(query, dimension, object_columns(scene, ids), "").dtypes)
-
-
-def _write_scene(
-    scene: Scene | SplitScene, ids: Sequence[str] | None, folder: str | os.PathLike[str] | None
-) -> _SceneFiles:
-    """Write a scene and ids for the tasks; return where they are."""
-    place = _scene_folder(folder)
-    if ids is not None:
-        checked_json.write(place / _IDS, [str(name) for name in ids])
-    named = "" if ids is None else str(place / _IDS)
-    if isinstance(scene, SplitScene):
-        return _SceneFiles(str(scene.folder.resolve()), scene.memory or 0, named)
-    scene_files.write_scene(place, scene)
-    return _SceneFiles(str(place), None, named)
 
 
 def _scene_folder(folder: str | os.PathLike[str] | None) -> Path:
@@ -270,11 +253,8 @@ class _Loaded(NamedTuple):
 @lru_cache(maxsize=4)
 def _load(spec: _PartitionQuery, dimension: int) -> _Loaded:
     """Return the scene of a query, mapped, and its columns."""
-    scene: Scene | SplitScene = (
-        scene_files.read_scene(Path(spec.scene))
-        if spec.memory is None
-        else SplitScene.open(spec.scene, memory=spec.memory or None)
-    )
-    objects = object_columns(scene, checked_json.read(Path(spec.ids)).content if spec.ids else None)
+    files = job_files.read(spec.files)
+    scene = job_files.open_split(spec.split) if spec.split else scene_files.read_scene(spec.files)
+    objects = object_columns(scene, files.ids)
     output = spec_of(spec.query, dimension, objects, "")
     return _Loaded(scene, objects, output, id_array(output))

@@ -1,6 +1,7 @@
 """rb.cluster.cast with killed workers, interrupted casts, damaged parts, or an unusable cluster."""
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -13,13 +14,20 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from clustering import both, distributed, interrupted, numbers_of, started_parts, worker_pids
-from raybox.distributed.dask import cluster as dask_cluster
-from raybox.distributed.dask import join_parts, part_folder, tasks
-from raybox.io import checked_json
-from raybox.io.chunked import output_folder
-from raybox.io.chunked.chunks import Position
-from raybox.io.formats.common import ReadOptions
+from clustering import (
+    both,
+    distributed,
+    folder_of,
+    interrupted,
+    numbers_of,
+    parts_of,
+    started_parts,
+    worker_pids,
+)
+from raybox.cast import engine
+from raybox.cast.dask import block_index, connection, runner
+from raybox.cast.join import JoinedOutput
+from raybox.cast.part import part_number
 from streaming import BOXES, IDS, RAYS, SCENE, put
 from waiting import wait_until
 
@@ -33,26 +41,26 @@ def many_rays(tmp_path, number=60_000):
     return put(tmp_path / "rays.npy", rb.Rays(rng.random((number, 3)) - 0.5, rng.normal(size=(number, 3))))
 
 
-def kill(cluster, folder, parts_written, after=20, every=False):
+def kill(cluster, out, parts_written, after=20, every=False):
     """Kill a worker, or all of them, as soon as `after` parts exist."""
     before = worker_pids(cluster)
-    wait_until(lambda: count_done(folder) >= after, f"{after} parts are written")
-    parts_written.append(count_done(folder))
+    wait_until(lambda: count_done(out) >= after, f"{after} parts are written")
+    parts_written.append(count_done(out))
     for pid in before[: None if every else 1]:
         os.kill(pid, signal.SIGKILL)
 
 
-def count_done(folder):
+def count_done(out):
     """Return how many parts were written, those that are joined and removed included."""
-    log = folder / "joined"
+    log = folder_of(out) / "joined"
     joined = log.read_bytes().count(b"\n") if log.exists() else 0
-    return joined + sum(part_folder.part_number(path) >= joined for path in folder.glob("part-*"))
+    return joined + sum(part_number(path.name) >= joined for path in parts_of(out))
 
 
 @pytest.mark.parametrize("every", [False, True], ids=["one", "all"])
 def test_workers_that_are_killed(cluster, log, tmp_path, every):
     rays, parts_written = many_rays(tmp_path), []
-    out = tmp_path / "found.parquet.raybox-parts"
+    out = tmp_path / "found.parquet"
     killer = Thread(target=kill, args=(cluster, out, parts_written), kwargs={"every": every})
     killer.start()
     _, done = both(cluster, rays, "parquet", query="all", chunk=200)
@@ -84,23 +92,43 @@ def test_tasks_of_a_cast_that_has_ended_are_not_done_again(cluster, tmp_path, lo
     assert not started_parts(log()[lines:])
 
 
-def test_an_unreported_part_is_not_written_again(cluster, tmp_path, log):
-    """Its worker died between writing and reporting it."""
-    rays = put(tmp_path / "rays.npz", RAYS)
-    made = tmp_path / "found.npy.raybox-parts" / "part-000000002"
-    interrupted(cluster, rays, tmp_path / "found.npy", after=6)
-    before = made.stat().st_mtime_ns
-    worker, folder = sys.modules["raybox.distributed.dask.worker"], made.parent
-    job_id = checked_json.read(folder / part_folder.MANIFEST)[0]["id"]
-    options = ReadOptions("rays")
-    job = worker.WorkerJob(
-        "x", folder, None, rays, options, "nearest", 20, 1, ".npy", 3, worker.code_version(), job_id
-    )
-    some = [worker.PartTask(k, Position(20 * k, 20 * k, 20 * k), None) for k in (2, 3)]
-    infos = cluster.submit(worker.write_parts, job, some, pure=False).result()
-    assert [one.rays for one in infos] == [20, 20]
-    assert made.stat().st_mtime_ns == before
-    cluster.run(worker.unload_job, "x")
+def watch_steps(path, deadly):
+    """Note the steps of this worker in a file, and let it die at the first of one kind in any worker."""
+    from raybox.cast import steps
+
+    def hook(name):
+        with open(path, "a") as file:
+            print(name, file=file)
+        if name == deadly:
+            try:
+                os.close(os.open(f"{path}.died", os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    steps.hook = hook
+
+
+def forget_steps():
+    from raybox.cast import steps
+
+    steps.hook = steps._kill
+
+
+@pytest.mark.parametrize(("deadly", "written"), [("part named", 6), ("part written", 7)])
+def test_a_part_that_is_whole_is_not_computed_twice(cluster, tmp_path, deadly, written):
+    """Its worker died between writing and reporting it; one that had no name yet is written again."""
+    log = tmp_path / "steps"
+    cluster.run(watch_steps, log, deadly)
+    try:
+        both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")
+    finally:
+        cluster.run(forget_steps)
+    assert (tmp_path / "steps.died").exists()
+    names = log.read_text().splitlines()
+    # the worker that takes its place has no hook: parts that it wrote are not in the log
+    assert names.count("part written") <= written
+    assert names.count(deadly) >= 1
 
 
 @pytest.mark.parametrize("swap", ["numbers", "casts"])
@@ -108,13 +136,12 @@ def test_an_unreported_part_is_not_written_again(cluster, tmp_path, log):
 def test_parts_that_are_swapped_are_written_again(cluster, tmp_path, swap, ending):
     """A part under the name of another, of this cast or of the same cast of other rays."""
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / f"found.{ending}"
-    parts = interrupted(cluster, rays, out, after=4)
+    interrupted(cluster, rays, out, after=4)
     (tmp_path / "others").mkdir()
     other = tmp_path / "others" / f"found.{ending}"
-    reverse = put(tmp_path / "reverse.npz", RAYS[::-1])
-    others = interrupted(cluster, reverse, other, after=4)
-    one = tmp_path / f"{out.name}.raybox-parts" / parts[0]
-    two = one.parent / parts[1] if swap == "numbers" else Path(f"{other}.raybox-parts", others[0])
+    interrupted(cluster, put(tmp_path / "reverse.npz", RAYS[::-1]), other, after=4)
+    one = parts_of(out)[0]
+    two = parts_of(out)[1] if swap == "numbers" else parts_of(other)[0]
     data = one.read_bytes(), two.read_bytes()
     assert data[0] != data[1]
     one.write_bytes(data[1])
@@ -124,26 +151,20 @@ def test_parts_that_are_swapped_are_written_again(cluster, tmp_path, swap, endin
 
 def test_a_part_that_is_swapped_before_it_is_joined(cluster, tmp_path, monkeypatch):
     """The cast ends with an error; the same call writes the part again."""
-    rays, add, copy = put(tmp_path / "rays.npz", RAYS), join_parts.Joiner.add, []
+    rays, out, add, parts = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy", JoinedOutput.add, []
 
-    def swapping(joiner, path, info):
-        copy.append(path.read_bytes())
-        add(joiner, path, info)
-
-    check = tasks.check_joined
-
-    def swapped(path, job_id, info):
-        if part_folder.part_number(path) == 3:
-            path.write_bytes(copy[1])
-        check(path, job_id, info)
+    def swapping(output, part):
+        path = folder_of(out) / "parts" / part.name
+        if parts:
+            path.write_bytes(parts[0])
+        parts.append(path.read_bytes())
+        add(output, part)
 
     with monkeypatch.context() as patch:
-        patch.setattr(join_parts.Joiner, "add", swapping)
-        patch.setattr(tasks, "check_joined", swapped)
-        patch.setattr(output_folder, "_SYNC_SECONDS", 1e6)
-        with pytest.raises(rb.FileFormatError, match="part-000000003: is not part 3 of this cast; cast"):
-            rb.cluster.cast(SCENE, rays, tmp_path / "found.npy", cluster=cluster, ids=IDS, chunk=20)
-    assert len(copy) == 3
+        patch.setattr(JoinedOutput, "add", swapping)
+        patch.setattr(engine, "_SYNC_SECONDS", 1e6)
+        with pytest.raises(rb.FileFormatError, match=r"part-00000000\d.rows: is damaged \(is another part\)"):
+            rb.cluster.cast(SCENE, rays, out, cluster=cluster, ids=IDS, chunk=20)
     both(cluster, rays, "npy")
 
 
@@ -200,10 +221,10 @@ class FakeClient:
 
 
 def test_lost_workers_are_waited_for_but_not_for_ever(monkeypatch):
-    lost, run = distributed.comm.CommClosedError("in the middle"), dask_cluster.run_on_workers
+    lost, run = distributed.comm.CommClosedError("in the middle"), connection.run_on_workers
     assert run(FakeClient({"a": lost, "b": 1}, {}, {"b": 1, "c": 2}), max) == {"b": 1, "c": 2}
     assert run(FakeClient({"a": ValueError()}), max)["a"].args == ()
-    monkeypatch.setattr(dask_cluster, "SECONDS", 0.3)
+    monkeypatch.setattr(connection, "SECONDS", 0.3)
     assert run(FakeClient({"a": lost, "b": 1}), max) == {"b": 1}
     for result, text in (
         ({"a": lost}, "the workers of the cluster at tcp://nowhere are lost as soon as they start"),
@@ -216,17 +237,11 @@ def test_lost_workers_are_waited_for_but_not_for_ever(monkeypatch):
 # Interrupted and resumed
 
 
-@pytest.mark.parametrize("name", ["nodes.npy", "scene.json", "ids.json", "ready"])
-@pytest.mark.parametrize("damage", ["bit", "cut", "gone"])
-def test_a_scene_that_was_damaged_is_written_again(cluster, tmp_path, name, damage):
-    rays = put(tmp_path / "rays.parquet", RAYS)
-    interrupted(cluster, rays, tmp_path / "found.npy")
-    path = tmp_path / "found.npy.raybox-parts" / "scene" / name
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= damage == "bit"
-    path.write_bytes(data[: {"cut": -1}.get(damage)])
-    if damage == "gone":
-        path.unlink()
+def test_files_that_a_killed_client_left_are_no_obstacle(cluster, tmp_path):
+    rays, out = put(tmp_path / "rays.parquet", RAYS), tmp_path / "found.npy"
+    interrupted(cluster, rays, out)
+    left = folder_of(out) / "scene-0123456789ab"
+    shutil.copytree(folder_of(out) / "parts", left)
     assert both(cluster, rays, "npy")[1].resumed >= 20
 
 
@@ -247,14 +262,15 @@ def test_what_is_there_is_not_done_again(cluster, tmp_path, log):
     assert not (tmp_path / "found.parquet").exists()
     lines = len(log())
     _, done = both(cluster, rays, "parquet", query="all", workers=2)
-    assert done.resumed == sum(3 if name.endswith("5") else 20 for name in there)
-    assert sorted(started_parts(log()[lines:])) == sorted({*range(6)} - {int(name[-3:]) for name in there})
+    assert done.resumed == sum(3 if part_number(name) == 5 else 20 for name in there)
+    assert sorted(started_parts(log()[lines:])) == sorted({*range(6)} - set(map(part_number, there)))
 
 
 @pytest.mark.parametrize("damage", ["cut", "bit", "empty"])
 def test_a_part_that_is_not_whole_is_done_again(cluster, tmp_path, damage):
     rays = put(tmp_path / "rays.parquet", RAYS)
-    part = tmp_path / "found.npy.raybox-parts" / interrupted(cluster, rays, tmp_path / "found.npy")[0]
+    interrupted(cluster, rays, tmp_path / "found.npy")
+    part = parts_of(tmp_path / "found.npy")[0]
     data = bytearray(part.read_bytes())
     data[300] ^= damage == "bit"
     part.write_bytes(data[: {"cut": -1, "bit": len(data), "empty": 0}[damage]])
@@ -262,16 +278,16 @@ def test_a_part_that_is_not_whole_is_done_again(cluster, tmp_path, damage):
 
 
 def test_rays_that_have_changed_are_queried_again(cluster, tmp_path):
-    rays = put(tmp_path / "rays.npz", RAYS)
-    there = interrupted(cluster, rays, tmp_path / "found.npy", after=6)
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy"
+    there = interrupted(cluster, rays, out, after=6)
     assert len(there) == 6
-    parts_then = {name: (tmp_path / "found.npy.raybox-parts" / name).stat().st_ino for name in there}
+    before = {path.name: path.stat().st_ino for path in parts_of(out)}
     origins = np.array(RAYS.origins)
     origins[45] += 0.25
     put(rays, rb.Rays(origins, RAYS.directions, t_min=RAYS.t_min, t_max=RAYS.t_max))
-    interrupted(cluster, rays, tmp_path / "found.npy", after=6)
-    now = {name: (tmp_path / "found.npy.raybox-parts" / name).stat().st_ino for name in there}
-    assert [name for name in there if now[name] != parts_then[name]] == ["part-000000002"]
+    interrupted(cluster, rays, out, after=6)
+    now = {path.name: path.stat().st_ino for path in parts_of(out)}
+    assert [part_number(name) for name in there if now[name] != before[name]] == [2]
     both(cluster, rays, "npy")
 
 
@@ -285,9 +301,7 @@ def test_wrong_rays_end_it_and_parts_are_stored(cluster, tmp_path):
     text = str(caught.value)
     assert "nan is not a finite number" in text
     assert "origins[71, 1]" in text
-    assert (
-        "parts are done and stored in found.csv.raybox-parts; the same command continues from there" in text
-    )
+    assert "are done and stored in found.csv.raybox; the same command continues from there" in text
     assert "\n" not in text
     _, done = both(cluster, rays, "csv", invalid="miss")
     assert done.resumed >= 20
@@ -306,25 +320,21 @@ def test_wrong_rays_among_those_of_a_task(cluster, tmp_path, log):
     np.savez(rays, origins=origins, directions=directions)
     with pytest.raises(rb.FileFormatError, match=r"origins\[45, 1\]"):
         rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
-    there = {path.name for path in out.with_name("found.npy.raybox-parts").glob("part-*")}
-    assert "0:4" in [line[1] for line in log()]
-    assert there.isdisjoint({"part-000000002", "part-000000003"})
+    assert "0.1.2.3" in [line[1] for line in log()]
+    assert {2, 3}.isdisjoint(part_number(path.name) for path in parts_of(out))
     assert both(cluster, rays, "npy", invalid="miss")[1].resumed >= 40
 
 
 def test_a_file_that_is_found_to_be_wrong_after_parts_of_a_task(cluster, tmp_path, monkeypatch):
-    casting = sys.modules["raybox.distributed.dask.casting"]
-    real = casting.positions
-
-    def positions(source, size):
-        for number, place in enumerate(real(source, size)):
-            if number == 46:
+    def blocks_of(*args):
+        for block in block_index.blocks_of(*args):
+            if block.number == 46:
                 raise rb.FileFormatError("the 46th is wrong")
-            yield place
+            yield block
 
     rays, out = many_rays(tmp_path, 6000), tmp_path / "found.npy"
-    monkeypatch.setattr(casting, "positions", positions)
-    with pytest.raises(rb.FileFormatError, match="the 46th is wrong; 46 parts are done and stored"):
+    monkeypatch.setattr(runner, "blocks_of", blocks_of)
+    with pytest.raises(rb.FileFormatError, match="the 46th is wrong; 920 rays are done and stored"):
         rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
     monkeypatch.undo()
     assert both(cluster, rays, "npy")[1].resumed == 46 * 20
@@ -335,13 +345,13 @@ def fail(*_):
 
 
 def break_down():
-    worker = sys.modules["raybox.distributed.dask.worker"]
-    worker.sound, worker._read = worker._read, fail
+    worker = sys.modules["raybox.cast.dask.worker"]
+    worker.sound, worker._results = worker._results, fail
 
 
 def mend():
-    worker = sys.modules["raybox.distributed.dask.worker"]
-    worker._read = worker.sound
+    worker = sys.modules["raybox.cast.dask.worker"]
+    worker._results = worker.sound
 
 
 @pytest.mark.parametrize(
@@ -371,8 +381,8 @@ def plugins(monkeypatch):
 @pytest.mark.parametrize("has_plugin", [False, True])
 def test_a_task_that_starts_late_leaves_no_scene_behind(monkeypatch, plugins, has_plugin):
     """Its job is loaded again, though the cast was interrupted and the plugin removed."""
-    worker = sys.modules["raybox.distributed.dask.worker"]
-    job = worker.WorkerJob("token", *[None] * 11)
+    worker = sys.modules["raybox.cast.dask.worker"]
+    job = worker.WorkerJob("token", *[None] * 5)
     if has_plugin:
         plugins[worker.plugin_name(job)] = None
 
@@ -381,10 +391,9 @@ def test_a_task_that_starts_late_leaves_no_scene_behind(monkeypatch, plugins, ha
         raise rb.RayboxError("no rays")
 
     monkeypatch.setattr(worker, "_in_slot", load)
-    for run in (lambda: worker.write_parts(job, [1]), lambda: worker.rays_checksum(job, Position())):
-        monkeypatch.setattr(worker, "_LOADED", {})
-        run()
-        assert list(worker._LOADED) == ["token"] * has_plugin
+    monkeypatch.setattr(worker, "_LOADED", {})
+    worker.write_parts(job, [1])
+    assert list(worker._LOADED) == ["token"] * has_plugin
 
 
 def test_parts_that_no_task_wrote_are_an_error(cluster, tmp_path):
@@ -403,25 +412,25 @@ def test_parts_that_no_task_wrote_are_an_error(cluster, tmp_path):
 
 def unload_at_once(job, part):
     """Write a part as `worker._try_part` does, and unload its job."""
-    worker = sys.modules["raybox.distributed.dask.worker"]
+    worker = sys.modules["raybox.cast.dask.worker"]
     written = worker.whole(job, part)
     worker.unload_job(job.token)
     return written
 
 
 def lose_jobs():
-    worker = sys.modules["raybox.distributed.dask.worker"]
+    worker = sys.modules["raybox.cast.dask.worker"]
     worker.whole, worker._try_part = worker._try_part, unload_at_once
 
 
 def find_jobs():
-    worker = sys.modules["raybox.distributed.dask.worker"]
+    worker = sys.modules["raybox.cast.dask.worker"]
     worker._try_part = worker.whole
 
 
 def test_a_task_of_an_unloaded_job_ends(monkeypatch, plugins):
     """Its job was unloaded after the second part: the cast was interrupted."""
-    worker, parts_written = sys.modules["raybox.distributed.dask.worker"], []
+    worker, parts_written = sys.modules["raybox.cast.dask.worker"], []
 
     def try_part(job, part):
         parts_written.append(part)
@@ -431,7 +440,7 @@ def test_a_task_of_an_unloaded_job_ends(monkeypatch, plugins):
 
     monkeypatch.setattr(worker, "_try_part", try_part)
     monkeypatch.setattr(worker, "_LOADED", {"token": None})
-    job = worker.WorkerJob("token", *[None] * 11)
+    job = worker.WorkerJob("token", *[None] * 5)
     assert worker.write_parts(job, [1, 2, 3, 4]) == parts_written == [1, 2]
 
 
@@ -446,44 +455,33 @@ def test_another_command_is_refused(cluster, tmp_path):
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
         assert text in str(caught.value)
     fcntl = pytest.importorskip("fcntl")
-    folder = out.with_name(out.name + ".raybox-parts")
-    with open(folder / "lock", "w") as lock:
+    with open(folder_of(out) / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with pytest.raises(rb.FileFormatError, match="is in use by another process"):
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
 
 
-def test_a_damaged_manifest_is_refused(cluster, tmp_path):
-    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy"
-    interrupted(cluster, rays, out)
-    folder = out.with_name(out.name + ".raybox-parts")
-    path, ids = folder / part_folder.MANIFEST, folder / "scene" / "ids.json"
-    data = path.read_bytes()
-    size = b'"bytes": %d' % rays.stat().st_size
-    damaged = {
-        "no JSON": b"{",
-        "cut off": data[:-1],
-        "the size of the rays": data.replace(size, size[:-1] + b"%d" % (size[-1] == ord("0"))),
-        "the query": data.replace(b'"nearest"', b'"count"'),
-        "another file": ids.read_bytes(),
-        "no bytes": b"",
-    }
-    assert data not in damaged.values()
-    text = r"-parts: has a job\.json that cannot be read, or is damaged; rename or remove it, or give another"
-    for content in damaged.values():
-        path.write_bytes(content)
-        with pytest.raises(rb.FileFormatError, match=text):
-            rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
-        assert path.read_bytes() == content
-    path.write_bytes(data)
-    assert both(cluster, rays, "npy")[1].resumed >= 60
+def test_two_clients_at_one_output(cluster, tmp_path, monkeypatch):
+    """The second is refused while the first runs; it disturbs nothing."""
+    rays, out, refused, add = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy", [], JoinedOutput.add
+
+    def second(output, part):
+        if not refused:
+            with pytest.raises(rb.FileFormatError, match="is in use by another process") as caught:
+                rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
+            refused.append(caught)
+        add(output, part)
+
+    monkeypatch.setattr(JoinedOutput, "add", second)
+    both(cluster, rays, "npy")
+    assert len(refused) == 1
 
 
 # Unusable clusters
 
 
 def test_no_scheduler_and_no_cluster(tmp_path, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "SECONDS", 0.3)
+    monkeypatch.setattr(connection, "SECONDS", 0.3)
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     with pytest.raises(
         rb.RayboxError, match=r"no scheduler is reachable at tcp://127\.0\.0\.1:1; .* start one"
@@ -501,7 +499,7 @@ def test_no_scheduler_and_no_cluster(tmp_path, monkeypatch):
 
 
 def test_dask_is_not_installed(tmp_path, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "find_spec", lambda name: None)
+    monkeypatch.setattr(connection, "find_spec", lambda name: None)
     with pytest.raises(rb.RayboxError, match=r"not installed; run: pip install 'raybox\[cluster\]'"):
         rb.cluster.cast(SCENE, put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy", cluster="x")
 
@@ -524,28 +522,40 @@ def test_workers_without_raybox_or_with_another(cluster):
     try:
         cluster.run(hide)
         with pytest.raises(rb.RayboxError, match=r"worker tcp.* has no raybox; install raybox 0"):
-            dask_cluster.check_workers(cluster)
+            connection.check_workers(cluster)
     finally:
         cluster.run(show)
-    dask_cluster.check_workers(cluster)
+    connection.check_workers(cluster)
     try:
         cluster.run(change, "raybox.__version__", "0.0.7")
-        with pytest.raises(rb.RayboxError, match=r"has raybox 0\.0\.7, here it is .*; install the same"):
-            dask_cluster.check_workers(cluster)
+        text = rf"has raybox 0\.0\.7, the client {re.escape(rb.__version__)}; install the same"
+        with pytest.raises(rb.RayboxError, match=text):
+            connection.check_workers(cluster)
     finally:
         cluster.run(change, "raybox.__version__", rb.__version__)
+
+
+def test_a_worker_that_was_not_there_when_versions_were_compared(monkeypatch, tmp_path):
+    """Its error names both versions, too."""
+    worker = sys.modules["raybox.cast.dask.worker"]
+    here = worker.code_version()
+    for client, text in (
+        (here._replace(raybox="0.0.7"), rf"has raybox {re.escape(here.raybox)}, the client 0\.0\.7; install"),
+        (here._replace(sources="other"), r"has other sources of raybox .* than the client; install the same"),
+    ):
+        with pytest.raises(rb.RayboxError, match=f"a worker {text}"):
+            worker.LoadedJob(worker.WorkerJob("token", None, None, None, 1, client), 1)
 
 
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs a name that means two folders")
 def test_folders_that_are_not_shared(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "out.raybox-parts").mkdir()
+    (tmp_path / "out.raybox" / "scene-x").mkdir(parents=True)
     mine, rays = Path("/proc/self/cwd"), put(tmp_path / "rays.npz", RAYS)
-    dask_cluster.check_folders(cluster, tmp_path / "out.raybox-parts", rays)
+    connection.check_folders(cluster, tmp_path / "out.raybox" / "scene-x", rays)
     with pytest.raises(
         rb.RayboxError, match=r"worker tcp.* does not see /proc/self/cwd; .* all machines share"
     ):
-        dask_cluster.check_folders(cluster, mine / "out.raybox-parts", rays)
+        connection.check_folders(cluster, mine / "out.raybox" / "scene-x", rays)
     with pytest.raises(rb.RayboxError, match=r"does not see /proc/self/cwd/rays\.npz"):
-        dask_cluster.check_folders(cluster, tmp_path / "out.raybox-parts", mine / "rays.npz")
-    assert not list((tmp_path / "out.raybox-parts").iterdir())
+        connection.check_folders(cluster, tmp_path / "out.raybox" / "scene-x", mine / "rays.npz")

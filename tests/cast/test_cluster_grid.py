@@ -1,10 +1,11 @@
-"""Grids on clusters: scenes of them in files, casts, collections; what is refused."""
+"""Grids on clusters: scenes of them in files, casts, collections."""
 
 import numpy as np
 import pytest
 
 import raybox as rb
 from grids import random_grid, random_rays
+from raybox.cast import cast as cast_here
 from raybox.io import manifest, scene_files
 
 RNG = np.random.default_rng(21)
@@ -28,9 +29,9 @@ def test_workers_write_what_one_machine_writes(cluster, tmp_path, kind):
     grid, met = GRIDS[kind], 0
     scene, rays = rb.Scene(grid), tmp_path / "rays.npz"
     rb.save(rays, random_rays(RNG, grid, 90))
-    for query in ("nearest", "segments"):
+    for query in ("nearest", "segments", "deposit"):
         wanted, found = tmp_path / f"{query}.npy", tmp_path / f"{query}_found.npy"
-        rb.stream.cast(scene, rays, wanted, query=query, chunk=20)
+        cast_here(scene, rays, wanted, query=query, chunk=20)
         done = rb.cluster.cast(scene, rays, found, cluster=cluster, query=query, chunk=20)
         assert found.read_bytes() == wanted.read_bytes()
         met += done.hit_count
@@ -88,17 +89,3 @@ def test_a_grid_of_other_axes(tmp_path):
         manifest.write(tmp_path / scene_files.FACTS, facts | other, names)
         with pytest.raises(rb.FileFormatError, match="holds no valid scene"):
             scene_files.read_scene(tmp_path)
-
-
-def test_what_clusters_and_parts_refuse(tmp_path):
-    arrays = pytest.importorskip("dask.array")
-    scene, table = rb.Scene(GRIDS["full"]), arrays.ones((4, 6), chunks=(2, 6))
-    np.save(tmp_path / "rays.npy", np.ones((4, 6)))
-    for run in (
-        lambda: rb.cluster.cast(
-            scene, tmp_path / "rays.npy", tmp_path / "out.npy", cluster=None, query="deposit"
-        ),
-        lambda: rb.cluster.ask(scene, table, query="deposit"),
-    ):
-        with pytest.raises(rb.InvalidInput, match=r"'deposit' has a sum over all of them for each box\. Use"):
-            run()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.io.chunked.result_columns import rows_of
+from raybox.cast.result_columns import rows_of
 from streaming import BOXES, IDS, RAY_QUERIES, RAYS, SCENE, ids_for, results_of
 from test_cast_geometries import CASES
 
@@ -133,6 +133,8 @@ def test_wrong_arguments(tmp_path):
     rays = da.from_array(TABLE, chunks=(40, 8))
     with pytest.raises(rb.InvalidInput, match="query must be one of nearest"):
         rb.cluster.ask(SCENE, rays, query="first")
+    with pytest.raises(rb.InvalidInput, match="query must have results for each ray; got 'deposit'"):
+        rb.cluster.ask(SCENE, rays, query="deposit")
     with pytest.raises(rb.InvalidInput, match="ids must name every object"):
         rb.cluster.ask(SCENE, rays, ids=["a"])
     with pytest.raises(rb.InvalidInput, match='invalid must be "raise" or "miss"'):

@@ -1,1 +1,0 @@
-"""Scenes in parts on disk, and casts and queries on a Dask cluster."""
