@@ -209,6 +209,54 @@ def test_without_locks_a_process_that_has_ended_is_not(paths, how, monkeypatch):
     assert not paths[1].exists()
 
 
+OWNER_ELSEWHERE = """
+    import errno, sys, warnings
+    from pathlib import Path
+    import fcntl
+    from raybox.store.lock import locked
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "no locks")
+    fcntl.flock = refuse
+    warnings.simplefilter("ignore")
+    out = Path(sys.argv[1])
+    with locked(out, out.with_suffix(".raybox")):
+        print("locked", flush=True)
+        sys.stdin.read()
+"""
+
+
+def namespace(*command):
+    return ["unshare", "--user", "--map-root-user", "--pid", "--fork", *command]
+
+
+def can_unshare():
+    try:
+        return subprocess.run(namespace("true"), capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not can_unshare(), reason="makes a PID namespace")
+@pytest.mark.usefixtures("no_locks")
+def test_without_locks_a_process_of_another_namespace_is_refused(paths):
+    """It runs, though no process has its number here."""
+    code = "\n".join(line[4:] for line in OWNER_ELSEWHERE.splitlines())
+    # not the first process there, whose number exists everywhere
+    command = namespace("sh", "-c", '"$@"; true', "sh", sys.executable, "-c", code, str(paths[0]))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as elsewhere:
+        assert elsewhere.stdout.readline() == "locked\n"
+        (name,) = os.listdir(paths[1])
+        with make_folder(paths[1]) as folder:
+            there = folder.read_record(name, OWNER).value
+        assert there.host == this_process().host
+        assert there.namespace != this_process().namespace
+        with pytest.raises(FileFormatError, match=IN_USE) as caught, locked(*paths):
+            pass
+        assert f"remove {paths[1] / name}" in str(caught.value)
+        elsewhere.communicate("")
+    assert not paths[1].exists()
+
+
 @pytest.mark.usefixtures("no_locks")
 def test_a_damaged_owner_counts_as_running(paths):
     paths[1].mkdir()
