@@ -282,6 +282,20 @@ def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch, tmp_path):
     assert timer.callback_time == 10
 
 
+def test_the_scene_of_a_killed_client_is_unloaded_when_the_next_is_loaded(monkeypatch, tmp_path):
+    """Its plugin was never removed; another client has removed its files."""
+    monkeypatch.setattr(worker, "LoadedJob", lambda job, _: SimpleNamespace(job=job))
+    monkeypatch.setattr(worker, "_LOADED", {})
+    killed, running, following = (job_in(tmp_path)._replace(token=token) for token in ("a", "b", "c"))
+    for job in (killed, running, following):
+        job.files.mkdir()
+    worker.load_job(killed, 1)
+    worker.load_job(running, 1)
+    killed.files.rmdir()
+    worker.load_job(following, 1)
+    assert list(worker._LOADED) == ["b", "c"]
+
+
 @pytest.mark.parametrize("ends", ["before it loads", "while it loads"])
 def test_a_plugin_that_dask_removed_before_it_was_added_leaves_no_scene(monkeypatch, tmp_path, ends):
     """Dask calls its `setup` alone then."""

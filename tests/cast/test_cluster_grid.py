@@ -38,6 +38,18 @@ def test_workers_write_what_one_machine_writes(cluster, tmp_path, kind):
     assert met > 60
 
 
+def test_a_grid_in_parts(cluster, tmp_path):
+    grid, rays = GRIDS["occupied"], tmp_path / "rays.npz"
+    rb.save(rays, random_rays(RNG, grid, 90))
+    split = rb.SplitScene(grid, parts=3, folder=tmp_path / "parts")
+    for query in ("nearest", "segments", "deposit"):
+        wanted, found = tmp_path / f"{query}.npy", tmp_path / f"{query}_found.npy"
+        cast_here(rb.Scene(grid), rays, wanted, query=query, chunk=20)
+        done = rb.cluster.cast(split, rays, found, cluster=cluster, query=query, chunk=20)
+        assert found.read_bytes() == wanted.read_bytes()
+        assert done.hit_count > 20
+
+
 def test_arrays_of_rays():
     arrays = pytest.importorskip("dask.array")
     scene = rb.Scene(GRIDS["full"])

@@ -61,7 +61,8 @@ class BlockCaster:
     def folder(self) -> Folder:
         """The folder of the parts, opened once."""
         if self._folder is None:
-            self._folder = open_folder(self.job.folder / PARTS)
+            with open_folder(self.job.folder) as folder:
+                self._folder = folder.subfolder(PARTS)
         return self._folder
 
     def close(self) -> None:
