@@ -57,18 +57,19 @@ def command(case: Case, files: Files, target: str) -> Run:
 
 def killed_cast(run: Run, target: str, wanted: Reference, kills: Iterator[Kill]) -> Outcome:
     """Kill a cast, continue it until it ends, and compare its output."""
-    count = 0
+    met = list[str]()
     for kill in kills:
         ended = run(kill)
         if ended.outcome != KILLED:
             break
-        count += 1
+        met.append(str(kill))
         if content(target) not in (None, wanted.content):
-            return Outcome(count, failure=f"an output that is not whole, killed {kill}")
+            return Outcome(len(met), failure=f"an output that is not whole, killed at {', '.join(met)}")
     else:
         ended = run(None)
-    resumed = was_resumed(ended) and count > 0
-    return Outcome(count, resumed, failure=failure_of(ended, target, wanted))
+    failure = failure_of(ended, target, wanted)
+    failure += f" (killed at {', '.join(met)})" if failure else ""
+    return Outcome(len(met), was_resumed(ended) and bool(met), failure=failure)
 
 
 def kills_at(seconds: float, random: Random, number: int) -> Iterator[Kill]:

@@ -27,7 +27,7 @@ class Kill(NamedTuple):
     step: str = ""
 
     def __str__(self) -> str:
-        return self.step or f"after {self.seconds:.3f} s"
+        return self.step or f"{self.seconds:.3f} s"
 
 
 class Ended(NamedTuple):
