@@ -61,16 +61,3 @@ def test_a_file_that_moves_has_the_same_content(path, tmp_path):
     assert fingerprint(tmp_path / "copy") != before
     shutil.copytree(tmp_path, other := tmp_path.with_name("other"))
     assert content_facts(other) == content_facts(tmp_path)
-
-
-def test_an_output_that_is_an_input(path, tmp_path):
-    inputs = InputFiles([path])
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "link").symlink_to(path)
-    os.link(path, tmp_path / "second")
-    for name in ("rays.npy", "sub/../rays.npy", "link", "second"):
-        assert inputs.include(tmp_path / name)
-    (tmp_path / "other").write_bytes(b"a" * 200_000)
-    assert not inputs.include(tmp_path / "other")
-    assert not inputs.include(tmp_path / "missing")
-    assert InputFiles([tmp_path]).include(tmp_path / "missing")

@@ -25,7 +25,6 @@ from raybox.store.record import Record, RecordKind
 
 T = TypeVar("T")
 
-_POSIX = os.name == "posix"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _FLAGS
@@ -195,9 +194,10 @@ def open_folder(path: Path, *, own: bool = True) -> Folder:
 
     own=False: one that the user named, which may be a link, another user's, or one of a group.
     """
-    if own or not _POSIX:
+    if own:
         return _open_trusted(path, str(path), None)
-    return Folder(path, os.open(path, _FOLDER_FLAGS & ~os.O_NOFOLLOW))
+    is_posix = os.name == "posix"
+    return Folder(path, os.open(path, _FOLDER_FLAGS & ~os.O_NOFOLLOW) if is_posix else None)
 
 
 def _open_trusted(path: Path, name: str, parent: int | None) -> Folder:
@@ -205,7 +205,7 @@ def _open_trusted(path: Path, name: str, parent: int | None) -> Folder:
     facts = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if not stat.S_ISDIR(facts.st_mode):
         raise FileFormatError(f"{path}: is no folder; rename or remove it, or give another output")
-    if not _POSIX:
+    if os.name != "posix":
         return Folder(path, None)
     descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=parent)
     if problem := _problem(descriptor):

@@ -51,18 +51,6 @@ class InputFiles:
         """Return those that were changed, replaced or removed since."""
         return [path for path, before in self._before.items() if identity(path) != before]
 
-    def include(self, path: Path) -> bool:
-        """Return whether a path leads to one of the files, by any name, or into a folder of them."""
-        whole = path.resolve()
-        if any(one.resolve() in (whole, *whole.parents) for one in self._before):
-            return True
-        try:
-            stat = path.stat()
-        except OSError:
-            return False
-        found = [file for files in self._before.values() for file in files]
-        return any(stat.st_ino and (stat.st_dev, stat.st_ino) == file[1:3] for file in found)
-
 
 def fingerprint(path: Path) -> Facts:
     """Return the content facts of a file, and a checksum of its inode and that one's time.
