@@ -1,5 +1,5 @@
-"""Casts of files larger than memory: see `raybox.io.chunked`."""
+"""Casts of files larger than memory: see `raybox.cast`."""
 
-from raybox.io.chunked import QUERIES, Summary, cast
+from raybox.cast import QUERIES, Summary, cast
 
 __all__ = ["QUERIES", "Summary", "cast"]

@@ -19,7 +19,6 @@ import raybox as rb
 from file_samples import BOXES, IDS, RAYS, samples
 from processes import output_of, python
 from raybox.cli import main
-from raybox.io.chunked.writers import WRITERS
 from raybox.io.formats.table import extensions
 from raybox.queries.query import FileQuery
 from raybox.queries.table import columns_of, file_queries

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 import raybox as rb
 from file_samples import BOXES, IDS, RAYS
+from raybox.cast import writer_stage
 from raybox.cli import main
-from raybox.io.chunked import writer_stage
 from streaming import fail_at
 
 

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 import raybox as rb
+from raybox.cast import cast_arguments, writer_stage
 from raybox.cli import main
 from raybox.geometry.labels import with_skipped
-from raybox.io.chunked import cast_arguments, writer_stage
 from streaming import fail_at
 
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 import raybox as rb
 from file_samples import BOXES, IDS, RAYS
 from processes import python
+from raybox.cast import writer_stage
 from raybox.cli import main, messages
-from raybox.io.chunked import writer_stage
 from streaming import fail_at
 from test_cli import raybox
 

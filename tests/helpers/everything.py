@@ -24,11 +24,11 @@ import raybox as rb
 from kernel_lines import merge
 from raybox.adapters.open3d import RaycastingScene
 from raybox.adapters.trimesh import RayMeshIntersector
+from raybox.cast import column_kernels
 from raybox.compiler import entry_points
 from raybox.compiler.kinds import kind_of
 from raybox.compiler.runtime import spin_while
 from raybox.geometry.ray_input import LARGE
-from raybox.io.chunked import column_kernels
 
 Results = Iterator[tuple[str, Any]]
 

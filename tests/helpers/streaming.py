@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.io.chunked import stages
-from raybox.io.chunked.result_columns import QUERIES, column_dtypes, rows_of
+from raybox.cast import block_caster
+from raybox.cast.result_columns import QUERIES, column_dtypes, rows_of
 
 pq = pytest.importorskip("pyarrow.parquet")
 zarr = pytest.importorskip("zarr")
@@ -123,15 +123,15 @@ def content(path):
 
 
 def fail_at(monkeypatch, rays, error):
-    """Make queries fail from the chunk on that begins with this ray."""
-    run_query = stages.run_query
+    """Make queries fail from the block on that begins with this ray."""
+    results_of_block = block_caster.BlockCaster.results
 
-    def failing(scene, query, chunk, first, workers, **arguments):
-        if first >= rays:
+    def failing(caster, block, workers):
+        if block.first >= rays:
             raise error
-        return run_query(scene, query, chunk, first, workers, **arguments)
+        return results_of_block(caster, block, workers)
 
-    monkeypatch.setattr(stages, "run_query", failing)
+    monkeypatch.setattr(block_caster.BlockCaster, "results", failing)
 
 
 def interrupted(tmp_path, monkeypatch, **how):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.io.chunked import column_kernels, part_files, writer_stage
-from raybox.io.chunked.chunks import places_of
+from raybox.cast import column_kernels, part_files, writer_stage
+from raybox.cast.blocks import places_of
 from streaming import BOXES, ENDINGS, RAYS, SCENE, check, content, get, interrupted, pq, put, run
 
 pa = pytest.importorskip("pyarrow")
@@ -245,8 +245,8 @@ PEAK = """
     import re, sys, time
     from pathlib import Path
     import raybox as rb
-    from raybox.io.chunked.chunks import ChunkBuffers
-    from raybox.io.chunked.writer_stage import WriterStage
+    from raybox.cast.blocks import ChunkBuffers
+    from raybox.cast.writer_stage import WriterStage
     from streaming import SCENE
     acquire, write = ChunkBuffers.acquire, WriterStage.run
     acquired = []

@@ -7,8 +7,8 @@ from click.testing import CliRunner
 import raybox as rb
 from exact_grid import cut_all
 from grids import random_grid, random_rays
+from raybox.cast import sum_stage, writer_stage
 from raybox.cli.cast import cast
-from raybox.io.chunked import sum_stage, writer_stage
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, content, fail_at, get, put
 
 WEIGHTS = np.random.default_rng(6).random(103) - 0.2

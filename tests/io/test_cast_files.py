@@ -5,18 +5,20 @@ import re
 import shutil
 import time
 import zipfile
-from contextlib import closing
 
 import numpy as np
 import pytest
 
 import raybox as rb
 from file_samples import POINTS, samples
-from raybox.io.chunked import parquet, pipeline, readers, result_columns
-from raybox.io.chunked.result_columns import rows_of
+from raybox.cast import parquet, readers, result_columns
+from raybox.cast.part import PartFile
+from raybox.cast.progress import progress
+from raybox.cast.result_columns import rows_of
 from raybox.io.formats import csv_blocks, numpy_arrays, point_clouds, zarr_arrays
 from raybox.queries.all_hits import file_columns
 from raybox.queries.columns import Sparse
+from raybox.store.folder import make_folder
 from streaming import (
     BOXES,
     ENDINGS,
@@ -255,15 +257,16 @@ def test_zarr_that_is_not_rays(tmp_path):
 def test_a_bar_shows_rate_and_time_left(tmp_path, capsys):
     for name in ("rays.npz", "rays.csv"):  # the second has no number of rays
         source = readers.open_ray_file(put(tmp_path / name, RAYS), readers.ReadOptions("rays"))
-        with pipeline.progress(source, 20, True) as advance:
+        with progress(source.total, shown=True) as bar:
+            bar.skip(20)
             time.sleep(0.6)
-            advance(30, 0.5)
+            bar.advance(30, 0.5)
         text = capsys.readouterr().err.split("\r")[-1]
         assert re.search(r"49%|50%", text)
         assert re.search(r"50\.0/10[03] \[\d\d:\d\d<\d\d:\d\d, +[\d.]+k? rays/s\]", text), text
-    with pipeline.progress(source, 20, False) as advance:
+    with progress(source.total, shown=False) as bar:
         time.sleep(0.6)
-        advance(30, 0.5)
+        bar.advance(30, 0.5)
     assert capsys.readouterr().err == ""
 
 
@@ -276,11 +279,14 @@ def test_archives_hold_no_time(tmp_path):
 def written(folder, columns, times=1):
     """Append columns to a Parquet file some times, and return its path."""
     dtypes = {name: result_columns.as_array(column).dtype for name, column in columns.items()}
-    with closing(parquet.ParquetWriter(result_columns.OutputSpec(folder, dtypes, None), {})) as writer:
-        for _ in range(times):
-            writer.add(columns)
-        writer.finish(times * len(columns["ray"]))
-    return folder / "results.parquet"
+    file = PartFile(make_folder(folder / "parts"), 0)
+    writer = parquet.ParquetWriter(result_columns.OutputSpec(dtypes, None), file)
+    for _ in range(times):
+        writer.add(columns)
+    writer.finish()
+    (path,) = (folder / "parts").iterdir()
+    file._file.flush()
+    return path
 
 
 @pytest.mark.parametrize("rows", [1, 7, 8, 9, 32, 33, 128, 129, 161, 1000])

@@ -8,7 +8,7 @@ import pytest
 import raybox as rb
 from exact import rounded
 from exact_instances import along
-from raybox.io.chunked import writer_stage
+from raybox.cast import writer_stage
 from streaming import ENDINGS, fail_at, get
 
 RNG = np.random.default_rng(39)

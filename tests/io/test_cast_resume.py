@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.io.chunked import journal, part_files, writer_stage
+from raybox.cast import journal, part_files, writer_stage
 from streaming import (
     BOXES,
     ENDINGS,
@@ -71,7 +71,7 @@ KILLING = """
     import os, random, signal, sys, time
     from pathlib import Path
     import raybox as rb
-    from raybox.io.chunked import journal, writer_stage
+    from raybox.cast import journal, writer_stage
     from streaming import IDS, RAYS, SCENE
     writer_stage.SECONDS = 0
     source, query, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])

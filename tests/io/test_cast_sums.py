@@ -6,7 +6,6 @@ from click.testing import CliRunner
 
 import raybox as rb
 from raybox.cli.cast import cast
-from raybox.io.chunked import writer_stage
 from streaming import BOXES, RAYS, SCENE, get, interrupted, put
 
 
@@ -31,7 +30,6 @@ def test_values_of_one_and_of_several_channels(tmp_path, ending):
 def test_only_the_same_values_continue_a_cast(tmp_path, monkeypatch):
     values = np.random.default_rng(4).random(40)
     how = {"query": "integrate", "chunk": 20, "workers": 1}
-    monkeypatch.setattr(writer_stage, "SECONDS", 0.0)
     rays, out = interrupted(tmp_path, monkeypatch, values=values, **how)
     for others in (values + 1.0, None):
         with pytest.raises(rb.FileFormatError, match="another command has started it"):

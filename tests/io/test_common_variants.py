@@ -23,8 +23,8 @@ from file_samples import (
     vox_transform,
 )
 from mutants import Tally, mutants, tally
+from raybox.cast.readers import open_ray_file
 from raybox.geometry.triangle_strips import strip_triangles
-from raybox.io.chunked.readers import open_ray_file
 from raybox.io.formats import contents, lzf, read
 from raybox.io.formats.common import ReadOptions
 from refusals import check_replaced, refused

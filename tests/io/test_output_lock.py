@@ -8,10 +8,10 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from raybox.cast.journal import open_journal
 
 import raybox as rb
 from raybox.cli import main
-from raybox.io.chunked.journal import open_journal
 from streaming import BOXES, RAYS, SCENE, put, run
 
 fcntl = pytest.importorskip("fcntl")
@@ -43,7 +43,7 @@ LOOP = """
     import os, sys
     from pathlib import Path
     from raybox.errors import FileFormatError
-    from raybox.io.chunked.journal import open_journal
+    from raybox.cast.journal import open_journal
     out, children = Path(sys.argv[1]), []
     for number in range(4):
         children.append(os.fork())

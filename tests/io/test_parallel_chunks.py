@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 import pytest
+from raybox.cast.stages import OrderedQueries, StageThreads, split_workers
 
 import raybox as rb
-from raybox.io.chunked import stages
-from raybox.io.chunked.chunks import Chunk, Position
-from raybox.io.chunked.stages import OrderedQueries, StageThreads, split_workers
+from raybox.cast import stages
+from raybox.cast.blocks import Chunk, Position
 from streaming import RAYS, SCENE
 
 SIZE = 12

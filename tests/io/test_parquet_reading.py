@@ -7,9 +7,9 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from raybox.cast.blocks import ChunkBuffers, Position, read
+from raybox.cast.readers import open_ray_file
 from raybox.errors import FileFormatError
-from raybox.io.chunked.chunks import ChunkBuffers, Position, read
-from raybox.io.chunked.readers import open_ray_file
 from raybox.io.formats import load
 from raybox.io.formats import parquet as parquet_format
 from raybox.io.formats.common import ReadOptions

@@ -3,11 +3,11 @@
 import os
 
 import pytest
+from raybox.cast.journal import Journal
 
 import raybox as rb
-from raybox.io import manifest, own_files
-from raybox.io.chunked import sum_stage, writer_stage
-from raybox.io.chunked.journal import Journal
+from raybox.cast import sum_stage, writer_stage
+from raybox.io import checked_json, manifest, own_files
 from streaming import ENDINGS, RAYS, SCENE, content, interrupted, put
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and links are those of POSIX")
@@ -95,16 +95,17 @@ def test_a_link_under_the_name_of_a_part_file(tmp_path, precious, ending, make, 
     assert texts.count("") == (ending in ("npz", "zarr"))  # made anew
 
 
-def test_a_link_under_the_name_of_the_folder(tmp_path):
-    from raybox.io.chunked.journal import open_journal
+@pytest.mark.parametrize("suffix", [".raybox-part", ".raybox-parts"])
+def test_a_link_under_the_name_of_the_folder(tmp_path, suffix):
+    from raybox.cast.journal import open_journal
+
+    from raybox.distributed.dask.part_folder import open_part_folder
 
     other, out = tmp_path / "other", tmp_path / "out.npy"
     other.mkdir()
-    (tmp_path / "out.npy.raybox-part").symlink_to(other)
-    with (
-        pytest.raises(rb.FileFormatError, match="is no folder; rename or remove it"),
-        open_journal(out, {}, {}),
-    ):
+    (tmp_path / f"out.npy{suffix}").symlink_to(other)
+    opened = open_journal if suffix == ".raybox-part" else open_part_folder
+    with pytest.raises(rb.FileFormatError, match="is no folder; rename or remove it"), opened(out, {}, {}):
         pass
     assert not list(other.iterdir())
 
@@ -171,3 +172,15 @@ def test_manifests(tmp_path, precious):
     assert not (tmp_path / "scene.json").is_symlink()
     assert manifest.read(tmp_path / "scene.json").files == {}
     assert precious.read_bytes() == PRECIOUS
+
+
+def test_the_manifest_of_a_cast_on_a_cluster(tmp_path, precious):
+    from raybox.distributed.dask.part_folder import open_part_folder
+
+    folder = tmp_path / "out.npy.raybox-parts"
+    folder.mkdir()
+    (folder / "job.json.new").symlink_to(precious)
+    with open_part_folder(tmp_path / "out.npy", {}, {}) as opened:
+        assert checked_json.read(folder / "job.json")[0]["id"] == opened.job_id
+    assert precious.read_bytes() == PRECIOUS
+    assert not folder.exists()

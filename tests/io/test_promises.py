@@ -7,13 +7,13 @@ import os
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from raybox.cast.journal import Journal
 
 import raybox as rb
 from file_samples import pcd, samples
+from raybox.cast import parquet_footer, part_files, stages
 from raybox.cli import main
 from raybox.io import scene_files
-from raybox.io.chunked import parquet_footer, part_files, stages
-from raybox.io.chunked.journal import Journal
 from streaming import BOXES, IDS, RAYS, SCENE, interrupted, pq
 from streaming import content as bytes_of
 from streaming import put as put_rays

@@ -11,7 +11,7 @@ import pytest
 import raybox as rb
 from file_samples import BOXES, RAYS
 from processes import python
-from raybox.io.chunked import file_lock
+from raybox.cast import file_lock
 
 DOORS = {
     "load": rb.load,

@@ -277,7 +277,7 @@ def test_a_child_does_not_own_the_lock_of_an_output(tmp_path):
     code = textwrap.dedent("""
         import os, signal, sys
         from pathlib import Path
-        from raybox.io.chunked.journal import open_journal
+        from raybox.cast.journal import open_journal
         with open_journal(Path(sys.argv[1]), {}, {}):
             child = os.fork()
             if not child:
@@ -294,7 +294,7 @@ def test_a_child_does_not_own_the_lock_of_an_output(tmp_path):
             """
             import sys
             from pathlib import Path
-            from raybox.io.chunked.journal import open_journal
+            from raybox.cast.journal import open_journal
             with open_journal(Path(sys.argv[1]), {}, {}):
                 pass
         """,

@@ -117,8 +117,8 @@ def prepare(request: CastRequest, out: Out, form: str | None) -> CastCall:
 def run(call: CastCall, out: Out, make_runner: MakeRunner, *, shown: bool) -> Summary:
     """Cast what is missing, and return the summary; shown: whether a bar is."""
     started, caster = time.perf_counter(), call.caster
-    with closing(caster), progress(caster.source.total, shown) as advance:
-        cast = CastRun(caster, make_runner(caster), call.inputs, advance)
+    with closing(caster), progress(caster.source.total, shown) as bar:
+        cast = CastRun(caster, make_runner(caster), call.inputs, bar)
         if call.target is None:
             done = Outcome(_to_stream(cast, typed(BinaryIO, out)), 0)
         else:
@@ -167,7 +167,7 @@ def _to_folder(cast: CastRun, folder: CastFolder, target: Path) -> Outcome:
     ):
         done = engine.add_whole_parts(caster, folder, parts, output)
         resumed = engine.rays_of(done, caster)
-        cast.advance(resumed, None)
+        cast.progress.skip(resumed)
         totals = engine.run(cast, output, done)
     place_output(folder.folder, output.name, target.resolve(), totals)
     return Outcome(totals, resumed)

@@ -16,6 +16,7 @@ from raybox.cast.job import ZARR
 from raybox.cast.join import JoinedOutput
 from raybox.cast.output import Output, Totals
 from raybox.cast.part import Part
+from raybox.cast.progress import Progress
 from raybox.cast.runner import Runner
 from raybox.cast.steps import step
 from raybox.cast.sum_output import SumOutput
@@ -24,9 +25,6 @@ from raybox.errors import FileFormatError
 from raybox.io.formats.common import file_error
 from raybox.store.folder import Folder
 from raybox.store.identity import InputFiles
-
-Advance = Callable[[int, float | None], None]
-"""(rays that are done, fraction of the file that is)"""
 
 _SYNC_SECONDS = 0.25  # between two syncs, so that little is left to sync at the end
 
@@ -37,7 +35,7 @@ class CastRun(NamedTuple):
     caster: BlockCaster
     runner: Runner
     inputs: InputFiles
-    advance: Advance
+    progress: Progress
 
 
 def run(cast: CastRun, output: Output, done: Mapping[int, Position]) -> Totals:
@@ -51,7 +49,7 @@ def run(cast: CastRun, output: Output, done: Mapping[int, Position]) -> Totals:
         for part in written:
             output.add(part)
             rays = max(rays, part.end.first)
-            cast.advance(part.rays, caster.fraction)
+            cast.progress.advance(part.rays, caster.fraction)
     output.sync()
     _check_inputs(cast.inputs)
     check_end(caster.job.query, caster.arguments, rays)

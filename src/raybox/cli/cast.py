@@ -1,14 +1,15 @@
 """``raybox cast``: casts a file of rays into a scene, and writes the results to a file."""
 
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from raybox.cli.common import as_json
-from raybox.cli.inputs import STDIN, TableChoice, check_format, format_option, input_files, shown
+from raybox.cli.inputs import STDIN, TableChoice, check_format, format_names, input_files, shown
 from raybox.cli.notices import QUIET, notice, print_versions, verbosity
 from raybox.cli.outputs import check_new, check_no_input, force_option, stdout
 from raybox.cli.scenes import SceneOptions, invalid_option, load_scene, origin_option, scene_options, size_of
@@ -16,8 +17,8 @@ from raybox.errors import printable
 from raybox.queries.names import Per
 
 if TYPE_CHECKING:
+    from raybox.cast import Summary
     from raybox.cli.scenes import SceneContent
-    from raybox.io.chunked import Summary
     from raybox.queries.query import FileQuery
     from raybox.validation import Array
 
@@ -31,6 +32,10 @@ def _query_names() -> Sequence[str]:
     return file_queries()
 
 
+def _format_names() -> list[str]:
+    return [*format_names(), "zarr"]
+
+
 @click.command(short_help="Cast a file of rays into a scene, results into a file.")
 @click.argument("scene", type=click.Path())
 @click.argument("rays", type=click.Path(), nargs=-1, required=True)
@@ -38,7 +43,7 @@ def _query_names() -> Sequence[str]:
     "-o",
     "--out",
     required=True,
-    help="The file of results (.parquet .npy .csv .npz .zarr), or -: CSV on stdout.",
+    help="The file of results (.parquet .npy .csv .npz .zarr); OUT/, a folder of them; or -: CSV on stdout.",
 )
 @click.option(
     "--query",
@@ -69,7 +74,14 @@ def _query_names() -> Sequence[str]:
     help="Columns of RAYS to write, too, such as id,time, or all; .csv and .parquet only.",
 )
 @scene_options
-@format_option
+@click.option(
+    "--format",
+    "format_",
+    type=TableChoice("format", _format_names),
+    metavar="NAME",
+    help="Of stdin, such as csv [default: by its first bytes]; of a folder OUT/, parquet or zarr. "
+    "[default: parquet]",
+)
 @invalid_option
 @click.option(
     "--chunk", type=click.IntRange(1), metavar="N", help="Rays in memory at once. [default: a million]"
@@ -102,8 +114,11 @@ def cast(
     file to file, and so are the rows of the files of SCENE, which are one scene. One of the two may be -,
     stdin: its format is that of --format, else that of its first bytes, else CSV.
 
-    RAYS may be larger than memory. If the command is stopped, what is done stays in OUT.raybox-part, and the
-    same command continues from there.
+    RAYS may be larger than memory. If the command is stopped, what is done stays in OUT.raybox, and the same
+    command continues from there.
+
+    OUT/ is a dataset: a folder of Parquet files of --chunk rays, as pandas, polars, DuckDB and Dask read it;
+    with --format zarr, a group of arrays with an element for each ray.
 
     \b
     query     columns of the results (object: if a mesh has objects; id: if the objects have names)
@@ -123,17 +138,16 @@ def cast(
     raybox cast duplex.ifc scan.laz --origin 4,-15,1.5 -o hits.csv --labels name,ifc_class
     raybox cast 'tiles_*.csv' 'rays_*.parquet' -o hits.parquet --carry id,time
     zcat rays.csv.gz | raybox cast boxes.csv - -o - --query count > counts.csv
-    raybox cast city.city.json rays.parquet -o hits.parquet --cluster tcp://10.0.0.1:8786
+    raybox cast city.city.json rays.parquet -o hits/ --cluster tcp://10.0.0.1:8786
     raybox cast --grid cells.npz rays.npz -o sums.npy --query integrate --values density.npy
     raybox cast --grid model.vox sun.parquet -o light.npy --query deposit --weights power.npy
     """
-    check_format(options["format_"], scene, *rays)
-    scenes = input_files([scene], options["format_"], rays)
-    files = input_files(rays, options["format_"], [scene])
+    is_folder = out.endswith(("/", os.sep))
+    options["format"], of_stdin = _formats(options["format_"], is_folder, [scene, *rays])
+    scenes = input_files([scene], of_stdin, rays)
+    files = input_files(rays, of_stdin, [scene])
     arrays = [options[name] for name in _ARRAYS if options[name]]
-    _check_out(out, options, [*scenes, *files, *arrays])
-    if options["cluster"]:
-        _check_cluster(files, options | reading._asdict())
+    _check_out(out, options, [*scenes, *files, *arrays], query)
     geometry = load_scene(scenes, reading)
     print_versions()
     done = _cast(geometry, files, out, query, where=reading.where, **options)
@@ -154,9 +168,18 @@ def cast(
         click.get_current_context().exit(1)
 
 
-def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str]) -> None:
+def _formats(given: str | None, is_folder: bool, inputs: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return the format of a folder of results, None for one file; and that of stdin, None if not given."""
+    if STDIN in inputs or not is_folder:
+        check_format(given, *inputs)
+        return "parquet" if is_folder else None, given
+    return given or "parquet", None
+
+
+def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str], query: str) -> None:
     """Raise, before any work, if OUT cannot be written, is also an input, or is to stay as it is."""
-    from raybox.io.chunked.writers import check_out
+    from raybox.cast.cast_folder import cast_folder
+    from raybox.cast.checks import check_out, dataset_format
 
     if out == STDIN:
         if options["json_"]:
@@ -164,44 +187,33 @@ def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str]) -> None
         if options["cluster"]:
             raise click.UsageError("A cluster writes to a file. Pass its name with -o.")
         return
-    check_out(Path(out))
+    check_out(Path(out), dataset_format(out, options["format"]), query)
     check_no_input(out, inputs)
-    check_new(out, force=options["force"] or _is_started(Path(out), options["cluster"]))
-
-
-def _is_started(out: Path, cluster: str | None) -> bool:
-    """Return whether an earlier command has begun OUT, which this one would continue."""
-    if cluster:
-        from raybox.io.chunked.output_folder import parts_folder_of
-
-        return parts_folder_of(out).exists()
-    from raybox.io.chunked.journal import folder_of
-
-    return folder_of(out).exists()
+    if not cast_folder(
+        Path(out)
+    ).exists():  # else an earlier command has begun OUT, and this one continues it
+        check_new(out, force=options["force"])
 
 
 def _cast(
     geometry: "SceneContent", rays: Sequence[str], out: str, query: "FileQuery", **how: Any
 ) -> "Summary":
     """Cast, and return the summary; when interrupted, print which part file remains."""
-    from raybox.io import chunked
+    from raybox import cluster, stream
     from raybox.scene.scene import Scene
     from raybox.threads.chunks import check_workers
 
     check_workers(how["workers"])
-    given = {name: _load_array(how[name]) for name in _ARRAYS} | {"per": how["per"]}
-    shown = sys.stderr.isatty() and verbosity() > QUIET if how["progress"] is None else how["progress"]
-    options = {name: how[name] for name in ("origin", "invalid", "workers")}
+    options = {name: _load_array(how[name]) for name in _ARRAYS}
+    options |= {name: how[name] for name in ("per", "origin", "invalid", "workers", "where", "format")}
+    options |= {name: _names(how[name]) for name in ("carry", "labels")}
     options |= {"chunk": how["chunk"]} if how["chunk"] else {}
+    shown = sys.stderr.isatty() and verbosity() > QUIET if how["progress"] is None else how["progress"]
+    given: dict[str, Any] = options | {"query": query, "progress": shown}
     try:
         if how["cluster"]:
-            from raybox.cast import dask as cluster
-
-            options["cluster"] = how["cluster"]
-            return cluster.cast(Scene(geometry), rays[0], out, query=query, progress=shown, **options)
-        to = stdout() if out == STDIN else out
-        options |= {name: _names(how[name]) for name in ("carry", "labels")} | {"where": how["where"]}
-        return chunked.cast(Scene(geometry), rays, to, query=query, progress=shown, **given, **options)
+            return cluster.cast(Scene(geometry), rays, out, cluster=how["cluster"], **given)
+        return stream.cast(Scene(geometry), rays, stdout() if out == STDIN else out, **given)
     except KeyboardInterrupt as interrupt:
         for note in getattr(interrupt, "__notes__", ()):
             click.echo(f"raybox: {printable(note)}", err=True)
@@ -211,18 +223,6 @@ def _cast(
 def _names(text: str | None) -> list[str]:
     """Return names that are separated by commas; none without a text."""
     return [name.strip() for name in text.split(",")] if text else []
-
-
-def _check_cluster(rays: Sequence[str], options: Mapping[str, object]) -> None:
-    """Raise, before any work, for what casts on one machine can do, and those on a cluster cannot."""
-    for name in (*_ARRAYS, "per", "where", "labels", "carry"):
-        if options[name]:
-            way_out = (
-                "Join OUT to RAYS by the column ray, its row." if name == "carry" else "Cast on one machine."
-            )
-            raise click.UsageError(f"A cluster takes no --{name}. {way_out}")
-    if len(rays) > 1:
-        raise click.UsageError("A cluster takes one file of RAYS. Cast each to an output of its own.")
 
 
 def _load_array(path: str | None) -> "Array | None":

@@ -31,7 +31,8 @@ class TableChoice(click.ParamType):  # type: ignore[type-arg]  # generic in new 
         return click.Choice(self._names()).shell_complete(ctx, param, incomplete)
 
 
-def _format_names() -> list[str]:
+def format_names() -> list[str]:
+    """Return the names of formats of one file."""
     from raybox.io.formats import FORMATS
 
     return [name[1:] for name, form in FORMATS.items() if not form.is_folder]
@@ -40,7 +41,7 @@ def _format_names() -> list[str]:
 format_option = click.option(
     "--format",
     "format_",
-    type=TableChoice("format", _format_names),
+    type=TableChoice("format", format_names),
     metavar="NAME",
     help="The format of stdin, such as csv. [default: by its first bytes]",
 )
