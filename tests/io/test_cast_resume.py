@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.cast import journal, part_files, writer_stage
+from raybox.cast import append_file, call
+from raybox.cast.cast_folder import CastFolder, cast_folder
+from raybox.store.lock import locked
 from streaming import (
     BOXES,
     ENDINGS,
@@ -22,12 +24,6 @@ from streaming import (
     put,
     run,
 )
-
-
-@pytest.fixture(autouse=True)
-def journal_written_at_once(monkeypatch):
-    """Write the journal after every chunk."""
-    monkeypatch.setattr(writer_stage, "SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -46,12 +42,12 @@ def test_the_same_call_resumes(tmp_path, monkeypatch, ending, query):
             with pytest.raises(KeyboardInterrupt) as stopped:
                 rb.stream.cast(SCENE, rays, out, **how)
         stored = int(stopped.value.__notes__[0].split()[0])
-        assert stored in (20, 40, 60)
+        assert stored == 60
         assert not out.exists()
         done = rb.stream.cast(SCENE, rays, out, **how)
         assert (done.rays, done.resumed) == (103, stored)
         assert list(content(out).values()) == list(content(whole).values())
-    assert not list(tmp_path.glob("*part*"))
+    assert not list(tmp_path.glob("*.raybox"))
 
 
 def test_long_outputs_do_not_stay_in_the_systems_memory(tmp_path, monkeypatch):
@@ -59,8 +55,8 @@ def test_long_outputs_do_not_stay_in_the_systems_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "posix_fadvise", lambda _file, *what: dropped.append(what), raising=False)
     monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", "drop", raising=False)
     put(tmp_path / "r.npz", RAYS)
-    for limit, name in ((part_files.CACHED, "short.npy"), (2000, "long.npy")):
-        monkeypatch.setattr(part_files, "CACHED", limit)
+    for limit, name in ((append_file.CACHED, "short.npy"), (2000, "long.npy")):
+        monkeypatch.setattr(append_file, "CACHED", limit)
         assert not dropped
         rb.stream.cast(SCENE, tmp_path / "r.npz", tmp_path / name, chunk=20)
     assert set(dropped) == {(0, 0, "drop")}
@@ -71,9 +67,7 @@ KILLING = """
     import os, random, signal, sys, time
     from pathlib import Path
     import raybox as rb
-    from raybox.cast import journal, writer_stage
     from streaming import IDS, RAYS, SCENE
-    writer_stage.SECONDS = 0
     source, query, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     random.seed(5)
     for ending in sys.argv[4:]:
@@ -117,7 +111,7 @@ def test_kill_at_random_moments(tmp_path, query):
     for ending in ENDINGS:
         wanted, found = content(tmp_path / f"whole.{ending}"), content(tmp_path / f"out.{ending}")
         assert list(found.values()) == list(wanted.values()), ending
-    assert not list(tmp_path.glob("*part*"))
+    assert not list(tmp_path.glob("*.raybox"))
 
 
 def test_an_error_reports_what_is_stored(tmp_path, monkeypatch):
@@ -125,7 +119,7 @@ def test_an_error_reports_what_is_stored(tmp_path, monkeypatch):
     fail_at(monkeypatch, 60, rb.RayboxError("enough"))
     with pytest.raises(rb.RayboxError) as caught:
         rb.stream.cast(SCENE, rays, out, chunk=20)
-    assert "rays are done and stored in out.npy.raybox-part; the same command continues from there" in str(
+    assert "rays are done and stored in out.npy.raybox; the same command continues from there" in str(
         caught.value
     )
     fail_at(monkeypatch, 0, rb.RayboxError("enough"))
@@ -151,7 +145,7 @@ def test_another_command_is_refused(tmp_path, monkeypatch, how, text):
     with pytest.raises(rb.FileFormatError) as caught:
         rb.stream.cast(**{"scene": SCENE, "rays": rays, "out": out, "chunk": 20, **how})
     assert text in str(caught.value)
-    assert "another command has started it, in out.npy.raybox-part" in str(caught.value)
+    assert "another command has started it, in out.npy.raybox" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert content(tmp_path) == before
     assert rb.stream.cast(SCENE, rays, out, chunk=20, workers=2).resumed > 0
@@ -171,28 +165,21 @@ def test_another_origin_is_another_command(tmp_path, monkeypatch):
 
 def test_a_foreign_folder_is_left_alone(tmp_path):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
-    folder = tmp_path / "out.npy.raybox-part"
-    folder.mkdir()
+    folder = tmp_path / "out.npy.raybox"
+    folder.mkdir(mode=0o700)
     (folder / "letter").write_text("dear")
-    with pytest.raises(rb.FileFormatError, match="exists, but has no journal; rename or remove it"):
+    with pytest.raises(rb.FileFormatError, match="exists, but has no job; rename or remove it"):
         rb.stream.cast(SCENE, rays, out)
-    (folder / "journal.json").write_text('{"progress": 1')
-    with pytest.raises(rb.FileFormatError, match="has a journal that cannot be read"):
+    (folder / "job").write_text('{"raybox": 1')
+    with pytest.raises(rb.FileFormatError, match="has a job that is damaged; rename or remove it"):
         rb.stream.cast(SCENE, rays, out)
     assert (folder / "letter").read_text() == "dear"
-
-
-def test_results_shorter_than_the_journal_says(tmp_path, monkeypatch):
-    rays, out = interrupted(tmp_path, monkeypatch)
-    os.truncate(tmp_path / "out.npy.raybox-part" / "results.npy", 5)
-    with pytest.raises(rb.RayboxError, match="is shorter than its journal says; remove the folder"):
-        rb.stream.cast(SCENE, rays, out, chunk=20)
 
 
 def test_two_at_once(tmp_path):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     with (
-        journal.open_journal(out, {}, {}),
+        locked(out, cast_folder(out)),
         pytest.raises(rb.FileFormatError, match="is in use by another process"),
     ):
         rb.stream.cast(SCENE, rays, out)
@@ -214,12 +201,14 @@ def test_stopped_at_the_very_end(tmp_path, monkeypatch, ending, stage):
 
     with monkeypatch.context() as patch:
         if stage == "finish":
-            patch.setattr(journal.Journal, "place_output", stop)
+            patch.setattr(call, "place_output", stop)
         elif stage == "remove":
-            patch.setattr(journal.Journal, "remove", stop)
+            patch.setattr(CastFolder, "remove", stop)
         else:
             replace = os.replace
-            patch.setattr(os, "replace", lambda a, b: stop() if Path(b) == out else replace(a, b))
+            patch.setattr(
+                os, "replace", lambda a, b, **how: stop() if Path(b) == out else replace(a, b, **how)
+            )
         with pytest.raises(KeyboardInterrupt):
             rb.stream.cast(SCENE, rays, out, chunk=20)
     assert out.exists() == (stage == "remove")
@@ -227,7 +216,7 @@ def test_stopped_at_the_very_end(tmp_path, monkeypatch, ending, stage):
     done = rb.stream.cast(SCENE, rays, out, chunk=20)
     assert (done.rays, done.resumed, done.rows) == (103, 103, 103)
     assert list(content(out).values()) == list(content(whole).values())
-    assert not list(tmp_path.glob("*part*"))
+    assert not list(tmp_path.glob("*.raybox"))
 
 
 def test_a_removed_output_is_written_again(tmp_path, monkeypatch):
@@ -238,7 +227,7 @@ def test_a_removed_output_is_written_again(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal.Journal, "remove", stop)
+        patch.setattr(CastFolder, "remove", stop)
         with pytest.raises(KeyboardInterrupt):
             rb.stream.cast(SCENE, rays, out, chunk=20)
     wanted = out.read_bytes()

@@ -147,7 +147,7 @@ def _to_target(cast: CastRun, facts: Facts, target: Path) -> Outcome:
             done = folder.placed or _to_folder(cast, folder, target)
         except BaseException as error:
             stored = stored_rays(folder)
-            if not stored:
+            if stored == 0:
                 folder.remove()
             explained = _explained(error, target, cast, stored)
             if explained is error:
@@ -173,10 +173,10 @@ def _to_folder(cast: CastRun, folder: CastFolder, target: Path) -> Outcome:
     return Outcome(totals, resumed)
 
 
-def _explained(error: BaseException, target: Path, cast: CastRun, stored: int) -> BaseException:
+def _explained(error: BaseException, target: Path, cast: CastRun, stored: int | None) -> BaseException:
     """Return an error of a cast as users get it, with the rays that are stored."""
     job = cast.caster.job
-    text = f"{stored:,} rays are done and stored in {job.folder.name}; the same command continues from there"
+    text = f"{stored or 0:,} rays are done and stored in {job.folder.name}; the same command continues from there"
     if isinstance(error, MemoryError):
         problem = f"chunks of {job.size:,} rays do not fit into memory; give a smaller chunk"
         error = OutOfMemory(f"{cast.caster.source.path}: {problem}")

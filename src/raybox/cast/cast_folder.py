@@ -138,8 +138,15 @@ class CastFolder:
         step("folder removed")
 
 
-def stored_rays(folder: CastFolder) -> int:
-    """Return how many rays are done, whose results the folder has."""
+def stored_rays(folder: CastFolder) -> int | None:
+    """Return how many rays are done, whose results the folder has; None if it cannot be read."""
+    try:
+        return _stored_rays(folder)
+    except (OSError, FileFormatError):
+        return None
+
+
+def _stored_rays(folder: CastFolder) -> int:
     own = folder.folder
     found = [*joined_parts(own), *summed_parts(own), *(one.part for one in dataset.complete_parts(own))]
     if own.stat(PARTS) is not None:

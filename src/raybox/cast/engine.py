@@ -26,7 +26,7 @@ from raybox.io.formats.common import file_error
 from raybox.store.folder import Folder
 from raybox.store.identity import InputFiles
 
-_SYNC_SECONDS = 0.25  # between two syncs, so that little is left to sync at the end
+SYNC_SECONDS = 0.25  # between two syncs, so that little is left to sync at the end
 
 
 class CastRun(NamedTuple):
@@ -153,7 +153,7 @@ def _synced_in_background(output: Output) -> Iterator[None]:
     done = Event()
 
     def work() -> None:
-        while not done.wait(_SYNC_SECONDS):
+        while not done.wait(SYNC_SECONDS):
             with suppress(OSError):  # the last sync raises it again
                 output.sync()
 

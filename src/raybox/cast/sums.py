@@ -69,12 +69,12 @@ class SumJob(NamedTuple):
 def sum_job(scene: AnyScene, dimension: int, size: int, arguments: Arguments) -> SumJob:
     """Return how sums are computed for blocks of `size` rays; raise for wrong arguments."""
     weights, where = arguments.get("weights"), arguments.get("where")
-    per: Per = "hit" if arguments.get("per") == "hit" else "length"
+    per: Any = arguments.get("per", "length")
     channels = weights.shape[1] if isinstance(weights, np.ndarray) and weights.ndim == 2 else 1
     job = SumJob(per, None, 0, SumLayout(len(scene), channels, 0))
     ray, one = Rays(*np.random.default_rng(0).random((2, 1, dimension))), np.ones((1, channels))
+    scene.deposit(ray, one, per=per, where=where)  # raises for wrong arguments
     if per == "length" and not np.isfinite(scene.bounds).all():
-        scene.deposit(ray, one, per=per, where=where)  # raises for wrong arguments
         return job
     limits = TermLimits(max(size, BLOCK), _largest(weights), np.inf)
     fixed = partial_sums(scene, ray, one, limits=limits, per=per, workers=1, where=where).fixed

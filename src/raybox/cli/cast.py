@@ -199,7 +199,7 @@ def _cast(
     geometry: "SceneContent", rays: Sequence[str], out: str, query: "FileQuery", **how: Any
 ) -> "Summary":
     """Cast, and return the summary; when interrupted, print which part file remains."""
-    from raybox import cluster, stream
+    from raybox import cast as casts
     from raybox.scene.scene import Scene
     from raybox.threads.chunks import check_workers
 
@@ -212,8 +212,10 @@ def _cast(
     given: dict[str, Any] = options | {"query": query, "progress": shown}
     try:
         if how["cluster"]:
+            from raybox.cast import dask as cluster
+
             return cluster.cast(Scene(geometry), rays, out, cluster=how["cluster"], **given)
-        return stream.cast(Scene(geometry), rays, stdout() if out == STDIN else out, **given)
+        return casts.cast(Scene(geometry), rays, stdout() if out == STDIN else out, **given)
     except KeyboardInterrupt as interrupt:
         for note in getattr(interrupt, "__notes__", ()):
             click.echo(f"raybox: {printable(note)}", err=True)
