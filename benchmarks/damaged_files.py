@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
+from raybox.io.chunked.journal import Journal
 
 import raybox as rb
 from raybox.errors import RayboxError
-from raybox.io.chunked.journal import Journal
 
 REFUSED, UNHARMED, VALUES = "refused", "read without harm", "other numbers"
 CUT = "cut off between two lines, or within the last number"

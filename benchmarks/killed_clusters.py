@@ -10,9 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+import distributed
 import numpy as np
 
-import distributed
 import raybox as rb
 from killed_cases import Case, Files, arguments, scene_of
 from killed_outcomes import Found, Outcome, Reference, failure_of, forked, reference, was_resumed

@@ -16,14 +16,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pyarrow import parquet
-
-import raybox as rb
 from distributed import Client, LocalCluster
-from raybox.bench import data, machine
+from pyarrow import parquet
 from raybox.distributed.dask.join_parts import Joiner
 from raybox.distributed.dask.part_folder import PartInfo
 from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
+
+import raybox as rb
+from raybox.bench import data, machine
 
 ROUNDS = 3
 QUERIES = ("nearest", "occluded", "count")

@@ -7,10 +7,10 @@ import sys
 
 import numpy as np
 import pytest
+from raybox.io.chunked.file_lock import try_lock
 
 import raybox as rb
 from raybox.cli import main
-from raybox.io.chunked.file_lock import try_lock
 from raybox.threads.pool import cores
 from streaming import RAYS, SCENE
 from test_cast_files import test_no_rays_and_two_dimensions  # noqa: F401  # reads and writes all formats

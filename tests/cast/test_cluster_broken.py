@@ -162,7 +162,7 @@ def test_a_part_that_is_swapped_before_it_is_joined(cluster, tmp_path, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr(JoinedOutput, "add", swapping)
-        patch.setattr(engine, "_SYNC_SECONDS", 1e6)
+        patch.setattr(engine, "SYNC_SECONDS", 1e6)
         with pytest.raises(rb.FileFormatError, match=r"part-00000000\d.rows: is damaged \(is another part\)"):
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, ids=IDS, chunk=20)
     both(cluster, rays, "npy")

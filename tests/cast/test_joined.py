@@ -29,7 +29,7 @@ def stopped(rays, out, after=6, **how):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(JoinedOutput, "add", stopping)
-        patch.setattr(engine, "_SYNC_SECONDS", 1e6)
+        patch.setattr(engine, "SYNC_SECONDS", 1e6)
         with pytest.raises(KeyboardInterrupt):
             cast(SCENE, rays, out, chunk=20, **how)
     return out.with_name(out.name + ".raybox")

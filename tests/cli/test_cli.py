@@ -18,6 +18,7 @@ from click.testing import CliRunner
 import raybox as rb
 from file_samples import BOXES, IDS, RAYS, samples
 from processes import output_of, python
+from raybox.cast.join_formats import FORMATS
 from raybox.cli import main
 from raybox.io.formats.table import extensions
 from raybox.queries.query import FileQuery
@@ -95,7 +96,7 @@ def test_the_help_of_cast_lists_what_the_tables_hold():
         found = set(re.findall(r"\.[a-z]+", words.replace(".city.json", ".json")))
         assert found == set(extensions(kind).split())
     outputs = re.search(r"The file of results \(([^)]*)\)", " ".join(text.split()))[1]
-    assert set(outputs.split()) == set(WRITERS)
+    assert set(outputs.split()) == set(FORMATS)
     listed = re.findall(r"^  (\w+) +(?:ray|index|the same)\b(.*)$", text, re.MULTILINE)
     assert tuple(name for name, _ in listed) == file_queries() == get_args(FileQuery)
     for query, columns in listed:

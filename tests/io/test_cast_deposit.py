@@ -76,9 +76,9 @@ def test_sums_of_both_signs_that_cancel(tmp_path):
         path, out = put(tmp_path / "rays.npz", rays), tmp_path / "out.npy"
         for per in ("length", "hit"):
             rb.stream.cast(SCENE, path, out, query="deposit", weights=weights, per=per, chunk=7)
-            few = SCENE.deposit(rays[100:], weights[100:], per=per, reproducible=True)
+            rest = SCENE.deposit(rays[100:], weights[100:], per=per, reproducible=True)
             rounded = 2.0**-60 * np.abs(weights).max() * 4
-            np.testing.assert_allclose(get(out)["deposit"], few, rtol=2**-48, atol=rounded)
+            np.testing.assert_allclose(get(out)["deposit"], rest, rtol=2**-48, atol=rounded)
 
 
 def test_the_cells_of_a_grid(tmp_path):

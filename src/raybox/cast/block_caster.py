@@ -6,13 +6,13 @@ from typing import NamedTuple
 from raybox.cast import blocks as ray_blocks
 from raybox.cast import sums
 from raybox.cast.arguments import Arguments
-from raybox.cast.blocks import Block, BlockBuffers, RayBlock, RayFile, Span
+from raybox.cast.blocks import BlockBuffers, BlockRays, BlockSpan, BlockStart, RayFile
 from raybox.cast.carried_columns import CarriedColumns, carried, rows_of_hits
 from raybox.cast.checks import check_dimension
 from raybox.cast.job import SUMS, CastJob
 from raybox.cast.joined_files import open_ray_files
 from raybox.cast.object_columns import ObjectColumns, object_columns, spec_of, with_labels
-from raybox.cast.part import PARTS, Part, PartFile
+from raybox.cast.part import PARTS, PartFile, PartInfo
 from raybox.cast.result_columns import OutputSpec, run_one_ray, run_query
 from raybox.cast.scenes import AnyScene
 from raybox.cast.sums import SumJob
@@ -76,22 +76,22 @@ class BlockCaster:
         if not self.sums:
             run_one_ray(self.scene, self.job.query, self.source.dimension, **self.arguments)
 
-    def read(self, span: Span) -> Iterator[RayBlock]:
+    def read(self, span: BlockSpan) -> Iterator[BlockRays]:
         """Yield the blocks of a span."""
         more = self.columns.carried.open(span.position) if self.columns.carried else None
         for block in ray_blocks.read(self.source, self.job.size, span, self.buffers, more):
             self.fraction = block.fraction
             yield block
 
-    def results(self, block: RayBlock, workers: int) -> Iterator[ChunkResults]:
+    def results(self, block: BlockRays, workers: int) -> Iterator[ChunkResults]:
         """Yield the results of a block, in the order of its rays."""
         if self.sums:
             return sums.results(self.scene, block, self.sums, workers, self.arguments)
         return run_query(self.scene, self.job.query, block.rays, block.first, workers, **self.arguments)
 
-    def cast_block(self, block: Block, workers: int) -> Part:
+    def cast_block(self, block: BlockStart, workers: int) -> PartInfo:
         """Write the part of a block, and return what it says about itself."""
-        rays = next(self.read(Span(block.number, block.position, 1)))
+        rays = next(self.read(BlockSpan(block.number, block.position, 1)))
         writer = PartWriter(self, rays)
         try:
             for results in self.results(rays, workers):
@@ -104,7 +104,7 @@ class BlockCaster:
 class PartWriter:
     """Writes the results of one block to its part."""
 
-    def __init__(self, caster: BlockCaster, block: RayBlock) -> None:
+    def __init__(self, caster: BlockCaster, block: BlockRays) -> None:
         self._caster, self.block = caster, block
         self._file = PartFile(caster.folder, block.number)
         self._writer = WRITERS[caster.job.part_format](caster.columns.spec, self._file)
@@ -119,11 +119,11 @@ class PartWriter:
         self._writer.add(columns)
         self._rows, self._hit_count = self._rows + row_count(columns), self._hit_count + results.hit
 
-    def complete(self) -> Part:
+    def complete(self) -> PartInfo:
         """Complete the part, and return what it says about itself."""
         block, job = self.block, self._caster.job
         body = self._writer.finish()
-        part = Part(
+        part = PartInfo(
             job.id,
             block.number,
             block.first,

@@ -59,17 +59,17 @@ class Position(NamedTuple):
     """`RowBlock.offset` of those rows."""
 
 
-class Span(NamedTuple):
+class BlockSpan(NamedTuple):
     """Consecutive blocks that are to be cast."""
 
     number: int
     """Of the first block."""
     position: Position
-    count: int | None
-    """How many blocks; None: all to the end of the file."""
+    blocks: int | None
+    """How many; None: all to the end of the file."""
 
 
-class Block(NamedTuple):
+class BlockStart(NamedTuple):
     """One block that is to be cast."""
 
     number: int
@@ -104,7 +104,7 @@ class ColumnReader(Protocol):
         ...
 
 
-class RayBlock(NamedTuple):
+class BlockRays(NamedTuple):
     """The rays of a block."""
 
     number: int
@@ -140,16 +140,16 @@ class _BlockArrays(NamedTuple):
 
 
 def read(
-    source: RayFile, size: int, span: Span, buffers: BlockBuffers, carried: ColumnReader | None = None
-) -> Iterator[RayBlock]:
+    source: RayFile, size: int, span: BlockSpan, buffers: BlockBuffers, carried: ColumnReader | None = None
+) -> Iterator[BlockRays]:
     """Yield the blocks of a span, `size` rays each; the last one of the file may have fewer."""
     arrays = _read_arrays(source, size, span.position, buffers)
     for number, block in enumerate(arrays, span.number):
         first, rays = block.start.first, _rays(source, block)
         more = carried.rows(first, first + block.rows) if carried else {}
         found = checksum_of(block.arrays)
-        yield RayBlock(number, first, rays, block.end, found, block.fraction, block.buffers, more)
-        if span.count is not None and number + 1 == span.number + span.count:
+        yield BlockRays(number, first, rays, block.end, found, block.fraction, block.buffers, more)
+        if span.blocks is not None and number + 1 == span.number + span.blocks:
             return
 
 

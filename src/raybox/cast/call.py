@@ -18,7 +18,7 @@ from raybox.cast.engine import CastRun
 from raybox.cast.job import ZARR, CastJob, job_facts
 from raybox.cast.output import Outcome, Totals
 from raybox.cast.part import PARTS
-from raybox.cast.place import place_output
+from raybox.cast.place import Placed, place_output
 from raybox.cast.progress import progress
 from raybox.cast.runner import Runner
 from raybox.cast.scenes import AnyScene, scene_text
@@ -109,7 +109,7 @@ def prepare(request: CastRequest, out: Out, form: str | None) -> CastCall:
         cast_arguments.check_end(query, arguments, caster.source.total)
     caster.check()
     ids = caster.columns.spec.ids
-    given = dict(cast_arguments.facts(arguments)) | caster.columns.objects.facts()
+    given: Facts = {**dict(cast_arguments.facts(arguments)), **caster.columns.objects.facts()}
     given["ids"] = None if ids is None else f"checksum {checksum.of_texts(*ids)[:16]}"
     return CastCall(caster, job_facts(job, scene_text(scene), given), inputs, target)
 
@@ -169,14 +169,15 @@ def _to_folder(cast: CastRun, folder: CastFolder, target: Path) -> Outcome:
         resumed = engine.rays_of(done, caster)
         cast.progress.skip(resumed)
         totals = engine.run(cast, output, done)
-    place_output(folder.folder, output.name, target.resolve(), totals)
+    place_output(folder.folder, Placed(caster.job.id, output.name, {}, totals), target.resolve())
     return Outcome(totals, resumed)
 
 
 def _explained(error: BaseException, target: Path, cast: CastRun, stored: int | None) -> BaseException:
     """Return an error of a cast as users get it, with the rays that are stored."""
     job = cast.caster.job
-    text = f"{stored or 0:,} rays are done and stored in {job.folder.name}; the same command continues from there"
+    done = f"{stored or 0:,} rays are done and stored in {job.folder.name}"
+    text = f"{done}; the same command continues from there"
     if isinstance(error, MemoryError):
         problem = f"chunks of {job.size:,} rays do not fit into memory; give a smaller chunk"
         error = OutOfMemory(f"{cast.caster.source.path}: {problem}")

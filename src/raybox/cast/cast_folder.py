@@ -24,8 +24,8 @@ from raybox.cast import dataset
 from raybox.cast.job import CastJob, job_id
 from raybox.cast.join import joined_parts
 from raybox.cast.output import Outcome
-from raybox.cast.part import PARTS, Part, part_number, read_part
-from raybox.cast.place import is_there, moved
+from raybox.cast.part import PARTS, PartInfo, part_number, read_part
+from raybox.cast.place import PLACE_NAME, is_there, moved
 from raybox.cast.steps import step
 from raybox.cast.sum_output import summed_parts
 from raybox.errors import FileFormatError, RayboxError
@@ -80,26 +80,34 @@ class CastFolder:
 
     def load(self) -> None:
         """Read the job of the folder, or store it; raise `FileFormatError` for another one."""
-        if self.folder.stat(_JOB) is None:
-            if any(not is_lock(name) and not name.startswith(TEMPORARY) for name in self.folder.names()):
-                raise _foreign(self.folder.path, f"exists, but has no {_JOB}")
+        stored, found = self._stored(), moved(self.folder)
+        is_same = self.same_input if stored else found is not None and found.job == self._job.id
+        if found and is_same and is_there(found, self._target):
+            self.placed = Outcome(found.totals, found.totals.rays)
+        elif found:  # it was removed since, or the rays are others: what is left is of no use
+            self.remove()
+            stored, self.same_input = None, True
+        if stored:
+            self._job = stored
+        elif not self.placed:
             self._store()
-            return
+
+    def _stored(self) -> StoredJob | None:
+        """Read the job of the folder, which must be that of this call; None without one."""
+        if self.folder.stat(_JOB) is None:
+            own = (PLACE_NAME,)  # it is removed after the job
+            if any(
+                not is_lock(k) and not k.startswith(TEMPORARY) and k not in own for k in self.folder.names()
+            ):
+                raise _foreign(self.folder.path, f"exists, but has no {_JOB}")
+            return None
         try:
             stored = self.folder.read_record(_JOB, JOB).value
         except FileFormatError as error:
             raise _foreign(self.folder.path, f"has a {_JOB} that is damaged") from error
         self._check_same(stored.facts)
         self.same_input = stored.rays == self._job.rays
-        found = moved(self.folder)
-        if found and self.same_input and is_there(found, self._target):
-            self.placed = Outcome(found.totals, found.totals.rays)
-        elif found:  # it was removed since, or the rays are others: what is left is of no use
-            self.remove()
-            self.same_input = True
-            self._store()
-            return
-        self._job = stored
+        return stored
 
     def _store(self) -> None:
         self.folder.write_record(_JOB, JOB, self._job._asdict(), durable=True)
@@ -131,11 +139,11 @@ class CastFolder:
         return parts
 
     def remove(self) -> None:
-        """Empty the folder, the job last: it identifies the others."""
-        for name in sorted(self.folder.names(), key=lambda name: name == _JOB):
+        """Empty the folder; the records that identify the other files are the last."""
+        for name in sorted(self.folder.names(), key=(_JOB, PLACE_NAME).__contains__):
             if not is_lock(name):
                 self.folder.remove(name)
-        step("folder removed")
+                step("file removed")
 
 
 def stored_rays(folder: CastFolder) -> int | None:
@@ -159,9 +167,9 @@ def _stored_rays(folder: CastFolder) -> int:
     return sum({part.number: part.rays for part in reversed(found)}.values())
 
 
-def whole_parts(parts: Folder, job: CastJob, *, check: bool = True) -> dict[int, Part]:
+def whole_parts(parts: Folder, job: CastJob, *, check: bool = True) -> dict[int, PartInfo]:
     """Return the parts of a job that are whole, by number; others are removed, if they are read."""
-    found: dict[int, Part] = {}
+    found: dict[int, PartInfo] = {}
     for name in parts.names():
         number = part_number(name)
         if number is None or not name.endswith(job.part_format):

@@ -12,7 +12,7 @@ from raybox.cast.append_file import sync_file
 from raybox.cast.blocks import Position
 from raybox.cast.job import ZARR, CastJob
 from raybox.cast.output import Totals
-from raybox.cast.part import PART, PARTS, Part, PartFile, StoredPart, read_part
+from raybox.cast.part import PART, PARTS, PartFile, PartInfo, StoredPart, read_part
 from raybox.cast.result_columns import OutputSpec
 from raybox.cast.steps import step
 from raybox.cast.writers import WRITERS
@@ -39,18 +39,18 @@ class DatasetOutput:
         self._folder, self._parts, self._spec, self._job = folder, parts, spec, job
         self._is_zarr = job.suffix == ZARR
         self.name = zarr_parts.GROUP if self._is_zarr else PARTS
-        self._added: dict[int, Part] = {}
-        self._unsynced = deque[Part]()
+        self._added: dict[int, PartInfo] = {}
+        self._unsynced = deque[PartInfo]()
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[PartInfo]:
         """No part: the files of all are needed."""
         return []
 
     def cut(self, count: int) -> None:
         """Do nothing."""
 
-    def add(self, part: Part) -> None:
+    def add(self, part: PartInfo) -> None:
         """Add a part."""
         self._added[part.number] = part
         self._unsynced.append(part)
@@ -101,11 +101,11 @@ class DatasetOutput:
         zarr_parts.write_metadata(path, self._spec, rows)
         zarr_parts.sync(path)
 
-    def _empty_part(self) -> Part:
+    def _empty_part(self) -> PartInfo:
         """Write a part without rows: a dataset needs a file that names the columns."""
         job, file = self._job, PartFile(self._parts, 0)
         body = WRITERS[job.part_format](self._spec, file).finish()
-        return file.complete(Part(job.id, 0, 0, Position(), job.part_format, 0, 0, "", body))
+        return file.complete(PartInfo(job.id, 0, 0, Position(), job.part_format, 0, 0, "", body))
 
     def close(self) -> None:
         """Do nothing: no file stays open."""

@@ -9,13 +9,13 @@ from typing import NamedTuple
 from raybox.cast import blocks, zarr_parts
 from raybox.cast.arguments import check_end
 from raybox.cast.block_caster import BlockCaster
-from raybox.cast.blocks import Position, Span
+from raybox.cast.blocks import BlockSpan, Position
 from raybox.cast.cast_folder import CastFolder, whole_parts
 from raybox.cast.dataset import DatasetOutput
 from raybox.cast.job import ZARR
 from raybox.cast.join import JoinedOutput
 from raybox.cast.output import Output, Totals
-from raybox.cast.part import Part
+from raybox.cast.part import PartInfo
 from raybox.cast.progress import Progress
 from raybox.cast.runner import Runner
 from raybox.cast.steps import step
@@ -104,7 +104,7 @@ def rays_of(done: Mapping[int, Position], caster: BlockCaster) -> int:
     return sum(end.first - number * size for number, end in done.items())
 
 
-def _still_valid(caster: BlockCaster, parts: Mapping[int, Part]) -> dict[int, Position]:
+def _still_valid(caster: BlockCaster, parts: Mapping[int, PartInfo]) -> dict[int, Position]:
     """Return the parts of rays that the file still has, and where the next blocks begin."""
     if caster.columns.carried and parts:
         path = caster.source.path
@@ -123,15 +123,15 @@ def _still_valid(caster: BlockCaster, parts: Mapping[int, Part]) -> dict[int, Po
     return ends
 
 
-def missing(done: Mapping[int, Position], count: int | None) -> Iterator[Span]:
+def missing(done: Mapping[int, Position], count: int | None) -> Iterator[BlockSpan]:
     """Yield the spans of blocks that are not done; count: of all blocks, None if unknown."""
     number, position = 0, Position()
     for following, end in sorted(done.items()):
         if following > number:
-            yield Span(number, position, following - number)
+            yield BlockSpan(number, position, following - number)
         number, position = following + 1, end
     if count is None or number < count:
-        yield Span(number, position, None if count is None else count - number)
+        yield BlockSpan(number, position, None if count is None else count - number)
 
 
 def _block_count(caster: BlockCaster) -> int | None:

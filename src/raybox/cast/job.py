@@ -1,6 +1,6 @@
 """What identifies a cast, and what a process needs to run a block of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,7 +49,7 @@ def job_id(facts: Facts, rays: Sequence[Facts]) -> str:
     return checksum.of_facts({"job": facts, "rays": rays})
 
 
-def job_facts(job: CastJob, scene: str, given: Mapping[str, str]) -> Facts:
+def job_facts(job: CastJob, scene: str, given: Facts) -> Facts:
     """Return what determines an output, but for the rays: calls with equal facts continue each other.
 
     given: checksums of ids, labels and arguments, by name.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from raybox.cast.append_file import AppendFile
 from raybox.cast.join_formats import FORMATS, JoinFormat
 from raybox.cast.output import Totals
-from raybox.cast.part import PART, Part
+from raybox.cast.part import PART, PartInfo
 from raybox.cast.result_columns import OutputSpec
 from raybox.cast.steps import step
 from raybox.io.formats.common import file_error
@@ -27,7 +27,7 @@ LOG = "joined"
 class JoinedPart(NamedTuple):
     """A part that is joined."""
 
-    part: Part
+    part: PartInfo
     lengths: dict[str, int]
     """Of the output's files after it."""
     checksums: dict[str, str]
@@ -53,12 +53,12 @@ class JoinedOutput:
         self.name = self._format.name
         self._log = AppendFile(folder, LOG)
         self._joined = _undamaged(folder, self._format)
-        self._waiting: dict[int, Part] = {}
+        self._waiting: dict[int, PartInfo] = {}
         self._unsynced = deque[JoinedPart]()
         self._cut_files(len(self._joined))
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[PartInfo]:
         """The parts that are joined."""
         return [joined.part for joined in self._joined]
 
@@ -76,7 +76,7 @@ class JoinedOutput:
         if not self._joined:
             self._format.start()
 
-    def add(self, part: Part) -> None:
+    def add(self, part: PartInfo) -> None:
         """Join a part, and those after it that wait for it; or let it wait."""
         self._waiting[part.number] = part
         while (following := self._waiting.pop(len(self._joined), None)) is not None:
@@ -85,7 +85,7 @@ class JoinedOutput:
             self._unsynced.append(joined)
             step("part joined")
 
-    def _join(self, part: Part) -> JoinedPart:
+    def _join(self, part: PartInfo) -> JoinedPart:
         """Append the bytes of a part, and read them again."""
         files = self._format.files
         before = {name: file.length for name, file in files.items()}
@@ -144,7 +144,7 @@ class JoinedOutput:
         self._log.close()
 
 
-def joined_parts(folder: Folder) -> list[Part]:
+def joined_parts(folder: Folder) -> list[PartInfo]:
     """Return the parts that are listed as joined."""
     return [joined.part for joined in _read_log(folder)]
 

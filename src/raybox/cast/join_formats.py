@@ -16,7 +16,7 @@ from raybox.cast import parquet_footer as footer
 from raybox.cast import zarr_parts
 from raybox.cast.append_file import AppendFile, sync_file
 from raybox.cast.parquet import empty_footer
-from raybox.cast.part import Part
+from raybox.cast.part import PartInfo
 from raybox.cast.result_columns import SLICE_ROWS, OutputSpec
 from raybox.cast.writers import table_dtype
 from raybox.io.formats import csv_table
@@ -62,7 +62,7 @@ class JoinFormat(Protocol):
         """Return the bytes of each file before the first part."""
         ...
 
-    def append(self, part: Part, source: BinaryIO, trailer: Trailer[Part]) -> Appended:
+    def append(self, part: PartInfo, source: BinaryIO, trailer: Trailer[PartInfo]) -> Appended:
         """Append a part; raise `BrokenRecord` if what was appended is not its bytes."""
         ...
 
@@ -90,7 +90,7 @@ class OneFile:
         """Return the length of the header."""
         return {"results": len(self.header(0))}
 
-    def append(self, part: Part, source: BinaryIO, trailer: Trailer[Part]) -> Appended:
+    def append(self, part: PartInfo, source: BinaryIO, trailer: Trailer[PartInfo]) -> Appended:
         """Append the body of a part."""
         file = self.files["results"]
         begin, (start, length) = file.length, part.body
@@ -127,7 +127,7 @@ class ParquetFile(OneFile):
         """Return the first bytes of every file of Parquet."""
         return footer.MAGIC
 
-    def append(self, part: Part, source: BinaryIO, trailer: Trailer[Part]) -> Appended:
+    def append(self, part: PartInfo, source: BinaryIO, trailer: Trailer[PartInfo]) -> Appended:
         """Append the row groups of a part, and return their footer, with shifted offsets."""
         file = self.files["results"]
         begin, (start, length) = file.length, part.body
@@ -169,7 +169,7 @@ class ColumnFiles:
         """Return no length: files begin with the first part."""
         return {}
 
-    def append(self, part: Part, source: BinaryIO, trailer: Trailer[Part]) -> Appended:
+    def append(self, part: PartInfo, source: BinaryIO, trailer: Trailer[PartInfo]) -> Appended:
         """Append the columns of a part."""
         dtype, whole = table_dtype(self._spec), Checksum()
         before = {name: file.length for name, file in self.files.items()}

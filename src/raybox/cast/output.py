@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
-from raybox.cast.part import Part
+from raybox.cast.part import PartInfo
 
 
 class Totals(NamedTuple):
@@ -13,7 +13,7 @@ class Totals(NamedTuple):
     hit_count: int = 0
     """Rays that hit anything; of queries with a row for each hit: hits."""
 
-    def plus(self, part: Part) -> "Totals":
+    def plus(self, part: PartInfo) -> "Totals":
         """Return the totals with those of a part."""
         return Totals(self.rays + part.rays, self.rows + part.rows, self.hit_count + part.hit_count)
 
@@ -30,7 +30,7 @@ class Output(Protocol):
     """Collects parts, each once and in any order, and makes the output of them."""
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[PartInfo]:
         """The first parts, whose files are no longer needed, in order."""
         ...
 
@@ -38,7 +38,7 @@ class Output(Protocol):
         """Forget all but the first `count` of `parts`."""
         ...
 
-    def add(self, part: Part) -> None:
+    def add(self, part: PartInfo) -> None:
         """Add a part whose file is whole."""
         ...
 

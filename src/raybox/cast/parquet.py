@@ -42,7 +42,7 @@ class ParquetWriter:
         self._spec, self._file, self._arrow = spec, file, require("pyarrow", "io", ".parquet")
         self._ids = None if spec.ids is None else self._arrow.array([*spec.ids, ""], self._arrow.string())
         self._schema = schema_of(spec)
-        self._writer = _encoder(_Sink(file), self._schema)
+        self._writer = _encoder(_ArrowFile(file), self._schema)
 
     def add(self, columns: Columns) -> None:
         """Append a row group."""
@@ -72,9 +72,9 @@ class ParquetWriter:
 
 def empty_footer(spec: OutputSpec) -> bytes:
     """Return the footer of a file without rows."""
-    sink = require("pyarrow", "io", ".parquet").BufferOutputStream()
-    _encoder(sink, schema_of(spec)).close()
-    data: bytes = sink.getvalue().to_pybytes()
+    out = require("pyarrow", "io", ".parquet").BufferOutputStream()
+    _encoder(out, schema_of(spec)).close()
+    data: bytes = out.getvalue().to_pybytes()
     return parquet_footer.read_footer(io.BytesIO(data), len(data))
 
 
@@ -96,7 +96,7 @@ def _encoder(out: Any, schema: "pyarrow.Schema") -> Any:
     )
 
 
-class _Sink:
+class _ArrowFile:
     """A part as a file that Arrow writes to."""
 
     closed = False

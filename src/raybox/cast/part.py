@@ -22,7 +22,7 @@ PARTS = "parts"
 """The folder of the parts, in that of the cast."""
 
 
-class Part(NamedTuple):
+class PartInfo(NamedTuple):
     """What a part says about itself."""
 
     job: str
@@ -54,15 +54,15 @@ class Part(NamedTuple):
 class StoredPart(NamedTuple):
     """A part on the disk."""
 
-    part: Part
+    part: PartInfo
     bytes: int
     checksum: str
     """Of its bytes before the trailer."""
 
 
-def _parsed(value: Any) -> Part:
+def _parsed(value: Any) -> PartInfo:
     """Return the part in a JSON value; raise `TypeError` or `ValueError` for another one."""
-    part = Part(*value)
+    part = PartInfo(*value)
     part = part._replace(end=Position(*map(int, part.end)), body=(int(part.body[0]), int(part.body[1])))
     numbers = (part.number, part.first, *part.end, part.rows, part.hit_count, *part.body)
     if any(isinstance(number, bool) or not isinstance(number, int) or number < 0 for number in numbers):
@@ -119,7 +119,7 @@ class PartFile:
         self._checksum.update(raw)
         self.length += self._file.write(raw)
 
-    def complete(self, part: Part) -> Part:
+    def complete(self, part: PartInfo) -> PartInfo:
         """Append the trailer, and give the part its name."""
         record.append_trailer(PART, part, self._file, self._checksum.text())
         self._file.close()

@@ -11,37 +11,39 @@ from raybox.store.folder import Folder, open_folder
 from raybox.store.identity import content_facts
 from raybox.store.record import RecordKind
 
-_PLACE = "placed"
+PLACE_NAME = "placed"
 
 
 class Placed(NamedTuple):
     """A complete output, just before it is moved."""
 
+    job: str
+    """Its id."""
     name: str
     """In the folder of the cast."""
     facts: Facts
-    """Of its content."""
+    """Of its content, when it is moved."""
     totals: Totals
 
 
 def _parsed(value: Any) -> Placed:
-    name, facts, totals = value
-    return Placed(str(name), dict(facts), Totals(*map(int, totals)))
+    job, name, facts, totals = value
+    return Placed(str(job), str(name), dict(facts), Totals(*map(int, totals)))
 
 
 PLACE = RecordKind("placed output", 1, _parsed)
 
 
-def place_output(folder: Folder, name: str, target: Path, totals: Totals) -> None:
+def place_output(folder: Folder, placed: Placed, target: Path) -> None:
     """Move an output, which is on the disk, from the folder of its cast to its place."""
-    output = folder.path / name
+    output = folder.path / placed.name
     if output.is_dir():
         with open_folder(output) as published:
             published.publish()
-    placed = Placed(name, content_facts(output), totals)
-    folder.write_record(_PLACE, PLACE, placed, durable=True)
+    placed = placed._replace(facts=content_facts(output))
+    folder.write_record(PLACE_NAME, PLACE, placed, durable=True)
     step("place stored")
-    folder.move_to(name, target)
+    folder.move_to(placed.name, target)
     if os.name == "posix":
         number = os.open(target.parent, os.O_RDONLY)
         try:
@@ -53,9 +55,9 @@ def place_output(folder: Folder, name: str, target: Path, totals: Totals) -> Non
 
 def moved(folder: Folder) -> Placed | None:
     """Return the output that an earlier call has moved out of the folder; None if there is none."""
-    if folder.stat(_PLACE) is None:
+    if folder.stat(PLACE_NAME) is None:
         return None
-    placed = folder.read_record(_PLACE, PLACE).value
+    placed = folder.read_record(PLACE_NAME, PLACE).value
     return placed if folder.stat(placed.name) is None else None
 
 

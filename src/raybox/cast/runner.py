@@ -3,15 +3,15 @@
 from collections.abc import Generator, Iterable
 from typing import Protocol
 
-from raybox.cast.blocks import Span
+from raybox.cast.blocks import BlockSpan
 from raybox.cast.job import CastJob
-from raybox.cast.part import Part
+from raybox.cast.part import PartInfo
 
 
 class Runner(Protocol):
     """Casts blocks, each into a part file."""
 
-    def run(self, job: CastJob, spans: Iterable[Span]) -> Generator[Part, None, None]:
+    def run(self, job: CastJob, spans: Iterable[BlockSpan]) -> Generator[PartInfo, None, None]:
         """Write a part for each block of some spans, and yield each part that is written, in any order.
 
         A span without a count ends with the file. If a block fails, those that have started are still

@@ -17,7 +17,7 @@ STEPS = (
     "place stored",
     "trailer removed",
     "output placed",
-    "folder removed",
+    "file removed",
 )
 VARIABLE = "RAYBOX_KILL_AT"
 """An environment variable: ``STEP:N`` kills this process when it passes a step for the N-th time."""

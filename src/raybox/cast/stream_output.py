@@ -3,7 +3,7 @@
 from typing import BinaryIO
 
 from raybox.cast.output import Totals
-from raybox.cast.part import PART, Part
+from raybox.cast.part import PART, PartInfo
 from raybox.cast.result_columns import OutputSpec
 from raybox.io.formats import csv_table
 from raybox.store import record
@@ -19,19 +19,19 @@ class StreamOutput:
 
     def __init__(self, parts: Folder, spec: OutputSpec, file: BinaryIO) -> None:
         self._parts, self._spec, self._file = parts, spec, file
-        self._waiting: dict[int, Part] = {}
+        self._waiting: dict[int, PartInfo] = {}
         self._next, self._has_header = 0, False
         self._totals = Totals()
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[PartInfo]:
         """No part: a stream is not continued."""
         return []
 
     def cut(self, count: int) -> None:
         """Do nothing."""
 
-    def add(self, part: Part) -> None:
+    def add(self, part: PartInfo) -> None:
         """Write a part, and those after it that wait for it; or let it wait."""
         self._waiting[part.number] = part
         while (following := self._waiting.pop(self._next, None)) is not None:

@@ -13,7 +13,7 @@ from raybox.cast.append_file import sync_file
 from raybox.cast.blocks import Position
 from raybox.cast.job import CastJob
 from raybox.cast.output import Output, Totals
-from raybox.cast.part import PART, Part, PartFile
+from raybox.cast.part import PART, PartFile, PartInfo
 from raybox.cast.result_columns import OutputSpec
 from raybox.cast.steps import step
 from raybox.cast.sums import SumTotal
@@ -32,7 +32,7 @@ _ROWS = 1 << 20  # rows that are passed to a writer at once
 STORED = RecordKind("sums", 1, lambda value: [PART.parse(part) for part in value])
 
 
-def summed_parts(folder: Folder) -> list[Part]:
+def summed_parts(folder: Folder) -> list[PartInfo]:
     """Return the parts in the sums that are stored."""
     try:
         with folder.open(SUMS) as file:
@@ -55,12 +55,12 @@ class SumOutput:
     ) -> None:
         self._folder, self._parts, self._total = folder, parts, total
         self._make_output, self._job, self._spec = make_output, job, spec
-        self._added: list[Part] = self._load()
+        self._added: list[PartInfo] = self._load()
         self._stored, self._next_store = len(self._added), 0.0
-        self._waiting: dict[int, Part] = {}
+        self._waiting: dict[int, PartInfo] = {}
         self.name = ""
 
-    def _load(self) -> list[Part]:
+    def _load(self) -> list[PartInfo]:
         """Read the sums so far; return the parts in them."""
         try:
             with self._folder.open(SUMS) as file:
@@ -71,7 +71,7 @@ class SumOutput:
         return found
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[PartInfo]:
         """The parts in the sums."""
         return self._added
 
@@ -81,7 +81,7 @@ class SumOutput:
             self._added, self._stored = [], 0
             self._total.clear()
 
-    def add(self, part: Part) -> None:
+    def add(self, part: PartInfo) -> None:
         """Add a part, and those after it that wait for it; or let it wait."""
         self._waiting[part.number] = part
         while (following := self._waiting.pop(len(self._added), None)) is not None:
@@ -91,7 +91,7 @@ class SumOutput:
         if time.monotonic() >= self._next_store:
             self._store()
 
-    def _add(self, part: Part) -> None:
+    def _add(self, part: PartInfo) -> None:
         try:
             with self._parts.open(part.name) as file:
                 if record.read_trailer(PART, file, check=True).value != part:
@@ -139,7 +139,7 @@ class SumOutput:
         finally:
             output.close()
 
-    def _rows_part(self) -> Part:
+    def _rows_part(self) -> PartInfo:
         """Write the rows of all primitives as a part."""
         job, names = self._job, [name for name in self._spec.dtypes if name not in ("index", "id")]
         file, size, reached = PartFile(self._parts, 0), self._total.primitives, 0
@@ -150,7 +150,7 @@ class SumOutput:
             writer.add(rows | {name: some[:, k] for k, name in enumerate(names)})
             reached += int(np.count_nonzero(some.any(axis=1)))
         body = writer.finish()
-        return file.complete(Part(job.id, 0, 0, Position(), job.rows_format, size, reached, "", body))
+        return file.complete(PartInfo(job.id, 0, 0, Position(), job.rows_format, size, reached, "", body))
 
     def close(self) -> None:
         """Do nothing: no file stays open."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.cast.arguments import Arguments, of_chunk
-from raybox.cast.blocks import BLOCK, RayBlock
+from raybox.cast.blocks import BLOCK, BlockRays
 from raybox.cast.part import PartFile
 from raybox.cast.result_columns import OutputSpec
 from raybox.cast.scenes import AnyScene
@@ -24,7 +24,7 @@ from raybox.queries.names import Per
 from raybox.queries.path_sums.fixed_point import BITS, TermLimits
 from raybox.scene.scene import Scene
 from raybox.store.checksum import Data
-from raybox.validation import Floats, Ints
+from raybox.validation import Floats
 
 _SUMS, _SHIFTS = "sums", "shifts"
 _ROWS = 1 << 16  # primitives whose sums are added at once
@@ -92,10 +92,11 @@ def _largest(weights: object) -> float:
 
 
 def results(
-    scene: AnyScene, block: RayBlock, job: SumJob, workers: int, arguments: Arguments
+    scene: AnyScene, block: BlockRays, job: SumJob, workers: int, arguments: Arguments
 ) -> Iterator[ChunkResults]:
     """Yield the partial sums of a block."""
-    weights, how = arguments.get("weights"), {"workers": workers, "where": arguments.get("where")}
+    weights = arguments.get("weights")
+    how: Any = {"workers": workers, "where": arguments.get("where")}
     if isinstance(weights, np.ndarray):
         weights = of_chunk(weights, "weights", block.first, len(block.rays))
     if job.limits is None:
@@ -161,7 +162,7 @@ class SumTotal:
         some = self._sums[begin:end]
         if not self._job.layout.shifts:
             return some[..., 0]
-        shifts: Ints = self._shifts[begin:end] if len(self._shifts) > 1 else self._shifts
+        shifts = self._shifts[begin:end] if len(self._shifts) > 1 else self._shifts
         unit = 2.0**self._job.bits
         sums: Floats = (some[..., 0] * unit + some[..., 1]) + some[..., 2] / unit
         return np.ldexp(sums, -np.maximum(shifts, -1022)[:, None].astype(np.int32))

@@ -6,9 +6,9 @@ from threading import Lock
 from typing import NamedTuple
 
 from raybox.cast.block_caster import BlockCaster, PartWriter
-from raybox.cast.blocks import RayBlock, Span
+from raybox.cast.blocks import BlockRays, BlockSpan
 from raybox.cast.job import SUMS, CastJob
-from raybox.cast.part import Part
+from raybox.cast.part import PartInfo
 from raybox.cast.scenes import AnyScene
 from raybox.cast.threads import StageThreads, Stopped
 from raybox.queries.columns import ChunkResults
@@ -18,7 +18,7 @@ from raybox.scene.scene import Scene
 class _Result(NamedTuple):
     """Results of some rays of a block; None after its last, and `failed` instead of these."""
 
-    block: RayBlock
+    block: BlockRays
     results: ChunkResults | None
     failed: bool = False
 
@@ -41,7 +41,7 @@ class ThreadRunner:
     def __init__(self, caster: BlockCaster, workers: int) -> None:
         self._caster, self._workers = caster, workers
 
-    def run(self, job: CastJob, spans: Iterable[Span]) -> Generator[Part, None, None]:
+    def run(self, job: CastJob, spans: Iterable[BlockSpan]) -> Generator[PartInfo, None, None]:
         """Write a part for each block of some spans: see `raybox.cast.runner.Runner`."""
         return _Pipeline(self._caster, spans, split_workers(self._caster.scene, job, self._workers)).run()
 
@@ -49,16 +49,16 @@ class ThreadRunner:
 class _Pipeline:
     """The threads of one run, and the queues between them."""
 
-    def __init__(self, caster: BlockCaster, spans: Iterable[Span], workers: list[int]) -> None:
+    def __init__(self, caster: BlockCaster, spans: Iterable[BlockSpan], workers: list[int]) -> None:
         self._caster, self._spans, self._workers = caster, spans, workers
         self._threads = StageThreads()
-        self._blocks: queue.Queue[RayBlock | None] = queue.Queue(1)
+        self._blocks: queue.Queue[BlockRays | None] = queue.Queue(1)
         self._results: queue.Queue[_Result | None] = queue.Queue(1)
-        self._parts: queue.Queue[Part | None] = queue.Queue(1)
+        self._parts: queue.Queue[PartInfo | None] = queue.Queue(1)
         self._lock, self._querying = Lock(), len(workers)
         self._errors: list[tuple[float, BaseException]] = []
 
-    def run(self) -> Generator[Part, None, None]:
+    def run(self) -> Generator[PartInfo, None, None]:
         """Yield the parts; raise the error of the first block that failed, after all that were written."""
         threads = self._threads
         threads.start(self._read)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from raybox.cast.append_file import sync_file
-from raybox.cast.part import PART, Part, PartFile
+from raybox.cast.part import PART, PartFile, PartInfo
 from raybox.cast.result_columns import OutputSpec, id_array, row_slices
 from raybox.io.formats.common import require
 from raybox.io.formats.tables import QUERY_KEY
@@ -42,7 +42,7 @@ class ZarrWriter:
         group, found = self._file.folder.parent / GROUP, dict[str, str | None]()
         for name, slices in self._slices.items():
             data = _encoded(np.concatenate(slices), self._spec.size)
-            found[name] = data and checksum.of_bytes(data)
+            found[name] = None if data is None else checksum.of_bytes(data)
             _write_chunk(chunk_path(group, name, self._file.number), data)
         self._file.write(json.dumps(found).encode())
         return 0, 0
@@ -74,9 +74,9 @@ def is_whole(group: Path, number: int, data: bytes) -> bool:
     return True
 
 
-def whole(folder: Path, parts: Folder, found: dict[int, Part]) -> dict[int, Part]:
+def whole(folder: Path, parts: Folder, found: dict[int, PartInfo]) -> dict[int, PartInfo]:
     """Return the parts whose chunks are those that they list."""
-    group, right = folder / GROUP, dict[int, Part]()
+    group, right = folder / GROUP, dict[int, PartInfo]()
     for number, part in found.items():
         with parts.open(part.name) as file:
             size = record.read_trailer(PART, file, check=False).data_bytes

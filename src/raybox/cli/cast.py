@@ -204,12 +204,12 @@ def _cast(
     from raybox.threads.chunks import check_workers
 
     check_workers(how["workers"])
-    options = {name: _load_array(how[name]) for name in _ARRAYS}
+    options: dict[str, Any] = {name: _load_array(how[name]) for name in _ARRAYS}
     options |= {name: how[name] for name in ("per", "origin", "invalid", "workers", "where", "format")}
     options |= {name: _names(how[name]) for name in ("carry", "labels")}
     options |= {"chunk": how["chunk"]} if how["chunk"] else {}
     shown = sys.stderr.isatty() and verbosity() > QUIET if how["progress"] is None else how["progress"]
-    given: dict[str, Any] = options | {"query": query, "progress": shown}
+    given = options | {"query": query, "progress": shown}
     try:
         if how["cluster"]:
             from raybox.cast import dask as cluster

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from raybox.cast import blocks as ray_blocks
-from raybox.cast.blocks import Block, BlockBuffers, Position, RayFile, Span
+from raybox.cast.blocks import BlockBuffers, BlockSpan, BlockStart, Position, RayFile
 from raybox.cast.readers import open_ray_file
 from raybox.io.formats.common import require
 
@@ -23,7 +23,7 @@ BlockIndex = Callable[[int], ReaderPlace]
 """From a row."""
 
 
-def blocks_of(source: RayFile, size: int, spans: Iterable[Span]) -> Iterator[Block]:
+def blocks_of(source: RayFile, size: int, spans: Iterable[BlockSpan]) -> Iterator[BlockStart]:
     """Yield the blocks of spans, `size` rays each.
 
     Text has no index of rows, so files of it are read here.
@@ -33,9 +33,9 @@ def blocks_of(source: RayFile, size: int, spans: Iterable[Span]) -> Iterator[Blo
         if index is None or source.total is None:
             yield from _read_blocks(source, size, span)
             continue
-        end = -(-source.total // size) if span.count is None else span.number + span.count
+        end = -(-source.total // size) if span.blocks is None else span.number + span.blocks
         for number in range(span.number, end):
-            yield Block(number, Position(number * size, *index(number * size)))
+            yield BlockStart(number, Position(number * size, *index(number * size)))
 
 
 def block_count(source: RayFile, size: int) -> int | None:
@@ -43,11 +43,11 @@ def block_count(source: RayFile, size: int) -> int | None:
     return None if source.total is None else -(-source.total // size)
 
 
-def _read_blocks(source: RayFile, size: int, span: Span) -> Iterator[Block]:
+def _read_blocks(source: RayFile, size: int, span: BlockSpan) -> Iterator[BlockStart]:
     """Yield the blocks of a span by reading it here."""
     position, buffers = span.position, BlockBuffers()
     for block in ray_blocks.read(source, size, span, buffers):
-        yield Block(block.number, position)
+        yield BlockStart(block.number, position)
         position = block.end
         buffers.release(block.buffers)
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from raybox.cast.block_caster import BlockCaster
-from raybox.cast.blocks import Block, Span
+from raybox.cast.blocks import BlockSpan, BlockStart
 from raybox.cast.dask import connection, job_files, worker
 from raybox.cast.dask.block_index import block_count, blocks_of
 from raybox.cast.dask.job_plugin import make_plugin
 from raybox.cast.dask.worker import Failure, WorkerJob
 from raybox.cast.job import CastJob
-from raybox.cast.part import Part
+from raybox.cast.part import PartInfo
 from raybox.errors import RayboxError
 from raybox.store.folder import open_folder
 
@@ -36,7 +36,7 @@ class DaskRunner:
     def __init__(self, client: "distributed.Client", caster: BlockCaster, threads: int) -> None:
         self._client, self._caster, self._threads = client, caster, threads
 
-    def run(self, job: CastJob, spans: Iterable[Span]) -> Generator[Part, None, None]:
+    def run(self, job: CastJob, spans: Iterable[BlockSpan]) -> Generator[PartInfo, None, None]:
         """Yield the parts of all blocks of some spans, in any order, as `Runner.run` does."""
         source = self._caster.source
         blocks, count = blocks_of(source, job.size, spans), block_count(source, job.size)
@@ -79,13 +79,13 @@ class _TaskQueue:
         self,
         client: "distributed.Client",
         job: WorkerJob,
-        blocks: Iterator[Block],
+        blocks: Iterator[BlockStart],
         block_count: int | None,
     ) -> None:
         self._client, self._job, self._blocks, self._count = client, job, blocks, block_count
-        self.submitted: dict[distributed.Future, list[Block]] = {}
+        self.submitted: dict[distributed.Future, list[BlockStart]] = {}
 
-    def run(self) -> Iterator[Part]:
+    def run(self) -> Iterator[PartInfo]:
         """Submit all tasks, and yield their parts.
 
         After a failure, those that are submitted are still collected.
@@ -118,9 +118,9 @@ class _TaskQueue:
                 return error
         return None
 
-    def _choose_blocks(self, most: int) -> tuple[list[Block], RayboxError | None]:
+    def _choose_blocks(self, most: int) -> tuple[list[BlockStart], RayboxError | None]:
         """Return the blocks of the next task, and what is wrong with the rays after them."""
-        blocks = list[Block]()
+        blocks = list[BlockStart]()
         while not blocks or len(blocks) < self._task_size(blocks[0].number, most):
             try:
                 block = next(self._blocks, None)
@@ -138,14 +138,14 @@ class _TaskQueue:
         """
         return min(_PARTS_PER_TASK, ((self._count or 0) - first) // (_FULL_TASKS * most))
 
-    def _submit(self, blocks: list[Block]) -> "distributed.Future":
+    def _submit(self, blocks: list[BlockStart]) -> "distributed.Future":
         numbers = ".".join(str(block.number) for block in blocks)
         options = {"key": f"raybox-{self._job.token}-{numbers}", "pure": False, "retries": _RETRIES}
         future = self._client.submit(worker.write_parts, self._job, blocks, **options)
         self.submitted[future] = blocks
         return future
 
-    def _results(self, future: "distributed.Future", blocks: list[Block]) -> Iterator[Part]:
+    def _results(self, future: "distributed.Future", blocks: list[BlockStart]) -> Iterator[PartInfo]:
         """Yield the parts of a task; raise what went wrong."""
         try:
             results = future.result()
@@ -159,7 +159,7 @@ class _TaskQueue:
             missing = blocks[len(results)].number
             raise RayboxError(f"a worker unloaded the scene before it wrote part {missing}; cast it again")
 
-    def _broken(self, blocks: list[Block], error: BaseException) -> RayboxError:
+    def _broken(self, blocks: list[BlockStart], error: BaseException) -> RayboxError:
         """Return the error for a task that did not return."""
         if self._client.status != "running":
             return connection.lost_scheduler(self._client, error)

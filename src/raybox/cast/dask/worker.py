@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from raybox._version import __version__
 from raybox.cast.block_caster import BlockCaster, PartWriter
-from raybox.cast.blocks import Block, RayBlock, Span
+from raybox.cast.blocks import BlockRays, BlockSpan, BlockStart
 from raybox.cast.dask import job_files
 from raybox.cast.dask.job_files import SplitPlace
 from raybox.cast.job import CastJob
-from raybox.cast.part import Part, part_name, read_part
+from raybox.cast.part import PartInfo, part_name, read_part
 from raybox.cast.sums import SumJob
 from raybox.compiler.float_environment import in_default_environment
 from raybox.compiler.fork import after_fork_in_child, fork_safe_lock
@@ -112,9 +112,9 @@ def unload_job(token: str) -> None:
 
 
 @in_default_environment
-def write_parts(job: WorkerJob, blocks: Sequence[Block]) -> list[Part | Failure]:
+def write_parts(job: WorkerJob, blocks: Sequence[BlockStart]) -> list[PartInfo | Failure]:
     """Write the parts of blocks one after the other, until one fails or the job is removed."""
-    results = list[Part | Failure]()
+    results = list[PartInfo | Failure]()
     for block in blocks:
         if results and (isinstance(results[-1], Failure) or job.token not in _LOADED):
             break
@@ -123,7 +123,7 @@ def write_parts(job: WorkerJob, blocks: Sequence[Block]) -> list[Part | Failure]
     return results
 
 
-def _try_part(job: WorkerJob, block: Block) -> Part | Failure:
+def _try_part(job: WorkerJob, block: BlockStart) -> PartInfo | Failure:
     """Write a part; return it, or the error."""
     try:
         with _in_slot(job) as loaded:
@@ -150,13 +150,13 @@ def _in_slot(job: WorkerJob) -> Iterator[LoadedJob]:
         yield loaded
 
 
-def _write_part(loaded: LoadedJob, block: Block) -> Part:
+def _write_part(loaded: LoadedJob, block: BlockStart) -> PartInfo:
     """Write the part of a block, unless a worker did that died before it reported it."""
     caster = loaded.caster
     name = part_name(block.number, caster.job.part_format)
     if stored := read_part(caster.folder, name, caster.job.id, check=True):
         return stored.part
-    for rays in caster.read(Span(block.number, block.position, 1)):
+    for rays in caster.read(BlockSpan(block.number, block.position, 1)):
         with closing(PartWriter(caster, rays)) as part:
             for results in _results(loaded, rays):
                 part.add(results)
@@ -165,7 +165,7 @@ def _write_part(loaded: LoadedJob, block: Block) -> Part:
     raise RayboxError(f"{problem}; cast it again")
 
 
-def _results(loaded: LoadedJob, rays: RayBlock) -> Iterator[ChunkResults]:
+def _results(loaded: LoadedJob, rays: BlockRays) -> Iterator[ChunkResults]:
     """Yield the results of rays.
 
     One thread of this process at a time runs a query.
