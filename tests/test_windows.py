@@ -7,15 +7,14 @@ import sys
 
 import numpy as np
 import pytest
-from raybox.io.chunked.file_lock import try_lock
 
 import raybox as rb
 from raybox.cli import main
+from raybox.store.lock import locked
 from raybox.threads.pool import cores
 from streaming import RAYS, SCENE
 from test_cast_files import test_no_rays_and_two_dimensions  # noqa: F401  # reads and writes all formats
 from test_cast_resume import (  # noqa: F401
-    journal_written_at_once,
     test_a_removed_output_is_written_again,
     test_another_command_is_refused,
     test_stopped_at_the_very_end,
@@ -73,21 +72,13 @@ def test_the_simulation_refuses_files_in_use(tmp_path):
         import fcntl  # noqa: F401
 
 
-def test_a_second_lock_is_refused(tmp_path):
-    with (tmp_path / "lock").open("a") as one, (tmp_path / "lock").open("a") as other:
-        assert try_lock(one.fileno())
-        assert not try_lock(other.fileno())
-        one.close()
-        assert try_lock(other.fileno())
-
-
 def test_an_output_that_another_process_writes(tmp_path):
     rb.save(tmp_path / "rays.npz", RAYS)
-    (tmp_path / "out.npy.raybox-part").mkdir()
-    with (tmp_path / "out.npy.raybox-part" / "lock").open("a") as file:
-        assert try_lock(file.fileno())
-        with pytest.raises(rb.RayboxError, match="another process"):
-            rb.stream.cast(SCENE, tmp_path / "rays.npz", tmp_path / "out.npy")
+    with (
+        locked(tmp_path / "out.npy", tmp_path / "out.npy.raybox"),
+        pytest.raises(rb.RayboxError, match="another process"),
+    ):
+        rb.stream.cast(SCENE, tmp_path / "rays.npz", tmp_path / "out.npy")
     rb.stream.cast(SCENE, tmp_path / "rays.npz", tmp_path / "out.npy")
     assert sorted(item.name for item in tmp_path.iterdir()) == ["out.npy", "rays.npz"]
 

@@ -14,7 +14,6 @@ from click.testing import CliRunner
 
 import raybox as rb
 from file_samples import BOXES, IDS, RAYS
-from raybox.cast import writer_stage
 from raybox.cli import main
 from streaming import fail_at
 
@@ -258,7 +257,6 @@ def test_a_resumed_cast_carries_the_same(folder, ending, monkeypatch):
     scene, files = rb.Scene(BOXES), ["m_0.csv", "m_1.csv"]
     how = {"query": "all", "carry": ["name"], "chunk": 7}
     rb.stream.cast(scene, files, f"whole.{ending}", **how)
-    monkeypatch.setattr(writer_stage, "SECONDS", 0.0)
     for first in (7, 21, 28):
         with monkeypatch.context() as patch:
             fail_at(patch, first, KeyboardInterrupt())
@@ -277,7 +275,6 @@ def test_a_resumed_cast_carries_the_same(folder, ending, monkeypatch):
 def test_a_changed_file_does_not_resume_a_cast_that_carries(folder, monkeypatch):
     with_columns("named.csv", **COLUMNS)
     scene, how = rb.Scene(BOXES), {"query": "count", "carry": ["time"], "chunk": 1, "workers": 1}
-    monkeypatch.setattr(writer_stage, "SECONDS", 0.0)
     with monkeypatch.context() as patch:
         fail_at(patch, 3, KeyboardInterrupt())
         with pytest.raises(KeyboardInterrupt):

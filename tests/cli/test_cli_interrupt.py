@@ -51,13 +51,13 @@ def test_in_a_process_of_its_own(folder):
     rays = np.random.default_rng(1).normal(size=(2, 400_000, 3))
     rb.save("rays.npz", rb.Rays(*rays))
     running = subprocess.Popen([sys.executable, "-m", "raybox", *CAST], stderr=subprocess.PIPE, text=True)
-    while not Path("out.csv.raybox-part").exists() and running.poll() is None:
+    while not Path("out.csv.raybox").exists() and running.poll() is None:
         time.sleep(0.001)
     running.send_signal(signal.SIGINT)
     output = running.communicate(timeout=60)[1]
     assert (running.returncode, output.splitlines()[-1]) == (130, "raybox: stopped")
     left = {path.name for path in folder.iterdir()}
-    assert left - {"out.csv.raybox-part"} == {"boxes.csv", "rays.npz"}  # only if there is something to resume
+    assert left - {"out.csv.raybox"} == {"boxes.csv", "rays.npz"}  # only if there is something to resume
 
 
 # Code that the command's thread runs; `stop()` is Ctrl-C.
@@ -70,7 +70,7 @@ PLACES = {
 PROCESS = """
 import ctypes, signal, sys, time
 from raybox.cli import main
-from raybox.io import chunked
+from raybox import cast as casts
 
 def stop():
     signal.raise_signal(signal.SIGINT)
@@ -80,13 +80,13 @@ class HalfMade:
     def __del__(self):
         self.made
 
-chunked_cast = chunked.cast
+cast_of_files = casts.cast
 def cast(*given, **options):
 {}
-    return chunked_cast(*given, **options)
+    return cast_of_files(*given, **options)
 
 if __name__ == "__main__":
-    chunked.cast = cast
+    casts.cast = cast
 {}
     main()
 """

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import raybox as rb
-from raybox.cast import cast_arguments, writer_stage
+from raybox.cast import arguments as cast_arguments
 from raybox.cli import main
 from raybox.geometry.labels import with_skipped
 from streaming import fail_at
@@ -286,7 +286,6 @@ def test_an_interrupted_cast_of_objects_continues_to_the_same_bytes(folder, monk
     scene, out = rb.Scene(rb.load("city.json")), f"out.{ending}"
     how = {"labels": ["name", "floors"], "where": "floors > 2 or id == 'shed'", "chunk": 7, "workers": 1}
     rb.stream.cast(scene, "many.npy", f"whole.{ending}", **how)
-    monkeypatch.setattr(writer_stage, "SECONDS", 0.0)
     with monkeypatch.context() as patch:
         fail_at(patch, 21, KeyboardInterrupt())
         with pytest.raises(KeyboardInterrupt):
@@ -297,14 +296,6 @@ def test_an_interrupted_cast_of_objects_continues_to_the_same_bytes(folder, monk
             rb.stream.cast(scene, "many.npy", out, **(how | other))
     assert rb.stream.cast(scene, "many.npy", out, **how).resumed == 21
     assert Path(out).read_bytes() == Path(f"whole.{ending}").read_bytes()
-
-
-def test_a_cluster_refuses_in_one_line(folder):
-    for name, value in (("labels", "name"), ("where", "floors > 2"), ("carry", "all"), ("per", "hit")):
-        options = "--cluster", "tcp://127.0.0.1:1", "-o", "o.csv", f"--{name}", value
-        error = raybox("cast", "city.json", "rays.csv", *options, code=2).stderr
-        assert f"A cluster takes no --{name}. " in error
-        assert len(error.splitlines()) == 1
 
 
 # levels of detail, what is left out

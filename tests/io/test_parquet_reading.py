@@ -7,7 +7,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from raybox.cast.blocks import ChunkBuffers, Position, read
+from raybox.cast.blocks import BlockBuffers, BlockSpan, Position, read
 from raybox.cast.readers import open_ray_file
 from raybox.errors import FileFormatError
 from raybox.io.formats import load
@@ -155,13 +155,15 @@ def test_chunks_resume_within_a_row_group(tmp_path, monkeypatch):
     source, rounds = open_ray_file(path, ReadOptions("rays")), []
     for batch in (700, 1 << 17):
         monkeypatch.setattr(parquet_format, "BATCH_ROWS", batch)
-        rounds.append(list(read(source, 1000, Position(), ChunkBuffers())))
+        rounds.append(list(read(source, 1000, BlockSpan(0, Position(), None), BlockBuffers())))
     for chunks in rounds:
         assert [c.end._replace(row=0) for c in chunks] == [c.end._replace(row=0) for c in rounds[0]]
+        assert [c.checksum for c in chunks] == [c.checksum for c in rounds[0]]
+        assert [c.number for c in chunks] == list(range(9))
         for axis, name in enumerate(NAMES[:3]):
             found = np.concatenate([chunk.rays.origins[:, axis] for chunk in chunks])
             np.testing.assert_array_equal(found, columns[name])
         for k in range(len(chunks) - 1):
-            again = next(read(source, 1000, chunks[k].end, ChunkBuffers()))
-            assert again.first == chunks[k + 1].first
+            (again,) = read(source, 1000, BlockSpan(k + 1, chunks[k].end, 1), BlockBuffers())
+            assert (again.first, again.checksum) == (chunks[k + 1].first, chunks[k + 1].checksum)
             np.testing.assert_array_equal(again.rays.directions, chunks[k + 1].rays.directions)

@@ -11,7 +11,7 @@ import pytest
 import raybox as rb
 from file_samples import BOXES, RAYS
 from processes import python
-from raybox.cast import file_lock
+from raybox.store import lock
 
 DOORS = {
     "load": rb.load,
@@ -49,7 +49,7 @@ def test_locks_that_the_system_refuses(tmp_path, monkeypatch, number):
     def refuse(_):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(file_lock, "_lock", refuse)
+    monkeypatch.setattr(lock, "_lock_descriptor", refuse)
     rb.save(tmp_path / "rays.csv", RAYS)
     with pytest.raises(
         rb.FileFormatError,

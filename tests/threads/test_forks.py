@@ -277,8 +277,8 @@ def test_a_child_does_not_own_the_lock_of_an_output(tmp_path):
     code = textwrap.dedent("""
         import os, signal, sys
         from pathlib import Path
-        from raybox.cast.journal import open_journal
-        with open_journal(Path(sys.argv[1]), {}, {}):
+        from raybox.store.lock import locked
+        with locked(Path(sys.argv[1]), Path(sys.argv[1] + ".raybox")):
             child = os.fork()
             if not child:
                 os.read(0, 1)
@@ -294,8 +294,8 @@ def test_a_child_does_not_own_the_lock_of_an_output(tmp_path):
             """
             import sys
             from pathlib import Path
-            from raybox.cast.journal import open_journal
-            with open_journal(Path(sys.argv[1]), {}, {}):
+            from raybox.store.lock import locked
+            with locked(Path(sys.argv[1]), Path(sys.argv[1] + ".raybox")):
                 pass
         """,
             tmp_path / "out.npy",

@@ -1,0 +1,112 @@
+"""Blocks run by threads: each part once, all before a failure, and no thread left."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.cast import block_caster, thread_runner
+from raybox.cast.blocks import BlockSpan, Position
+from raybox.cast.part import PARTS, read_part
+from raybox.cast.thread_runner import ThreadRunner, split_workers
+from raybox.io.formats.common import ReadOptions
+from raybox.store.folder import make_folder
+from streaming import RAYS, SCENE, put
+
+SIZE = 9  # rays in a block: twelve blocks of 103 rays
+ALL = [BlockSpan(0, Position(), None)]
+
+
+@pytest.fixture
+def caster(tmp_path):
+    """Return what casts blocks, into a folder of parts."""
+    rays = put(tmp_path / "rays.npy", RAYS)
+    make_folder(tmp_path / PARTS).close()
+    job = thread_runner.CastJob("id", tmp_path, (rays,), ReadOptions("rays"), "all", SIZE, ".npy")
+    with_caster = block_caster.BlockCaster(job, SCENE, {})
+    yield with_caster
+    with_caster.close()
+
+
+def slowly(monkeypatch, before, fails=lambda _number: None):
+    """Make each block wait before its results, and some fail; return how many ran at once, at most."""
+    results_of_block, running, most = block_caster.BlockCaster.results, set(), []
+
+    def results(caster, block, workers):
+        running.add(block.number)
+        most.append(len(running))
+        before(block.number)
+        if error := fails(block.number):
+            running.discard(block.number)
+            raise error
+        yield from results_of_block(caster, block, workers)
+        running.discard(block.number)
+
+    monkeypatch.setattr(block_caster.BlockCaster, "results", results)
+    return most
+
+
+def test_each_part_once_whatever_the_order(caster, monkeypatch):
+    waits = np.random.default_rng(1).uniform(0, 0.02, 12)
+    most = slowly(monkeypatch, lambda number: time.sleep(waits[number]))
+    parts = list(ThreadRunner(caster, 2).run(caster.job, ALL))
+    assert sorted(part.number for part in parts) == list(range(12))
+    assert sum(part.rays for part in parts) == 103
+    assert max(most) == 2
+    for part in parts:
+        assert read_part(caster.folder, part.name, "id", check=True).part == part
+    assert len(caster.folder.names()) == 12
+
+
+def test_spans(caster):
+    ends = {part.number: part.end for part in ThreadRunner(caster, 2).run(caster.job, ALL)}
+    for name in caster.folder.names():
+        caster.folder.remove(name)
+    spans = [BlockSpan(2, ends[1], 3), BlockSpan(7, ends[6], 1), BlockSpan(11, ends[10], None)]
+    parts = list(ThreadRunner(caster, 2).run(caster.job, spans))
+    assert sorted(part.number for part in parts) == [2, 3, 4, 7, 11]
+    assert {part.number: part.end for part in parts} == {part.number: ends[part.number] for part in parts}
+
+
+@pytest.mark.parametrize("error", [rb.RayboxError("no"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize("failing", [0, 1, 5, 11])
+def test_all_before_a_failure_are_written(caster, monkeypatch, failing, error):
+    slowly(monkeypatch, lambda _: None, lambda number: error if number == failing else None)
+    written = []
+    with pytest.raises(type(error)) as caught:
+        written += ThreadRunner(caster, 2).run(caster.job, ALL)
+    assert caught.value is error
+    names = caster.folder.names()
+    assert {f"part-{number:09}.rows" for number in range(failing)} <= set(names)
+    assert len(names) <= failing + 4  # those that were read when it failed
+    assert not [name for name in names if name.startswith("new-")]
+
+
+def test_an_error_of_the_rays_follows_all_before_it(caster):
+    columns = np.load(caster.job.rays[0])
+    columns[50, 4] = np.nan
+    np.save(caster.job.rays[0], columns)
+    with pytest.raises(rb.FileFormatError, match="row 50"):
+        list(ThreadRunner(caster, 2).run(caster.job, ALL))
+    assert caster.folder.names() == [f"part-{number:09}.rows" for number in range(5)]
+
+
+def test_no_thread_is_left_when_the_caller_ends(caster, monkeypatch):
+    gate = threading.Event()
+    slowly(monkeypatch, lambda number: number > 2 and gate.wait(60))
+    before = threading.active_count()
+    parts = ThreadRunner(caster, 2).run(caster.job, ALL)
+    next(parts)
+    assert threading.active_count() > before
+    gate.set()
+    parts.close()
+    assert threading.active_count() == before
+
+
+def test_two_blocks_share_the_workers_and_parts_of_a_scene_are_opened_for_one(caster):
+    job = caster.job
+    assert [split_workers(SCENE, job, workers) for workers in (1, 2, 3, 8)] == [[1], [1, 1], [2, 1], [4, 4]]
+    split = rb.SplitScene(rb.Boxes([[0, 0, 0], [2, 0, 0]], [[1, 1, 1], [3, 1, 1]]), parts=2)
+    assert split_workers(split, job, 4) == split_workers(SCENE, job._replace(query="deposit"), 4) == [4]
