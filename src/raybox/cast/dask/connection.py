@@ -104,6 +104,19 @@ def lost_scheduler(client: "distributed.Client", error: BaseException) -> Raybox
     return RayboxError(f"the scheduler at {address} does not answer any more ({error}); start it again")
 
 
+@contextmanager
+def scheduler_watched(client: "distributed.Client") -> Iterator[None]:
+    """Raise the error for a scheduler that has ended in place of those of a client that has lost it."""
+    try:
+        yield
+    except RayboxError:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) or client.status != "running":
+            raise lost_scheduler(client, error) from error
+        raise
+
+
 def _is_lost(result: object) -> bool:
     """Return whether a worker ended before it returned: no function that runs here raises `OSError`."""
     return isinstance(result, OSError)

@@ -43,11 +43,10 @@ class DaskRunner:
         with self._loaded(job) as worker_job:
             tasks = _TaskQueue(self._client, worker_job, blocks, count)
             try:
-                yield from tasks.run()
-            except OSError as error:
-                raise connection.lost_scheduler(self._client, error) from error
+                with connection.scheduler_watched(self._client):
+                    yield from tasks.run()
             finally:
-                with suppress(OSError):  # the scheduler has ended
+                with suppress(Exception):  # the scheduler may have ended
                     self._client.cancel(list(tasks.submitted))
 
     @contextmanager
@@ -60,8 +59,9 @@ class DaskRunner:
             try:
                 job_files.write(mine.files, caster.scene, caster.ids, caster.arguments)
                 others = [split.folder] if split else []
-                connection.check_folders(self._client, mine.files, *job.rays, *others)
-                connection.register(self._client, plugin)
+                with connection.scheduler_watched(self._client):
+                    connection.check_folders(self._client, mine.files, *job.rays, *others)
+                    connection.register(self._client, plugin)
                 yield mine
             finally:
                 # before: a worker that loads the scene later looks for it afterwards
