@@ -14,7 +14,6 @@ from click.testing import CliRunner
 
 import raybox as rb
 from clustering import Log, both, distributed
-from raybox.cast import cast as cast_here
 from raybox.cast.dask import job_plugin, worker, worker_timers
 from raybox.cli import main
 from streaming import (
@@ -137,7 +136,7 @@ def test_several_files_of_rays(cluster, tmp_path, ending):
     files = [put(tmp_path / f"rays{k}.{ending}", RAYS[k * 31 : (k + 1) * 31]) for k in range(3)]
     out, wanted = tmp_path / "found.npy", tmp_path / "wanted.npy"
     done = rb.cluster.cast(SCENE, files, out, cluster=cluster, chunk=20)
-    assert (done.rays, cast_here(SCENE, files, wanted, chunk=20).rays) == (93, 93)
+    assert (done.rays, rb.stream.cast(SCENE, files, wanted, chunk=20).rays) == (93, 93)
     assert out.read_bytes() == wanted.read_bytes()
 
 
@@ -147,7 +146,7 @@ def test_datasets(cluster, tmp_path):
     for form in ("parquet", "zarr"):
         outs = [tmp_path / f"{name}-{form}" for name in ("found", "wanted")]
         done = rb.cluster.cast(SCENE, rays, outs[0], cluster=cluster, chunk=20, format=form)
-        assert done.rays == cast_here(SCENE, rays, outs[1], chunk=20, format=form).rays == 103
+        assert done.rays == rb.stream.cast(SCENE, rays, outs[1], chunk=20, format=form).rays == 103
         assert [*content(outs[0]).values()] == [*content(outs[1]).values()]
         assert not list(tmp_path.glob("*.raybox"))
 
@@ -165,7 +164,7 @@ def test_a_split_scene(cluster, tmp_path):
     for query in [*sorted({*RAY_QUERIES} - {"integrate"}), "deposit"]:  # that adds in any order
         how = {"ids": IDS if query == "deposit" else ids_for(query), "query": query}
         both(cluster, put(tmp_path / "rays.npz", RAYS), "parquet", scene=split, **how)
-    cast_here(split, tmp_path / "rays.npz", tmp_path / "alone.parquet", query="all", chunk=20)
+    rb.stream.cast(split, tmp_path / "rays.npz", tmp_path / "alone.parquet", query="all", chunk=20)
 
 
 def test_workers_unload_the_scene_and_tasks_are_small(cluster, tmp_path, monkeypatch):

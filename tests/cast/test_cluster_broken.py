@@ -281,12 +281,12 @@ def test_rays_that_have_changed_are_queried_again(cluster, tmp_path):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy"
     there = interrupted(cluster, rays, out, after=6)
     assert len(there) == 6
-    before = {path.name: path.stat().st_ino for path in parts_of(out)}
+    before = {path.name: path.stat().st_mtime_ns for path in parts_of(out)}
     origins = np.array(RAYS.origins)
     origins[45] += 0.25
     put(rays, rb.Rays(origins, RAYS.directions, t_min=RAYS.t_min, t_max=RAYS.t_max))
     interrupted(cluster, rays, out, after=6)
-    now = {path.name: path.stat().st_ino for path in parts_of(out)}
+    now = {path.name: path.stat().st_mtime_ns for path in parts_of(out)}
     assert [part_number(name) for name in there if now[name] != before[name]] == [2]
     both(cluster, rays, "npy")
 

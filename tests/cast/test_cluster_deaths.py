@@ -11,7 +11,6 @@ from contextlib import contextmanager
 import pytest
 
 from clustering import folder_of
-from raybox.cast import cast as cast_here
 from raybox.cast.steps import VARIABLE
 from streaming import RAYS, SCENE, content, put
 from waiting import wait_until
@@ -83,7 +82,7 @@ def rays(tmp_path):
 
 @pytest.fixture
 def wanted(tmp_path, rays):
-    cast_here(SCENE, rays, out := tmp_path / "wanted.npy", chunk=20)
+    rb.stream.cast(SCENE, rays, out := tmp_path / "wanted.npy", chunk=20)
     return out.read_bytes()
 
 
@@ -136,7 +135,7 @@ def test_a_scheduler_that_is_killed(tmp_path, rays, wanted):
     assert "the same command continues" in printed
     with cluster_of(tmp_path, "two") as (address, _):
         assert finish(address, many, out) >= 20
-    cast_here(SCENE, many, tmp_path / "alone.npy", chunk=20)
+    rb.stream.cast(SCENE, many, tmp_path / "alone.npy", chunk=20)
     assert content(out).popitem()[1] == content(tmp_path / "alone.npy").popitem()[1]
 
 
@@ -145,6 +144,6 @@ def test_what_a_cluster_began_one_machine_finishes(tmp_path, rays, wanted):
     how = {VARIABLE: "prefix stored"}
     with cluster_of(tmp_path, "one") as (address, _), client(address, rays, out, **how) as killed:
         killed.communicate(timeout=300)
-    done = cast_here(SCENE, rays, out, chunk=20)
+    done = rb.stream.cast(SCENE, rays, out, chunk=20)
     assert done.resumed >= 20
     assert out.read_bytes() == wanted

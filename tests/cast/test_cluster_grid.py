@@ -5,7 +5,6 @@ import pytest
 
 import raybox as rb
 from grids import random_grid, random_rays
-from raybox.cast import cast as cast_here
 from raybox.io import manifest, scene_files
 
 RNG = np.random.default_rng(21)
@@ -31,7 +30,7 @@ def test_workers_write_what_one_machine_writes(cluster, tmp_path, kind):
     rb.save(rays, random_rays(RNG, grid, 90))
     for query in ("nearest", "segments", "deposit"):
         wanted, found = tmp_path / f"{query}.npy", tmp_path / f"{query}_found.npy"
-        cast_here(scene, rays, wanted, query=query, chunk=20)
+        rb.stream.cast(scene, rays, wanted, query=query, chunk=20)
         done = rb.cluster.cast(scene, rays, found, cluster=cluster, query=query, chunk=20)
         assert found.read_bytes() == wanted.read_bytes()
         met += done.hit_count
@@ -44,7 +43,7 @@ def test_a_grid_in_parts(cluster, tmp_path):
     split = rb.SplitScene(grid, parts=3, folder=tmp_path / "parts")
     for query in ("nearest", "segments", "deposit"):
         wanted, found = tmp_path / f"{query}.npy", tmp_path / f"{query}_found.npy"
-        cast_here(rb.Scene(grid), rays, wanted, query=query, chunk=20)
+        rb.stream.cast(rb.Scene(grid), rays, wanted, query=query, chunk=20)
         done = rb.cluster.cast(split, rays, found, cluster=cluster, query=query, chunk=20)
         assert found.read_bytes() == wanted.read_bytes()
         assert done.hit_count > 20

@@ -5,7 +5,6 @@ import os
 import pytest
 
 import raybox as rb
-from raybox.cast import cast as cast_here
 from raybox.cast import engine
 from raybox.cast.join import JoinedOutput
 from streaming import IDS, SCENE, content
@@ -65,7 +64,7 @@ def both(cluster, rays, ending, **how):
     found, wanted = folder / f"found.{ending}", folder / f"wanted.{ending}"
     how = {"ids": IDS, "chunk": 20, **how}
     done = rb.cluster.cast(scene, rays, found, cluster=cluster, **how)
-    alone = cast_here(whole, rays, wanted, **how)
+    alone = rb.stream.cast(whole, rays, wanted, **how)
     assert (done.rays, done.hit_count, done.rows) == (alone.rays, alone.hit_count, alone.rows)
     assert list(content(found).values()) == list(content(wanted).values())
     assert not list(folder.glob("*.raybox"))
@@ -89,7 +88,7 @@ def interrupted(cluster, rays, out, after=3, synced=False, **how):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(JoinedOutput, "add", stopping)
-        patch.setattr(engine, "_SYNC_SECONDS", 1e6)
+        patch.setattr(engine, "SYNC_SECONDS", 1e6)
         with pytest.raises(KeyboardInterrupt) as stopped:
             rb.cluster.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
     assert "the same command continues" in stopped.value.__notes__[0]
