@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+import raybox as rb
 from clustering import folder_of
 from raybox.cast.steps import VARIABLE
 from streaming import RAYS, SCENE, content, put
