@@ -11,11 +11,10 @@ import errno
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
-from types import ModuleType
 from typing import BinaryIO, NamedTuple
 
 from raybox.errors import FileFormatError
@@ -90,27 +89,22 @@ def _lock(target: Path, folder: Folder) -> _Lock | None:
 
 def _system_lock(target: Path, folder: Folder) -> _Lock | None:
     """Return a lock that ends with the process; None if its file is no longer the one of this name."""
-    file = folder.open_or_create(LOCK)
-    try:
+    with ExitStack() as unlocked:
+        file = unlocked.enter_context(folder.open_or_create(LOCK))
         if not _try_lock(target, file):
             raise _in_use(target)
-        facts, there = os.fstat(file.fileno()), folder.stat(LOCK)
-        is_current = there is not None and os.path.samestat(facts, there)
-    except BaseException:
-        file.close()
-        raise
-    if not is_current or not _is_in_place(folder):
-        file.close()
-        return None
+        names = (os.fstat(file.fileno()), folder.stat(LOCK)), (folder.facts(), _facts(folder.path))
+        if not all(there is not None and os.path.samestat(opened, there) for opened, there in names):
+            return None
+        unlocked.pop_all()
     _OPEN.add(file)
     return _Lock(LOCK, file, os.getpid())
 
 
-def _is_in_place(folder: Folder) -> bool:
-    """Return whether the path of a folder still leads to it."""
+def _facts(path: Path) -> os.stat_result | None:
     with suppress(OSError):
-        return os.path.samestat(folder.facts(), folder.path.lstat())
-    return False
+        return path.lstat()
+    return None
 
 
 def _try_lock(target: Path, file: BinaryIO) -> bool:
@@ -128,25 +122,22 @@ def _try_lock(target: Path, file: BinaryIO) -> bool:
 
 
 def _lock_descriptor(descriptor: int) -> None:
-    fcntl, msvcrt = _module("fcntl"), _module("msvcrt")
-    if fcntl is not None:
+    with suppress(ImportError):
+        fcntl = import_module("fcntl")
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    elif msvcrt is not None:
+        return
+    with suppress(ImportError):
+        msvcrt = import_module("msvcrt")
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # from the file's position on, which must be its start
-    else:
-        raise _NoLocks
-
-
-def _module(name: str) -> ModuleType | None:
-    try:
-        return import_module(name)
-    except ImportError:
-        return None
+        return
+    raise _NoLocks
 
 
 def _owner_record(target: Path, folder: Folder) -> _Lock:
     """Return a lock that is a record of this process; raise `FileFormatError` if others have one."""
     own = f"{LOCK}-{token_hex(6)}"
+    problem = "its file system offers no locks; do not write it from another machine at the same time"
+    warnings.warn(f"{target}: {problem}", stacklevel=2)
     with suppress(OSError):
         folder.remove(LOCK)
     folder.write_record(own, OWNER, this_process())
@@ -154,23 +145,20 @@ def _owner_record(target: Path, folder: Folder) -> _Lock:
         if name != own and name.startswith(LOCK + "-") and not _has_ended(folder, name):
             folder.remove(own)
             raise _in_use(target, f" (if no process uses the output, remove {folder.path / name})")
-    problem = "its file system offers no locks; do not write it from another machine at the same time"
-    warnings.warn(f"{target}: {problem}", stacklevel=2)
     return _Lock(own, None, os.getpid())
 
 
 def _has_ended(folder: Folder, name: str) -> bool:
     """Return whether the owner of a lock has ended, and remove the lock then."""
     try:
-        owner = folder.read_record(name, OWNER).value
+        has_ended = folder.read_record(name, OWNER).value.has_ended()
     except FileNotFoundError:
         return True
     except FileFormatError:  # damaged: unknown
         return False
-    if owner.state() != "ended":
-        return False
-    folder.remove(name)
-    return True
+    if has_ended:
+        folder.remove(name)
+    return has_ended
 
 
 def _in_use(target: Path, more: str = "") -> FileFormatError:

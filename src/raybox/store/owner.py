@@ -8,15 +8,13 @@ import os
 import re
 import socket
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from raybox.store.record import RecordKind
 
 _FIRST_NAMESPACE = 0xEFFFFFFC  # the inode of Linux's own; all others are those of containers
 _AFTER_NAME = re.compile(r".*\) ", re.DOTALL)  # the name of a program may have brackets and spaces
 _START_TIME = 19  # its position after the name in /proc/PID/stat
-
-State = Literal["running", "ended", "unknown"]
 
 
 class LockOwner(NamedTuple):
@@ -32,17 +30,14 @@ class LockOwner(NamedTuple):
     start: int
     """Clock ticks from the start of the machine."""
 
-    def state(self) -> State:
-        """Return whether the process runs, as far as this one can tell."""
+    def has_ended(self) -> bool:
+        """Return whether the process has ended; False also if this one cannot find out."""
         here = this_process()
         if self.host != here.host:
-            return "unknown"
+            return False
         if self.boot != here.boot:  # containers of two machines may have one host name
-            first = here.namespace == self.namespace == _FIRST_NAMESPACE
-            return "ended" if first and self.boot and here.boot else "unknown"
-        if self.namespace != here.namespace:
-            return "unknown"
-        return _process_state(self.process, self.start)
+            return here.namespace == self.namespace == _FIRST_NAMESPACE and bool(self.boot and here.boot)
+        return self.namespace == here.namespace and _has_ended(self.process, self.start)
 
 
 def this_process() -> LockOwner:
@@ -77,17 +72,17 @@ def _start(process: int) -> int:
         return 0
 
 
-def _process_state(process: int, start: int) -> State:
+def _has_ended(process: int, start: int) -> bool:
     if os.name != "posix":
-        return "unknown"  # os.kill would end it
+        return False  # os.kill would end it
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
-        return "ended"
+        return True
     except PermissionError:
         pass
     now = _start(process)
-    return "ended" if start and now and now != start else "running"
+    return bool(start and now and now != start)
 
 
 def _parse(value: Any) -> LockOwner:
