@@ -1,0 +1,4 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+test("tests run", () => assert.equal(1, 1));
