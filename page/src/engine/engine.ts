@@ -1,11 +1,54 @@
-/** Exact answers of rays, as `raybox.Scene.all` gives them. */
+/** Exact answers of rays, bit for bit those of `raybox.Scene.all`. */
 
-import type { Answer, Ray, SceneModel } from "../types.ts";
+import type { Answer, Geometry, Hit, Ray, SceneModel } from "../types.ts";
+import { BoxesTarget, MeshTarget } from "./boxes.ts";
+import { isEmpty } from "./contact.ts";
+import { Query, type Found, type Target } from "./found.ts";
+import { GridTarget } from "./grid.ts";
+import { InstancesTarget } from "./instances.ts";
+
+/** Hits in an answer at most; `total` counts all. */
+export const MOST_HITS = 10_000;
 
 export class Engine {
-  constructor(private readonly model: SceneModel) {}
+  private readonly targets: Target[];
 
-  cast(_ray: Ray, _pickable: Uint8Array | null): Answer {
-    throw new Error(`not yet: ${this.model.name}`);
+  constructor(private readonly model: Pick<SceneModel, "geometries">) {
+    this.targets = model.geometries.map(targetOf);
+  }
+
+  /** Returns what a ray hits, of the objects that can be hit: one byte an object of the scene; null for all. */
+  cast(ray: Ray, pickable: Uint8Array | null): Answer {
+    if (![...ray.origin, ...ray.direction].every(Number.isFinite)) throw new Error("the numbers of a ray must be finite");
+    const query = new Query(ray, pickable);
+    if (!isEmpty(ray)) for (const target of this.targets) target.find(query);
+    const hits = query.sorted();
+    return { ray, hits: hits.slice(0, MOST_HITS).map((hit) => this.rounded(query, hit)), total: hits.length, row: null };
+  }
+
+  private rounded(query: Query, { geometry, object, primitive, contact }: Found): Hit {
+    return {
+      object: this.model.geometries[geometry].firstObject + object,
+      geometry,
+      primitive,
+      t: query.firstOf(contact),
+      tEnter: contact.enter.value,
+      tExit: contact.leave.value,
+    };
+  }
+}
+
+function targetOf(geometry: Geometry, k: number): Target {
+  switch (geometry.type) {
+    case "boxes":
+      return new BoxesTarget(k, geometry);
+    case "mesh":
+      return new MeshTarget(k, geometry);
+    case "instances":
+      return new InstancesTarget(k, geometry);
+    case "grid":
+      return new GridTarget(k, geometry);
+    case "planes":
+      throw new Error("the page does not pick planes");
   }
 }
