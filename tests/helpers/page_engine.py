@@ -46,7 +46,6 @@ def frame(kind: str, arrays: dict, **header) -> bytes:
     """Return a frame after its length, as saved pages have them."""
     table, parts, offset = [], [], 0
     for name, values in arrays.items():
-        values = np.ascontiguousarray(values)
         table.append([name, values.dtype.str[1:], list(values.shape), offset])
         parts.append(values.tobytes() + bytes(-values.nbytes % 8))
         offset += len(parts[-1])
@@ -126,15 +125,12 @@ def expected(geometries, rays: rb.Rays, where=None) -> Answers:
         elif isinstance(geometry, rb.Instances):
             number[found.geometry == k] = found.index[found.geometry == k]
     number += first[found.geometry]
-    return Answers(
-        found.ray, found.geometry, number, found.primitive, found.t, found.t_enter, found.t_exit
-    )
+    return Answers(found.ray, found.geometry, number, found.primitive, found.t, found.t_enter, found.t_exit)
 
 
 def assert_same(found: Answers, want: Answers) -> None:
     """Assert the same hits in the same order, and the same bits of every t."""
     np.testing.assert_array_equal(np.bincount(found.ray), np.bincount(want.ray), err_msg="hits a ray")
     for name, one, other in zip(Answers._fields, found, want, strict=True):
-        if other.dtype == np.float64:
-            one, other = one.view(np.int64), np.ascontiguousarray(other).view(np.int64)
-        np.testing.assert_array_equal(one, other, err_msg=name)
+        bits = [np.ascontiguousarray(values).view(np.int64) for values in (one, other)]
+        np.testing.assert_array_equal(*bits, err_msg=name)
