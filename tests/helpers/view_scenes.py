@@ -1,8 +1,8 @@
 """The scenes of the tests of the page; as a program, writes the frames of one, or serves it.
 
-    python tests/helpers/view_scenes.py frames house house.frames     # u64 length before each frame
-    python tests/helpers/view_scenes.py serve lidar 8080
-    python tests/helpers/view_scenes.py html shop shop.html
+python tests/helpers/view_scenes.py frames house house.frames     # u64 length before each frame
+python tests/helpers/view_scenes.py serve lidar 8080
+python tests/helpers/view_scenes.py html shop shop.html
 """
 
 import csv
@@ -14,7 +14,6 @@ import numpy as np
 
 import raybox as rb
 from raybox.viewer.content import Content, make_content
-from raybox.viewer.frames import RayCall
 from raybox.viewer.open_file import stage_of
 from raybox.viewer.stage import Stage, make_stage
 
@@ -65,12 +64,12 @@ def lidar() -> Content:
     with np.load(LIDAR / "frame.npz") as frame:
         points = frame["xyz"][frame["sensor"] == 0].astype(np.float64)
     stage = make_stage(cuboids(), "pandaset_frame", credit="PandaSet, Hesai and Scale AI, CC BY 4.0")
-    return make_content(stage, RayCall(rb.Rays(np.zeros(3), points), is_scan=True))
+    return make_content(stage, rb.Rays(np.zeros(3), points), is_scan=True)
 
 
 def random_boxes(count: int = 100_000) -> Content:
     generator = np.random.default_rng(1)
-    centers = generator.uniform(0, 1000, (count, 3)) + [84900.0, 447500.0, 0.0]
+    centers = generator.uniform(0, 1000, (count, 3)) + np.array([84900.0, 447500.0, 0.0])
     halves = generator.uniform(0.2, 2.0, (count, 3))
     volume = halves.prod(axis=1) * 8
     sizes = np.array(["small", "medium", "large", "huge"])[np.digitize(volume, [4.0, 12.0, 24.0])]
@@ -88,13 +87,9 @@ SCENES = {
 }
 
 
-def frames_of(content: Content) -> list[bytes]:
-    """Return all frames of a scene, as a page gets them."""
-    return [*content.frames, *([] if content.table is None else [content.table])]
-
-
 def write_frames(content: Content, path: Path) -> None:
-    path.write_bytes(b"".join(part for one in frames_of(content) for part in (struct.pack("<Q", len(one)), one)))
+    parts = (part for one in content.all_frames for part in (struct.pack("<Q", len(one)), one))
+    path.write_bytes(b"".join(parts))
 
 
 def stage_named(name: str) -> Stage:

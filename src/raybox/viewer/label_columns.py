@@ -71,8 +71,7 @@ def _numbers(name: str, values: NDArray[Any]) -> LabelColumn:
 
 
 def _classes(name: str, texts: list[str | None], words: list[str]) -> LabelColumn:
-    dtype = np.dtype(np.uint16 if len(words) < 2**16 - 1 else np.uint32)
-    codes: dict[str | None, int] = {word: code for code, word in enumerate(words)}
-    codes[None] = int(np.iinfo(dtype).max)
+    dtype, missing = (np.uint16, 2**16 - 1) if len(words) < 2**16 - 1 else (np.uint32, 2**32 - 1)
+    codes: dict[str | None, int] = {word: code for code, word in enumerate(words)} | {None: missing}
     column = np.fromiter((codes[text] for text in texts), dtype, len(texts))
     return LabelColumn({"name": name, "kind": "class", "words": words}, column)

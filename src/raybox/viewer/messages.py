@@ -10,7 +10,7 @@ from raybox.errors import InvalidInput
 MAX_TEXT = 2**16  # bytes of a message
 MAX_STATE = 2**20  # bytes of one that saves, which has the state of the page
 MAX_PART = 2**20  # bytes of a binary message
-MASK, UPLOAD_PART, PICTURE_PART = 1, 2, 3
+MASK, UPLOAD_PART, PICTURE_PART = b"\1", b"\2", b"\3"
 """First bytes of binary messages."""
 
 Check = Callable[[object], bool]

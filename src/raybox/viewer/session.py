@@ -4,23 +4,22 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from raybox import __version__
 from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Rays
+from raybox.textbook.pair import explain_pair
 from raybox.validation import Bools
 from raybox.viewer import messages
 from raybox.viewer.content import Content, make_content
-from raybox.viewer.explanation import explain_pair
 from raybox.viewer.frames import hits_frame
 from raybox.viewer.messages import Message
 from raybox.viewer.open_file import stage_of_upload
-from raybox.viewer.picture import Picture
 from raybox.viewer.stage import Stage
-from raybox.viewer.uploads import Upload, Uploads
+from raybox.viewer.uploads import Picture, Upload, Uploads
 from raybox.viewer.wire import fragments, frame
 
 if TYPE_CHECKING:
@@ -33,37 +32,29 @@ Answered = Callable[[Stage, Rays, Bools | None], None]
 class Session:
     """The state of one page, apart from that of all others.
 
-    Parameters
-    ----------
-    server_name : str
-        The same as long as a server runs, so that a page that connects again can go on.
-    answered : function
-        Called with each ray that a click of the page casts.
+    answered: called with each ray that a click of the page casts.
     """
 
     def __init__(
-        self,
-        connection: "ServerConnection",
-        content: Content,
-        uploads: Uploads,
-        server_name: str,
-        answered: Answered,
+        self, connection: "ServerConnection", content: Content, uploads: Uploads, answered: Answered
     ) -> None:
         self.content, self.picture = content, Picture()
-        self._connection, self._uploads = connection, uploads
-        self._server_name, self._answered = server_name, answered
+        self._connection, self._uploads, self._answered = connection, uploads, answered
         self._mask: Bools | None = None
         self._upload: Upload | None = None
         self._mask_changed = asyncio.Event()
 
-    async def run(self) -> None:
-        """Show the scene, and answer messages until the page closes."""
+    async def run(self, server_name: str) -> None:
+        """Show the scene, and answer messages until the page closes.
+
+        server_name: the same as long as a server runs, so that a page that connects again can go on.
+        """
         from websockets.exceptions import ConnectionClosed
 
         tables = asyncio.ensure_future(self._send_tables())
         try:
             with suppress(ConnectionClosed):
-                await self.send(frame("begin", session=self._server_name, version=__version__))
+                await self.send(frame("begin", session=server_name, version=__version__))
                 await self.show(self.content)
                 async for message in self._connection:
                     await self._receive(message)
@@ -79,65 +70,101 @@ class Session:
     async def show(self, content: Content) -> None:
         """Replace the scene of this page."""
         self.content, self._mask = content, None
-        for one in (*content.frames, content.table):
-            if one is not None:
-                await self.send(one)
+        for one in content.all_frames:
+            await self.send(one)
 
     async def _receive(self, message: str | bytes) -> None:
         """Answer one message; an error is an answer too."""
         seq: dict[str, int] = {}
         try:
             if isinstance(message, bytes):
-                await self._receive_bytes(message)
+                await self._receive_bytes(message[:1], memoryview(message)[1:])
                 return
             request = messages.parse(message)
             seq = {"seq": request.seq}
-            await self._ANSWERS[request.kind](self, request)
+            answer = await self._answer(request)
         except RayboxError as error:
-            await self.send(frame("error", text=str(error), **seq))
+            answer = frame("error", text=str(error), **seq)
         except (ArithmeticError, LookupError, TypeError, ValueError, MemoryError, OSError) as error:
-            await self.send(frame("error", text=f"that did not work: {type(error).__name__}", **seq))
+            answer = frame("error", text=f"that did not work: {type(error).__name__}", **seq)
+        if answer is not None:
+            await self.send(answer)
 
-    # Rays
+    async def _answer(self, request: Message) -> bytes | None:
+        """Return the answer to a message; None where it comes later."""
+        match request.kind:
+            case "pick":
+                return await self._cast(_ray_of(request), request.seq)
+            case "ray":
+                return await self._cast_row(request.seq, request.fields["row"])
+            case "explain":
+                return await self._explain(request)
+            case "save":
+                return await self._save(request)
+            case "upload":
+                self._end_upload()
+                self._upload = self._uploads.begin(
+                    request.fields["name"], request.fields["size"], request.seq
+                )
+                return await self._opened(self._upload)
+            case "cancel":
+                self._end_upload()
+                return frame("state", seq=request.seq)
+            case _:
+                self.picture.announce(request.seq, request.fields["size"])
+                return None
 
-    async def _pick(self, request: Message) -> None:
-        await self._cast(_ray_of(request), request.seq)
+    async def _receive_bytes(self, kind: bytes, content: memoryview) -> None:
+        if kind == messages.MASK:
+            self._set_mask(content)
+        elif kind == messages.UPLOAD_PART:
+            await self._receive_upload(content)
+        elif kind == messages.PICTURE_PART:
+            self.picture.add(content)
+        else:
+            raise InvalidInput("a binary message must begin with 1, 2 or 3; reload the page.")
 
-    async def _cast_row(self, request: Message) -> None:
-        call, row = self.content.call, request.fields["row"]
-        if call is None or row >= len(call.rays):
-            raise InvalidInput(
-                f"row must be that of a ray; got {row} of {0 if call is None else len(call.rays):,}."
-            )
-        await self._cast(call.rays[row], request.seq, row)
-
-    async def _cast(self, ray: Rays, seq: int, row: int | None = None) -> None:
+    async def _cast(self, ray: Rays, seq: int, row: int | None = None) -> bytes:
         stage, mask = self.content.stage, self._mask
-
-        def answer() -> bytes:
-            return hits_frame(stage, ray, stage.all(ray, mask), seq=seq, row=row)
-
-        await self.send(await asyncio.to_thread(answer))
         self._answered(stage, ray, mask)
+        return await asyncio.to_thread(lambda: hits_frame(stage, ray, stage.all(ray, mask), seq=seq, row=row))
 
-    async def _explain(self, request: Message) -> None:
-        stage, (geometry, primitive) = (
-            self.content.stage,
-            (request.fields[k] for k in ("geometry", "primitive")),
-        )
-        if geometry >= len(stage.parts) or primitive >= len(stage.parts[geometry].geometry):
+    async def _cast_row(self, seq: int, row: int) -> bytes:
+        rays = self.content.rays
+        if rays is None or row >= len(rays):
             raise InvalidInput(
-                f"explain needs a primitive of the scene; got {primitive} of geometry {geometry}."
+                f"row must be that of a ray; got {row} of {0 if rays is None else len(rays):,}."
             )
-        found = await asyncio.to_thread(explain_pair, stage, _ray_of(request), geometry, primitive)
-        axes = [axis._asdict() for axis in found.axes]
-        await self.send(frame("explain", seq=request.seq, **{**found._asdict(), "axes": axes}))
+        return await self._cast(rays[row], seq, row)
 
-    # What is hidden
+    async def _explain(self, request: Message) -> bytes:
+        stage, ray = self.content.stage, _ray_of(request)
+        geometry, row = request.fields["geometry"], request.fields["primitive"]
+        if geometry >= len(stage.parts) or row >= len(stage.parts[geometry].geometry):
+            raise InvalidInput(f"explain needs a primitive of the scene; got {row} of geometry {geometry}.")
 
-    def _set_mask(self, bits: bytes) -> None:
+        def explained() -> bytes:
+            hits = stage.all(ray, np.ones(len(stage.visible), np.bool_))
+            first = np.flatnonzero((hits.geometry == geometry) & (hits.index == row))[:1]
+            inner = int(hits.primitive[first].sum())  # of a copy, what the ray hits first in it
+            found = explain_pair(ray, stage.parts[geometry].geometry, row, inner)
+            return frame(
+                "explain",
+                **{**found._asdict(), "axes": [one._asdict() for one in found.axes]},
+                seq=request.seq,
+            )
+
+        return await asyncio.to_thread(explained)
+
+    async def _save(self, request: Message) -> bytes:
+        content = self.content
+        page = await asyncio.to_thread(content.saved, request.fields["state"], self._mask)
+        name = f"{PurePath(content.stage.name).stem or 'raybox'}.html"
+        return frame("file", {"content": np.frombuffer(page, np.uint8)}, seq=request.seq, name=name)
+
+    def _set_mask(self, bits: memoryview) -> None:
         """Set which objects rays may hit, from a bit for each."""
-        count = self.content.stage.objects
+        count = len(self.content.stage.visible)
         if len(bits) != (count + 7) // 8:
             raise InvalidInput(
                 f"a mask must have a bit for each of {count:,} objects; got {len(bits):,} bytes."
@@ -147,27 +174,13 @@ class Session:
         self._mask_changed.set()
 
     async def _send_tables(self) -> None:
-        """Cast all rays again after each change of the mask; of many changes at once, the last counts."""
+        """Cast all rays again after a change of the mask; of many changes at once, the last counts."""
         while await self._mask_changed.wait():
             self._mask_changed.clear()
-            content, mask = self.content, self._mask
-            if content.call is not None:
-                table = await asyncio.to_thread(content.table_of, mask)
-                if table is not None and content is self.content and not self._mask_changed.is_set():
-                    await self.send(table)
-
-    # Files
-
-    async def _save(self, request: Message) -> None:
-        content, mask = self.content, self._mask
-        page = await asyncio.to_thread(content.saved, request.fields["state"], mask)
-        name = f"{PurePath(content.stage.name).stem or 'raybox'}.html"
-        await self.send(frame("file", {"content": np.frombuffer(page, np.uint8)}, seq=request.seq, name=name))
-
-    async def _begin_upload(self, request: Message) -> None:
-        self._end_upload()
-        self._upload = self._uploads.begin(request.fields["name"], request.fields["size"], request.seq)
-        await self._open_if_complete(self._upload)
+            content = self.content
+            table = await asyncio.to_thread(content.table_of, self._mask)
+            if table is not None and content is self.content and not self._mask_changed.is_set():
+                await self.send(table)
 
     async def _receive_upload(self, part: memoryview) -> None:
         """Write a part of the upload; parts that arrive after its end count for nothing."""
@@ -176,61 +189,29 @@ class Session:
             return
         try:
             upload.add(part, self._uploads.clock())
+            answer = await self._opened(upload)
         except RayboxError as error:
             self._end_upload()
-            await self.send(frame("error", seq=upload.seq, text=str(error)))
-            return
-        await self._open_if_complete(upload)
+            answer = frame("error", seq=upload.seq, text=str(error))
+        if answer is not None:
+            await self.send(answer)
 
-    async def _open_if_complete(self, upload: Upload) -> None:
+    async def _opened(self, upload: Upload) -> bytes | None:
         """Show the scene of an upload once all of it is here; an error leaves the scene as it is."""
         if not upload.is_complete:
-            return
+            return None
         await self.send(frame("progress", text=f"reading {upload.name}", fraction=1.0))
-
-        def content() -> Content:
-            return make_content(stage_of_upload(upload.path, upload.name))
-
         try:
-            await self.show(await asyncio.to_thread(content))
-            await self.send(frame("state", seq=upload.seq))
-        except RayboxError as error:
-            await self.send(frame("error", seq=upload.seq, text=str(error)))
+            stage = await asyncio.to_thread(stage_of_upload, upload.path, upload.name)
+            await self.show(await asyncio.to_thread(make_content, stage))
         finally:
             self._end_upload()
-
-    async def _cancel(self, request: Message) -> None:
-        self._end_upload()
-        await self.send(frame("state", seq=request.seq))
+        return frame("state", seq=upload.seq)
 
     def _end_upload(self) -> None:
         if self._upload is not None:
             self._uploads.end(self._upload)
         self._upload = None
-
-    async def _announce_picture(self, request: Message) -> None:
-        self.picture.announce(request.seq, request.fields["size"])
-
-    async def _receive_bytes(self, message: bytes) -> None:
-        kind, content = message[:1], memoryview(message)[1:]
-        if kind == bytes([messages.MASK]):
-            self._set_mask(bytes(content))
-        elif kind == bytes([messages.UPLOAD_PART]):
-            await self._receive_upload(content)
-        elif kind == bytes([messages.PICTURE_PART]):
-            self.picture.add(content)
-        else:
-            raise InvalidInput("a binary message must begin with 1, 2 or 3; reload the page.")
-
-    _ANSWERS: dict[str, Any] = {  # noqa: RUF012 - a table of methods
-        "pick": _pick,
-        "ray": _cast_row,
-        "explain": _explain,
-        "save": _save,
-        "upload": _begin_upload,
-        "cancel": _cancel,
-        "picture": _announce_picture,
-    }
 
 
 def _ray_of(request: Message) -> Rays:

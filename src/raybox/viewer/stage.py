@@ -33,7 +33,6 @@ HIDDEN_CLASSES = ("IfcSpace", "IfcOpeningElement", "IfcOpeningStandardCase")
 """Classes of IFC products that fill or cut others."""
 NOT_A_SCENE = "scene must be a path, Boxes, a Grid, a Mesh, Planes, Instances, a Scene, or a list of these"
 Columns = dict[str, NDArray[Any]]
-SceneInput = Solid | Scene | Sequence[Solid]
 
 
 class StagePart(NamedTuple):
@@ -48,11 +47,9 @@ class StagePart(NamedTuple):
     def objects_of(self, rows: Ints) -> Ints:
         """Return the stage's object of each row (box, triangle, cell, copy, plane)."""
         if isinstance(self.geometry, Grid):
-            numbers = np.zeros_like(rows) if self.cells is None else np.searchsorted(self.cells, rows)
-        else:
-            objects = _objects_of_mesh(self.geometry)
-            numbers = rows if objects is None else objects[rows]
-        return self.first_object + numbers
+            return self.first_object + (0 * rows if self.cells is None else np.searchsorted(self.cells, rows))
+        numbers = _numbers(self.geometry)
+        return self.first_object + (rows if numbers is None else numbers[rows])
 
     def rows_of(self, mask: Bools) -> Bools:
         """Return which rows belong to the objects of a mask of all objects of the stage."""
@@ -61,8 +58,20 @@ class StagePart(NamedTuple):
             rows = np.zeros(len(self.geometry), np.bool_)
             rows[slice(None) if self.cells is None else self.cells] = own
             return rows
-        objects = _objects_of_mesh(self.geometry)
-        return own if objects is None else own[objects]
+        numbers = _numbers(self.geometry)
+        return own if numbers is None else own[numbers]
+
+    def visible(self, rows: Bools) -> Bools:
+        """Return which of the objects have a row that a mask allows."""
+        if isinstance(self.geometry, Grid):
+            return np.array([rows.any()]) if self.cells is None else rows[self.cells]
+        numbers = _numbers(self.geometry)
+        return rows if numbers is None else np.bincount(numbers[rows], minlength=self.objects) > 0
+
+    def column(self, values: NDArray[Any] | None) -> NDArray[Any] | None:
+        """Return ids or labels of the objects, from those of the geometry; of cells, the occupied ones'."""
+        is_grid = isinstance(self.geometry, Grid) and values is not None
+        return values if not is_grid else None if self.cells is None else values[self.cells]  # type: ignore[index]
 
 
 class Stage(NamedTuple):
@@ -72,18 +81,14 @@ class Stage(NamedTuple):
     scene: Scene
     parts: tuple[StagePart, ...]
     ids: list[str] | None
+    """"" for objects without"""
     labels: Columns
     visible: Bools
     ends: tuple[Floats, Floats]
     """the corners of a box around everything finite"""
     credit: str = ""
 
-    @property
-    def objects(self) -> int:
-        """The number of objects."""
-        return len(self.visible)
-
-    def where(self, mask: Bools | None) -> MaskInput | list[Bools]:
+    def where(self, mask: Bools | None) -> MaskInput:
         """Return the argument `where` of queries, from a mask of objects; None: those visible at first."""
         mask = self.visible if mask is None else mask
         if mask.all():
@@ -93,7 +98,7 @@ class Stage(NamedTuple):
 
     def all(self, ray: Rays, mask: Bools | None = None) -> AllHits:
         """Return all hits of one ray with the objects of a mask."""
-        return self.scene.all(ray, workers=1, where=self.where(mask))  # type: ignore[arg-type]
+        return self.scene.all(ray, workers=1, where=self.where(mask))
 
     def objects_of(self, geometry: Ints, index: Ints) -> NDArray[np.int32]:
         """Return the objects of hits by geometry and index, -1 for misses."""
@@ -105,7 +110,7 @@ class Stage(NamedTuple):
 
 
 def make_stage(
-    scene: SceneInput,
+    scene: Solid | Scene | Sequence[Solid],
     name: str = "scene",
     *,
     where: MaskInput = None,
@@ -123,53 +128,67 @@ def make_stage(
         Do not show spaces and openings of IFC at the start, unless `where` allows nothing else.
     """
     given = _listed(scene)
-    masks = _masks(where, given)
-    solids = [to_3d(_without_rows(one, mask)) for one, mask in zip(given, masks, strict=True)]
-    parts = _parts(solids)
-    pairs = zip(parts, given, masks, strict=True)
-    visible = np.concatenate([_visible(part, one, mask) for part, one, mask in pairs])
-    labels = _labels(parts, given)
+    solids, masks = zip(*map(_in_3d, given, _masks(where, given)), strict=True)
+    parts = _parts([_without_rows(solid, mask) for solid, mask in zip(solids, masks, strict=True)])
+    pairs = zip(parts, masks, strict=True)
+    shown = [np.ones(part.objects, np.bool_) if mask is None else part.visible(mask) for part, mask in pairs]
+    visible, labels = np.concatenate(shown), _labels(parts)
     if hides_spaces and "ifc_class" in labels:
-        solid = visible & ~np.isin(labels["ifc_class"].astype(str), HIDDEN_CLASSES)
-        visible = solid if solid.any() else visible
-    unchanged = isinstance(scene, Scene) and all(a is b for a, b in zip(solids, given, strict=True))
-    made = cast("Scene", scene) if unchanged else Scene(solids)
-    return Stage(name, made, parts, _ids(parts, given), labels, visible, finite_bounds(solids), credit)
+        solid_ones = visible & ~np.isin(labels["ifc_class"].astype(str), HIDDEN_CLASSES)
+        visible = solid_ones if solid_ones.any() else visible
+    shapes = [part.geometry for part in parts]
+    is_same = isinstance(scene, Scene) and all(a is b for a, b in zip(shapes, given, strict=True))
+    made = cast("Scene", scene) if is_same else Scene(shapes)
+    return Stage(name, made, parts, _ids(parts), labels, visible, finite_bounds(shapes), credit)
 
 
-def _listed(scene: SceneInput) -> list[Solid]:
+def rays_in_3d(rays: Rays) -> Rays:
+    """Return rays in 3D, flattened; invalid ones remain misses."""
+    rows = rays.rows()
+    return Rays(rows.origins, rows.directions, t_min=rows.t_min, t_max=rows.t_max, invalid="miss")
+
+
+def _listed(scene: Solid | Scene | Sequence[Solid]) -> list[Solid]:
     """Return the geometries of a scene, a geometry or a list."""
     found = scene.geometry if isinstance(scene, Scene) else scene
-    listed = [*found] if isinstance(found, list | tuple) else [found]
-    for one in listed:
-        if not isinstance(one, Solid):
-            raise InvalidInput(f"{NOT_A_SCENE}; got {type(one).__name__}.")
-    if not listed:
-        raise InvalidInput(f"{NOT_A_SCENE}; got an empty list. Boxes may be empty.")
+    listed = cast("list[Solid]", [*found] if isinstance(found, list | tuple) else [found])
+    wrong = [type(one).__name__ for one in listed if not isinstance(one, Solid)]
+    if wrong or not listed:
+        raise InvalidInput(f"{NOT_A_SCENE}; got {wrong[0] if wrong else 'an empty list'}.")
     return listed
 
 
 def _masks(where: MaskInput, geometries: list[Solid]) -> list[Bools | None]:
-    """Return the rows of each geometry that `where` allows; None for all."""
-    if where is None or isinstance(where, str):
-        listed: Sequence[Any] = [where] * len(geometries)
-    else:
-        listed = cast(
-            "Sequence[Any]", [where] if len(geometries) == 1 and not _is_list_of_masks(where) else where
-        )
+    """Return the rows of each geometry that `where` allows, flat; None for all."""
+    is_one = where is None or isinstance(where, str) or (len(geometries) == 1 and not isinstance(where, list))
+    listed: Sequence[Any] = [where] * len(geometries) if is_one else cast("Sequence[Any]", where)
+    if len(geometries) == 1 and len(listed) != 1:  # a mask as a list of bool
+        listed = [where]
     if len(listed) != len(geometries):
-        raise InvalidInput(
-            f"where must be a list of {len(geometries)}, a mask, an expression or None for each geometry; "
-            f"got {len(listed)}."
-        )
-    return [
-        None if mask is None else row_mask(mask, object_rows(one), len(one), getattr(one, "shape", None))
-        for mask, one in zip(listed, geometries, strict=True)
-    ]
+        rule = f"where must be a list of {len(geometries)}, a mask, an expression or None for each geometry"
+        raise InvalidInput(f"{rule}; got {len(listed)}. Leave it out to show all.")
+    pairs = zip(listed, geometries, strict=True)
+    return [None if mask is None else _flat_mask(mask, geometry) for mask, geometry in pairs]
 
 
-def _is_list_of_masks(where: object) -> bool:
-    return isinstance(where, list | tuple) and len(where) == 1 and not isinstance(where[0], bool | np.bool_)
+def _flat_mask(where: MaskInput, geometry: Solid) -> Bools:
+    shape = getattr(geometry, "shape", None)
+    return row_mask(where, object_rows(geometry), len(geometry), shape).reshape(-1)
+
+
+def _in_3d(geometry: Solid, mask: Bools | None) -> tuple[Solid, Bools | None]:
+    """Return a geometry in 3D, and its mask; of a grid in 2D, its occupied cells as boxes."""
+    if geometry.ndim_space == 3:
+        return geometry, mask
+    if isinstance(geometry, Grid):
+        cells = geometry.occupied.reshape(-1)
+        return _in_3d(geometry.boxes(cells), None if mask is None else mask[cells])
+    made: Solid
+    if isinstance(geometry, Instances):
+        made = Instances(cast("Boxes", _in_3d(geometry.geometry, None)[0]), geometry.rows())
+    else:
+        made = (Planes if isinstance(geometry, Planes) else Boxes)(*geometry.rows()[:2])
+    return made._with(geometry._attributes), mask
 
 
 def _without_rows(geometry: Solid, mask: Bools | None) -> Solid:
@@ -178,52 +197,28 @@ def _without_rows(geometry: Solid, mask: Bools | None) -> Solid:
     These are triangles of objects of which a mask allows some only, which become points, and cells of a grid
     that is one object.
     """
-    if mask is None or isinstance(geometry, Boxes | Instances | Planes):
+    if mask is None:
         return geometry
-    if isinstance(geometry, Grid):
-        return (
-            geometry
-            if _has_cells(geometry)
-            else Grid(*geometry.edges, occupied=geometry.occupied & mask.reshape(geometry.shape))
-        )
-    mesh = cast("Mesh", geometry)
-    objects = stored_objects(mesh)
-    if objects is None:
-        return mesh
-    left_out = ~mask & _any_of(objects, mask, object_count(mesh))[objects]
-    if not left_out.any():
-        return mesh
-    faces = np.where(left_out[:, None], mesh.faces[:, :1], mesh.faces)
-    return restored(mesh.vertices, faces, objects, mesh._attributes)
-
-
-def _any_of(objects: Ints, mask: Bools, count: int) -> Bools:
-    """Return which objects have a row that a mask allows."""
-    found: Bools = np.zeros(count, np.bool_)
-    found[objects[mask]] = True
-    return found
-
-
-def to_3d(geometry: Solid) -> Solid:
-    """Return a geometry in 3D; of a grid in 2D, its occupied cells as boxes."""
-    if geometry.ndim_space == 3:
+    if isinstance(geometry, Grid) and not _has_cells(geometry):
+        return Grid(*geometry.edges, occupied=geometry.occupied & mask.reshape(geometry.shape))
+    numbers = _numbers(geometry)
+    if not isinstance(geometry, Mesh) or numbers is None:
         return geometry
-    if isinstance(geometry, Planes):
-        return Planes(*geometry.rows()[:2])
-    if isinstance(geometry, Instances):
-        return Instances(cast("Boxes", to_3d(geometry.geometry)), geometry.rows())
-    boxes = geometry.boxes(geometry.occupied) if isinstance(geometry, Grid) else cast("Boxes", geometry)
-    return Boxes(*boxes.rows()[:2])
+    is_shown = np.bincount(numbers[mask], minlength=object_count(geometry)) > 0
+    left_out = ~mask & is_shown[numbers]
+    faces = np.where(left_out[:, None], geometry.faces[:, :1], geometry.faces)
+    return restored(geometry.vertices, faces, numbers, geometry._attributes) if left_out.any() else geometry
 
 
-def _parts(solids: list[Solid]) -> tuple[StagePart, ...]:
+def _parts(solids: Sequence[Solid]) -> tuple[StagePart, ...]:
     """Return the geometries with their objects, numbered through."""
     parts: list[StagePart] = []
     first = 0
     for one in solids:
-        cells = _occupied_cells(one) if isinstance(one, Grid) else None
-        is_whole = isinstance(one, Grid) and cells is None
-        count = 1 if is_whole else len(cells) if cells is not None else _object_count(one)
+        cells = np.flatnonzero(one.occupied) if isinstance(one, Grid) and _has_cells(one) else None
+        count = object_count(one) if isinstance(one, Mesh) else len(one)
+        if isinstance(one, Grid):
+            count = 1 if cells is None else len(cells)
         parts.append(StagePart(one, first, count, cells))
         first += count
     return tuple(parts)
@@ -234,68 +229,28 @@ def _has_cells(grid: Grid) -> bool:
     return count_occupied(grid.rows()) <= MAX_CELLS
 
 
-def _occupied_cells(grid: Grid) -> Ints | None:
-    return np.flatnonzero(grid.occupied) if _has_cells(grid) else None
-
-
-def _objects_of_mesh(geometry: Solid) -> Ints | None:
+def _numbers(geometry: Solid) -> Ints | None:
+    """Return the object of each triangle; None where each row is an object."""
     return stored_objects(geometry) if isinstance(geometry, Mesh) else None
 
 
-def _object_count(geometry: Solid) -> int:
-    return object_count(geometry) if isinstance(geometry, Mesh) else len(geometry)
-
-
-def _visible(part: StagePart, geometry: Solid, mask: Bools | None) -> Bools:
-    """Return which objects of a geometry its mask of rows allows."""
-    if mask is None:
-        return np.ones(part.objects, np.bool_)
-    if isinstance(geometry, Grid):
-        return (
-            mask.ravel()[np.flatnonzero(geometry.occupied)]
-            if _has_cells(geometry)
-            else np.array([mask.any()])
-        )
-    objects = _objects_of_mesh(geometry)
-    return mask if objects is None else _any_of(objects, mask, part.objects)
-
-
-def _ids(parts: tuple[StagePart, ...], geometries: list[Solid]) -> list[str] | None:
-    """Return the ids of all objects as text, "" for those without; None if there are none at all."""
-    if all(one.ids is None for one in geometries):
+def _ids(parts: tuple[StagePart, ...]) -> list[str] | None:
+    """Return the ids of all objects as text; None if there are none at all."""
+    columns = [part.column(part.geometry.ids) for part in parts]
+    if all(column is None for column in columns):
         return None
-    ids: list[str] = []
-    for part, one in zip(parts, geometries, strict=True):
-        own = None if one.ids is None else _of_objects(one, one.ids)
-        ids += [""] * part.objects if own is None else map(str, own.tolist())
-    return ids
+    pairs = zip(parts, columns, strict=True)
+    texts = [[""] * part.objects if own is None else map(str, own.tolist()) for part, own in pairs]
+    return [text for own in texts for text in own]
 
 
-def _labels(parts: tuple[StagePart, ...], geometries: list[Solid]) -> Columns:
+def _labels(parts: tuple[StagePart, ...]) -> Columns:
     """Return the labels of all objects, missing where a geometry has none of that name."""
-    names = dict.fromkeys(name for one in geometries for name in one.labels)
+    count = sum(part.objects for part in parts)
+    places = [np.arange(part.first_object, part.first_object + part.objects) for part in parts]
     columns: Columns = {}
-    for name in names:
-        found = [
-            (
-                np.arange(part.first_object, part.first_object + part.objects),
-                _of_objects(one, one.labels.get(name)),
-            )
-            for part, one in zip(parts, geometries, strict=True)
-        ]
-        if any(values is not None for _, values in found):
-            columns[name] = combined(found, sum(part.objects for part in parts))
+    for name in dict.fromkeys(name for part in parts for name in part.geometry.labels):
+        own = [part.column(part.geometry.labels.get(name)) for part in parts]
+        if any(values is not None for values in own):
+            columns[name] = combined(list(zip(places, own, strict=True)), count)
     return columns
-
-
-def _of_objects(geometry: Solid, values: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Return ids or labels of a geometry's objects; of a grid, those of its occupied cells."""
-    if values is None or not isinstance(geometry, Grid):
-        return values
-    return values[np.flatnonzero(geometry.occupied)] if _has_cells(geometry) else None
-
-
-def rays_in_3d(rays: Rays) -> Rays:
-    """Return rays in 3D, flattened; invalid ones remain misses."""
-    rows = rays.rows()
-    return Rays(rows.origins, rows.directions, t_min=rows.t_min, t_max=rows.t_max, invalid="miss")

@@ -1,8 +1,9 @@
-"""Uploads of files from pages: their number, size and time are bounded."""
+"""What arrives from pages in parts: files, whose number, size and time are bounded, and a picture."""
 
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Final, final
 
@@ -11,6 +12,7 @@ from raybox.viewer.open_file import check_upload, upload_path
 
 MAX_UPLOADS = 4  # at a time
 SILENT_SECONDS = 30.0  # without a part, after which another upload may take the turn
+MAX_PICTURE = 64 * 2**20  # bytes
 TOTAL_SECONDS = 1800.0  # from the start, after which another may
 
 
@@ -82,3 +84,42 @@ class Uploads:
     def _is_late(self, upload: Upload) -> bool:
         now = self.clock()
         return now >= min(upload.last_part + SILENT_SECONDS, upload.started + TOTAL_SECONDS)
+
+
+@final
+class Picture:
+    """The picture that Python requests of one page, at most one at a time."""
+
+    def __init__(self) -> None:
+        self._waiting: Future[bytes] | None = None
+        self._seq, self._size, self._parts = 0, 0, bytearray()
+
+    def request(self) -> tuple[int, "Future[bytes]"]:
+        """Return the number of a new request, and its result; an earlier one fails."""
+        self.fail()
+        self._seq, self._size, self._parts = self._seq + 1, 0, bytearray()
+        self._waiting = Future()
+        return self._seq, self._waiting
+
+    def announce(self, seq: int, size: int) -> None:
+        """Set the size of the picture that is to arrive; 0: the page has none."""
+        if seq != self._seq or not 0 < size <= MAX_PICTURE:
+            self.fail()
+        self._size = size
+
+    def add(self, part: memoryview) -> None:
+        """Add a part, if a request waits for it."""
+        if self._waiting is None:
+            return
+        self._parts += part
+        if len(self._parts) > self._size:
+            self.fail()
+        elif len(self._parts) == self._size:
+            self._waiting.set_result(bytes(self._parts))
+            self._waiting = None
+
+    def fail(self) -> None:
+        """End the request without a picture."""
+        if self._waiting is not None:
+            self._waiting.set_exception(RayboxError("the page has drawn no picture; reload it and try again"))
+        self._waiting = None

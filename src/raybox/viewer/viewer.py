@@ -19,13 +19,13 @@ from raybox.validation import ArrayInput, Bools, MaskInput
 from raybox.viewer import open_file
 from raybox.viewer.content import Content, make_content
 from raybox.viewer.door import Door, checked_names
-from raybox.viewer.frames import RayCall, hits_frame
+from raybox.viewer.frames import hits_frame
 from raybox.viewer.open_file import ViewInput
 from raybox.viewer.picks import Picked, pick
 from raybox.viewer.saved_page import built_page
 from raybox.viewer.server import PageServer, address_of
 from raybox.viewer.session import Session
-from raybox.viewer.stage import Stage, rays_in_3d
+from raybox.viewer.stage import Stage
 from raybox.viewer.uploads import Uploads
 from raybox.viewer.wire import frame
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 PICTURE_SECONDS = 120.0  # for a browser without a GPU to draw a large scene
 _SEND_SECONDS = 5.0
-MAX_RAYS = 5_000_000  # in the table of a page
 
 
 class _Click(NamedTuple):
@@ -46,7 +45,7 @@ class _Click(NamedTuple):
 
 
 @final
-@guard_class("url", "answer", "stage", "wait", "stop")
+@guard_class("url", "stage", "wait", "stop")
 class Viewer:
     """A served page that shows a scene and casts the rays of clicks; made by `view`.
 
@@ -59,7 +58,7 @@ class Viewer:
         self._sessions: list[Session] = []
         self._last: _Click | None = None
         door = Door(host, checked_names(allowed_hosts), built_page())
-        self._server = PageServer(door, port, self._serve, most_objects=content.stage.objects)
+        self._server = PageServer(door, port, self._serve, most_objects=len(content.stage.visible))
         atexit.register(_stop, weakref.ref(self))
 
     @property
@@ -143,10 +142,10 @@ class Viewer:
         self.stop()
 
     async def _serve(self, connection: "ServerConnection") -> None:
-        session = Session(connection, self._content, self._uploads, self._name, self._set_last)
+        session = Session(connection, self._content, self._uploads, self._set_last)
         self._sessions.append(session)
         try:
-            await session.run()
+            await session.run(self._name)
         finally:
             self._sessions.remove(session)
 
@@ -243,14 +242,4 @@ def view(  # noqa: PLR0913
     0
     """
     stage = open_file.stage_of(scene, boxes=boxes, all_objects=all_objects, where=where, credit=credit)
-    return Viewer(make_content(stage, ray_call(rays, points)), host, port, allowed_hosts)
-
-
-def ray_call(rays: Rays | None, points: bool = False) -> RayCall | None:
-    """Return rays as a page shows them; raise if they are too many."""
-    if rays is None:
-        return None
-    flat = rays_in_3d(rays)
-    if len(flat) > MAX_RAYS:
-        raise InvalidInput(f"a page shows up to {MAX_RAYS:,} rays; got {len(flat):,}. Pass some: rays[::10].")
-    return RayCall(flat, points)
+    return Viewer(make_content(stage, rays, is_scan=points), host, port, allowed_hosts)

@@ -2,18 +2,18 @@
 
 import json
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = dict[str, NDArray[Any]]
 _ALIGNMENT = 8  # of arrays: typed arrays of the page are views of the frame
 _FRAGMENT = 2**18  # bytes
 
 
-def frame(kind: str, arrays: Arrays | None = None, **fields: object) -> bytes:
+def frame(kind: str, arrays: Arrays | None = None, /, **fields: object) -> bytes:
     """Return a frame: the header's length (uint32), the header, and arrays at multiples of 8.
 
     The header's field ``arrays`` lists name, dtype (such as "f8"), shape, and offset after the header.

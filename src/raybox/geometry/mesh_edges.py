@@ -25,7 +25,8 @@ def sharp_edges(mesh: Mesh) -> Ints:
     is_flat[1:-1] = is_same & (np.abs((normals[face[1:]] * normals[face[:-1]]).sum(axis=1)) > _BEND)
     is_first = np.append(True, ~is_same)[: len(order)]
     sharp = order[is_first & ~is_flat[1:]]
-    return mesh.faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)[sharp]
+    ends = mesh.faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
+    return np.asarray(ends[sharp])
 
 
 def _edge_keys(mesh: Mesh) -> Ints:
