@@ -1,0 +1,601 @@
+/** The drawing of a scene: shapes, rays, points, cut and camera, as the panels use it. */
+
+import * as THREE from "three";
+import { BEHIND, FIRST, rgb } from "../look.ts";
+import type {
+  Answer,
+  CameraState,
+  CutPlane,
+  DrawnStats,
+  LegendEntry,
+  Look,
+  Ray,
+  RaySample,
+  SceneModel,
+  StageApi,
+  StageEvents,
+  StandardView,
+  Vec3,
+} from "../types.ts";
+import { middleOfPoints, objectBounds } from "./bounds.ts";
+import {
+  basisOf,
+  consistent,
+  depthRange,
+  fit,
+  type Insets,
+  orbit,
+  pan,
+  pixelRay,
+  projector,
+  sceneDirections,
+  standardDirection,
+  type Viewport,
+  withTargetAt,
+  zoom,
+} from "./camera.ts";
+import { Controls, type Gestures } from "./controls.ts";
+import { halfSpaces, limitRay, movePlane, turnPlane } from "./cut.ts";
+import { Frames, type Quality } from "./frames.ts";
+import { drawFurniture, handlesOf } from "./furniture.ts";
+import { GridLayer } from "./grid.ts";
+import type { Layer, LayerView } from "./layer.ts";
+import { layerOf } from "./layers.ts";
+import { composeLook, type Composed, lookTable } from "./looks.ts";
+import { outlineOf } from "./outline.ts";
+import { Picture, type Plan } from "./picture.ts";
+import { composePicture } from "./png.ts";
+import { MOST_CUTS, sharedUniforms } from "./program.ts";
+import { distanceOfDepth, moved, projectionOf, relativeTo, sidesOf } from "./projection.ts";
+import { drawnAnswer, nearestLine, raySegments } from "./rays.ts";
+import { Dots, Ribbons } from "./ribbons.ts";
+import { along, type Bounds, corners, diagonal, dot, emptyBounds, include, isEmpty, length, middle, scale, sub } from "./vec.ts";
+
+const LIGHT = { background: "#f5f6f8", ink: "#1f2937" };
+const DARK = { background: "#15181d", ink: "#05070a" };
+const MOST_OUTLINES = 200;
+const RAY_PIXELS = 6;
+const HANDLE_PIXELS = { mouse: 14, touch: 26 };
+/** A finer scene than this part of its size is not looked at. */
+const SMALLEST = 1e-6;
+/** Objects that are fitted fill at most this part of the picture where they are points. */
+const LEAST_FIT = 1e-3;
+/** The opacity of what is around the chosen objects, and the most that it hides of them. */
+const FADED = { opacity: 26, most: 0.8 };
+const MOST_PIXELS = 2;
+/** Software draws what coincides twice while the camera moves up to so large a scene. */
+const MOST_TIES_MOVING = 5_000;
+
+export class Stage implements StageApi {
+  private readonly canvas: HTMLCanvasElement;
+  private readonly flat: HTMLCanvasElement;
+  private readonly renderer: THREE.WebGLRenderer;
+  private readonly rendererName: string;
+  /** Whether the processor draws. */
+  private readonly slow: boolean;
+  private readonly shared = sharedUniforms();
+  private readonly picture: Picture;
+  private readonly frames: Frames;
+  private readonly controls: Controls;
+  private readonly rays: Ribbons;
+  private readonly outlines: Ribbons;
+  private readonly cast: Ribbons;
+  private readonly marks: Dots;
+  private readonly cloud: Dots;
+
+  private model: SceneModel | null = null;
+  private layers: Layer[] = [];
+  private look: Look | null = null;
+  private composed: Composed = { translucent: false, opaque: true };
+  private table: ReturnType<typeof lookTable> | null = null;
+  private state: CameraState = {
+    eye: [3, -4, 2.6],
+    target: [0, 0, 0],
+    up: "z",
+    orthographic: false,
+    height: 1,
+    fov: 45,
+  };
+  private insets: Insets = { top: 0, right: 0, bottom: 0, left: 0 };
+  private cut: CutPlane[] = [];
+  private edges = true;
+  private faded = false;
+  private dark = false;
+  private highlight: number[] = [];
+  private segments: Float32Array = new Float32Array(0);
+  private rayBounds = emptyBounds();
+  private sample: { row: Uint32Array; rgba: Uint8Array } | null = null;
+  private pointBounds = emptyBounds();
+  private pointsShown = false;
+  private events: StageEvents | null = null;
+  private pivot: Vec3 | null = null;
+  private handle: { kind: "move" | "turn"; from: Vec3; arm: number } | null = null;
+
+  constructor(canvas: HTMLCanvasElement) {
+    this.canvas = canvas;
+    this.flat = flatCanvas(canvas);
+    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: false, depth: false, stencil: false, alpha: false });
+    this.renderer.autoClear = false;
+    this.renderer.sortObjects = false;
+    this.renderer.info.autoReset = false;
+    this.renderer.outputColorSpace = THREE.LinearSRGBColorSpace;
+    this.rendererName = nameOf(this.renderer.getContext());
+    this.slow = /swiftshader|llvmpipe|software|basic render/i.test(this.rendererName);
+    this.picture = new Picture(this.renderer, this.shared, this.slow);
+    const host = { plan: (q: Quality, o: () => boolean) => this.plan(q, o), shown: () => this.drawFlat() };
+    this.frames = new Frames(this.picture, host, this.slow);
+    this.rays = new Ribbons(this.shared, { width: 1.25, opacity: 0.65, behind: 0, wholeSpace: false });
+    this.outlines = new Ribbons(this.shared, { width: 2, opacity: 0.95, behind: 0.4, wholeSpace: false });
+    this.cast = new Ribbons(this.shared, { width: 3, opacity: 1, behind: 0.4, wholeSpace: true });
+    this.marks = new Dots(this.shared, { width: 12, opacity: 1, behind: 0.55, wholeSpace: true }, true);
+    this.cloud = new Dots(this.shared, { width: 2, opacity: 1, behind: 0, wholeSpace: false });
+    this.controls = new Controls(canvas, this.gestures());
+    new ResizeObserver(() => this.redraw()).observe(canvas);
+    canvas.addEventListener("webglcontextrestored", () => this.redraw());
+  }
+
+  load(model: SceneModel): void {
+    const again = this.model !== null;
+    this.clearScene();
+    this.model = model;
+    this.table = lookTable(model.objects);
+    this.shared.look.value = this.table.texture;
+    this.shared.orderScale.value = 1 / (model.objects + 1);
+    this.pointBounds = boundsOf(model.points?.xyz ?? new Float64Array(0), [0, 0, 0]);
+    const bounds = this.sceneBounds();
+    this.layers = model.geometries.map((geometry) => layerOf(geometry, bounds, model.shift, this.shared));
+    this.compose();
+    if (!again) this.fitAll();
+    this.redraw();
+  }
+
+  private clearScene(): void {
+    this.layers.forEach((layer) => layer.dispose());
+    this.table?.texture.dispose();
+    this.layers = [];
+    this.look = null;
+    this.highlight = [];
+    this.sample = null;
+    this.rayBounds = emptyBounds();
+    this.pointsShown = false;
+    const none = new Float32Array(0);
+    for (const lines of [this.rays, this.outlines, this.cast]) lines.set(none, new Uint8Array(0));
+    for (const dots of [this.marks, this.cloud]) dots.set(none, new Uint8Array(0));
+  }
+
+  /** Returns the bounds of the scene and its points; a cube of 2 where it has neither. */
+  private sceneBounds(): Bounds {
+    const bounds = emptyBounds();
+    const [lower, upper] = this.model?.bounds ?? [];
+    if (lower && upper) [lower, upper].forEach((corner) => include(bounds, ...corner));
+    if (!isEmpty(this.pointBounds)) corners(this.pointBounds).forEach((corner) => include(bounds, ...corner));
+    return isEmpty(bounds) ? { lower: [-1, -1, -1], upper: [1, 1, 1] } : bounds;
+  }
+
+  /** Returns the bounds of all that is drawn. */
+  private drawnBounds(): Bounds {
+    const bounds = this.sceneBounds();
+    if (!isEmpty(this.rayBounds)) corners(this.rayBounds).forEach((corner) => include(bounds, ...corner));
+    return bounds;
+  }
+
+  private get primitives(): number {
+    return this.model?.geometries.reduce((sum, geometry) => sum + geometry.primitives, 0) ?? 0;
+  }
+
+  private get shift(): Vec3 {
+    return this.model?.shift ?? [0, 0, 0];
+  }
+
+  setLook(look: Look): void {
+    this.look = look;
+    this.compose();
+    this.redraw();
+  }
+
+  /** Writes the look of all objects with what is highlighted and faded, and chooses the cells of grids. */
+  private compose(): void {
+    if (!this.table || !this.model) return;
+    const faded = this.faded ? FADED.opacity : null;
+    this.composed = composeLook(this.table.data, this.look, this.highlight, faded, this.model.objects);
+    this.table.texture.needsUpdate = true;
+    this.updateGrids();
+  }
+
+  private updateGrids(): void {
+    const spaces = halfSpaces(this.cut);
+    for (const layer of this.layers) if (layer instanceof GridLayer && this.table) layer.update(this.table.data, spaces);
+  }
+
+  setEdges(on: boolean): void {
+    this.edges = on;
+    this.redraw();
+  }
+
+  setCut(planes: CutPlane[]): void {
+    this.cut = planes;
+    this.updateGrids();
+    this.redraw();
+  }
+
+  setFaded(on: boolean): void {
+    this.faded = on;
+    this.compose();
+    this.redraw();
+  }
+
+  setHighlight(objects: number[]): void {
+    this.highlight = [...new Set(objects)];
+    this.compose();
+    this.outline();
+    this.redraw();
+  }
+
+  /** Draws lines around what is highlighted: the first in orange, the others in blue. */
+  private outline(): void {
+    const lines = this.highlight.slice(0, MOST_OUTLINES).map((object) => outlineOf(this.model!, object));
+    const tints = lines.flatMap((one, i) => {
+      const tint = [...rgb(i === 0 ? FIRST : BEHIND), 255];
+      return Array.from({ length: one.length / 6 }, () => tint).flat();
+    });
+    // The first is drawn last, over the others.
+    this.outlines.set(Float32Array.from(lines.flat()), Uint8Array.from(tints));
+  }
+
+  setAnswer(answer: Answer | null): void {
+    const none = { segments: new Float32Array(0), segmentTints: new Uint8Array(0) };
+    const drawn = answer
+      ? drawnAnswer(answer, this.sceneBounds(), this.shift)
+      : { ...none, marks: none.segments, markTints: none.segmentTints };
+    this.cast.set(drawn.segments, drawn.segmentTints);
+    this.marks.set(drawn.marks, drawn.markTints);
+    this.redraw();
+  }
+
+  setRays(sample: RaySample, rgba: Uint8Array, ends: Float64Array): void {
+    this.segments = raySegments(sample, ends, this.sceneBounds(), this.shift);
+    this.sample = { row: sample.row, rgba };
+    this.rayBounds = boundsOf(this.segments, this.shift);
+    this.rays.set(this.segments, rgba);
+    this.redraw();
+  }
+
+  setPoints(on: boolean, rgbOfPoints: Uint8Array): void {
+    const xyz = this.model?.points?.xyz;
+    this.pointsShown = on && xyz !== undefined;
+    if (xyz && on) {
+      const points = Float32Array.from(xyz, (value, i) => value - this.shift[i % 3]);
+      const tints = Uint8Array.from({ length: (4 * xyz.length) / 3 }, (_, i) =>
+        i % 4 === 3 ? 255 : rgbOfPoints[3 * (i >> 2) + (i % 4)],
+      );
+      this.cloud.set(points, tints);
+    }
+    this.redraw();
+  }
+
+  setDark(dark: boolean): void {
+    this.dark = dark;
+    this.redraw();
+  }
+
+  fitAll(): void {
+    const points = this.model?.points?.xyz;
+    const bounds = points && points.length > 0 ? middleOfPoints(points) : this.sceneBounds();
+    this.moveTo(fit(this.state, this.viewport, corners(bounds), standardDirection("iso", this.state.up)));
+  }
+
+  fitObjects(objects: number[]): void {
+    if (!this.model) return;
+    const bounds = objectBounds(this.model, objects);
+    if (isEmpty(bounds)) return this.fitAll();
+    const least = LEAST_FIT * diagonal(this.sceneBounds());
+    const points = diagonal(bounds) > least ? corners(bounds) : corners(around(middle(bounds), least / 2));
+    this.moveTo(fit(this.state, this.viewport, points, this.toEye()));
+  }
+
+  private toEye(): Vec3 {
+    return scale(basisOf(this.state).forward, -1);
+  }
+
+  standardView(view: StandardView): void {
+    this.moveTo(fit(this.state, this.viewport, corners(this.sceneBounds()), standardDirection(view, this.state.up)));
+  }
+
+  setInsets(insets: Insets): void {
+    this.insets = { ...insets };
+    this.redraw();
+  }
+
+  camera(): CameraState {
+    return structuredClone(this.state);
+  }
+
+  setCamera(camera: CameraState): void {
+    this.state = consistent(structuredClone(camera));
+    this.redraw();
+  }
+
+  private moveTo(camera: CameraState, moving = false): void {
+    this.state = camera;
+    this.frames.invalidate(moving);
+    this.events?.cameraChanged(this.camera());
+  }
+
+  rayOf(x: number, y: number): Ray | null {
+    return limitRay(this.fullRay(x, y), halfSpaces(this.cut));
+  }
+
+  private fullRay(x: number, y: number): Ray {
+    const at = this.local(x, y);
+    return pixelRay(this.state, this.viewport, at.x, at.y, this.drawnBounds());
+  }
+
+  /** Returns pixels of the canvas for those of the page. */
+  private local(x: number, y: number): { x: number; y: number } {
+    const box = this.canvas.getBoundingClientRect();
+    return { x: x - box.left, y: y - box.top };
+  }
+
+  private get viewport(): Viewport {
+    return { width: this.canvas.clientWidth || 1, height: this.canvas.clientHeight || 1, insets: this.insets };
+  }
+
+  async png(legend: LegendEntry[], title: string): Promise<Blob> {
+    const density = MOST_PIXELS / this.density();
+    this.frames.drawNow(density);
+    const what = { camera: this.state, view: this.viewport, bounds: this.sceneBounds(), cut: this.cut, dark: this.dark };
+    const credit = this.model?.credit ?? "";
+    return composePicture(this.picture.pixels(), what, { legend, title, credit });
+  }
+
+  stats(): DrawnStats {
+    const shown = [this.rays, this.outlines, this.cast, this.marks, this.cloud];
+    const layers = this.layers.reduce((sum, layer) => sum + layer.bytes, 0);
+    const lines = shown.reduce((sum, one) => sum + one.bytes, 0);
+    return {
+      drawCalls: this.picture.drawCalls,
+      bufferBytes: layers + lines + (this.table?.data.byteLength ?? 0),
+      frames: this.frames.frames,
+      complete: this.frames.complete,
+      renderer: this.rendererName,
+    };
+  }
+
+  settled(): Promise<void> {
+    return this.frames.settled();
+  }
+
+  on(events: StageEvents): void {
+    this.events = events;
+  }
+
+  private redraw(): void {
+    this.frames.invalidate(this.controls?.active ?? false);
+  }
+
+  // ---- drawing
+
+  /** Pixels of the screen for one of the page, 2 at most. */
+  private density(): number {
+    return Math.min(devicePixelRatio || 1, MOST_PIXELS);
+  }
+
+  private plan(quality: Quality, overdue: () => boolean): Plan {
+    this.resize();
+    const pixelScale = this.density() * quality.scale;
+    const view = this.viewport;
+    const theme = this.dark ? DARK : LIGHT;
+    const moving = quality.kind === "moving";
+    this.shared.edges.value = this.edges;
+    this.shared.ink.value.set(...(rgb(theme.ink).map((byte) => byte / 255) as Vec3));
+    return {
+      layers: this.layers,
+      overlays: (pixels) => this.overlays(pixels),
+      view: this.prepareView(view, pixelScale, quality.dotsBelow * this.density()),
+      width: Math.max(1, Math.round(view.width * pixelScale)),
+      height: Math.max(1, Math.round(view.height * pixelScale)),
+      scale: pixelScale,
+      background: new THREE.Color().setStyle(theme.background, THREE.LinearSRGBColorSpace),
+      ties: this.composed.opaque && !(moving && this.slow && this.primitives > MOST_TIES_MOVING),
+      translucent: this.composed.translucent,
+      edges: this.edges,
+      mostOpacity: this.faded ? FADED.most : 1,
+      overdue,
+    };
+  }
+
+  private resize(): void {
+    const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
+    const density = this.density();
+    const size = this.renderer.getSize(new THREE.Vector2());
+    if (size.x === width && size.y === height && this.renderer.getPixelRatio() === density) return;
+    this.renderer.setPixelRatio(density);
+    this.renderer.setSize(width, height, false);
+  }
+
+  /** Writes the camera for the programs; returns it for the choice of parts. */
+  private prepareView(view: Viewport, pixelScale: number, dotsBelow: number): LayerView {
+    const camera = relativeTo(this.state, this.shift);
+    const range = this.depths();
+    const { basis, matrix, near, pixels } = projectionOf(camera, view, range);
+    const { right, up, forward } = basis;
+    const s = this.shared;
+    s.rotation.value.set(...right, ...up, ...scale(forward, -1));
+    s.projection.value.fromArray(matrix);
+    s.eye.value.set(...camera.eye);
+    s.forward.value.set(...forward);
+    s.orthographic.value = camera.orthographic;
+    s.nearest.value = near;
+    s.pixels.value = pixels * pixelScale;
+    const scene = sceneDirections(camera.up);
+    s.lightUp.value.set(...scene.up);
+    s.lightSide.value.set(...scene.away);
+    const cut = this.prepareCut();
+    const { eye, orthographic } = camera;
+    return { eye, forward, orthographic, pixels: pixels * pixelScale, dotsBelow, cut, sides: sidesOf(camera, view) };
+  }
+
+  private depths(): { near: number; far: number } {
+    const camera = relativeTo(this.state, this.shift);
+    return depthRange(camera, moved(this.drawnBounds(), scale(this.shift, -1)));
+  }
+
+  /** Writes the planes of the cut relative to the eye; returns whether there are some. */
+  private prepareCut(): boolean {
+    const spaces = halfSpaces(this.cut).slice(0, MOST_CUTS);
+    spaces.forEach(({ point, normal }, i) => {
+      this.shared.cuts.value[i].set(...normal, dot(normal, sub(point, this.state.eye)));
+    });
+    this.shared.cutCount.value = spaces.length;
+    return spaces.length > 0;
+  }
+
+  private overlays(pixels: number): THREE.Object3D[] {
+    const shown = [this.rays, ...(this.pointsShown ? [this.cloud] : []), this.outlines, this.cast, this.marks];
+    return shown.flatMap((one) => one.drawn(pixels));
+  }
+
+  private drawFlat(): void {
+    const view = this.viewport;
+    const density = this.density();
+    const [width, height] = [Math.round(view.width * density), Math.round(view.height * density)];
+    if (this.flat.width !== width || this.flat.height !== height) Object.assign(this.flat, { width, height });
+    const context = this.flat.getContext("2d")!;
+    context.setTransform(density, 0, 0, density, 0, 0);
+    context.clearRect(0, 0, view.width, view.height);
+    drawFurniture(context, { camera: this.state, view, bounds: this.sceneBounds(), cut: this.cut, dark: this.dark });
+  }
+
+  // ---- pointers
+
+  private gestures(): Gestures {
+    return {
+      grab: (x, y, touch) => this.grab(x, y, touch),
+      dragHandle: (x, y) => this.dragHandle(x, y),
+      begin: (x, y) => this.beginMove(x, y),
+      orbit: (dx, dy) => this.turn(dx, dy),
+      pan: (dx, dy) => this.moveTo(pan(this.state, this.viewport, dx, dy), true),
+      zoom: (x, y, factor) => this.zoomAt(x, y, factor),
+      click: (x, y, add) => this.click(x, y, add),
+      end: () => this.endMove(),
+    };
+  }
+
+  private turn(dx: number, dy: number): void {
+    const angle = Math.PI / Math.max(300, Math.min(this.viewport.width, this.viewport.height));
+    this.moveTo(orbit(this.state, this.pivot ?? this.state.target, dx * angle, dy * angle), true);
+  }
+
+  /** Makes the point under the pointer the one about which the view turns. */
+  private beginMove(x: number, y: number): void {
+    this.pivot = this.pointAt(x, y);
+    if (this.pivot) this.state = withTargetAt(this.state, this.pivot);
+  }
+
+  private zoomAt(x: number, y: number, factor: number): void {
+    const ray = this.fullRay(x, y);
+    const { forward } = basisOf(this.state);
+    const t = dot(sub(this.state.target, ray.origin), forward) / dot(ray.direction, forward);
+    const point = along(ray.origin, ray.direction, t);
+    this.moveTo(zoom(this.state, point, factor, SMALLEST * diagonal(this.sceneBounds())), true);
+  }
+
+  private endMove(): void {
+    this.pivot = null;
+    this.handle = null;
+    this.frames.invalidate(false);
+  }
+
+  /** Returns the point of the shapes at a pixel of the page, as they are drawn; null beside them. */
+  private pointAt(x: number, y: number): Vec3 | null {
+    const at = this.local(x, y);
+    const pixels = this.picture.size.width / this.viewport.width;
+    const depth = this.picture.depthAt(at.x * pixels, at.y * pixels);
+    if (depth === null) return null;
+    const distance = distanceOfDepth(depth, this.depths(), this.state.orthographic);
+    const ray = this.fullRay(x, y);
+    const { forward } = basisOf(this.state);
+    const start = dot(sub(ray.origin, this.state.eye), forward);
+    return along(ray.origin, ray.direction, (distance - start) / dot(ray.direction, forward));
+  }
+
+  private click(x: number, y: number, add: boolean): void {
+    const row = this.rowAt(x, y);
+    if (row !== null) return this.events?.pickRow(row);
+    const ray = this.rayOf(x, y);
+    if (ray) this.events?.pick(ray, { add });
+  }
+
+  /** Returns the row of the drawn ray at a pixel, unless a shape is in front of it. */
+  private rowAt(x: number, y: number): number | null {
+    if (!this.sample) return null;
+    const { row, rgba } = this.sample;
+    const pixel = { ...this.local(x, y), within: RAY_PIXELS };
+    const project = projector(this.state, this.viewport);
+    const near = nearestLine(this.segments, (i) => rgba[4 * i + 3] > 0, project, this.shift, pixel);
+    if (!near) return null;
+    const shape = this.pointAt(x, y);
+    if (shape && project(shape).depth < near.depth + 0.005 * length(sub(shape, this.state.eye))) return null;
+    return row[near.index];
+  }
+
+  private freePlane(): number {
+    return this.cut.findIndex((plane) => plane.on && plane.axis === "free");
+  }
+
+  private grab(x: number, y: number, touch: boolean): boolean {
+    const index = this.freePlane();
+    if (index < 0) return false;
+    const plane = this.cut[index];
+    const { move, turn, arm } = handlesOf(this.state, this.viewport, plane);
+    const at = this.local(x, y);
+    const near = (point: { x: number; y: number }) => Math.hypot(point.x - at.x, point.y - at.y);
+    const reach = touch ? HANDLE_PIXELS.touch : HANDLE_PIXELS.mouse;
+    if (Math.min(near(move), near(turn)) > reach) return false;
+    const kind = near(turn) < near(move) ? "turn" : "move";
+    this.handle = { kind, from: plane.point ?? [0, 0, 0], arm };
+    return true;
+  }
+
+  private dragHandle(x: number, y: number): void {
+    const index = this.freePlane();
+    if (index < 0 || !this.handle) return;
+    const { kind, from, arm } = this.handle;
+    const ray = this.fullRay(x, y);
+    const plane = this.cut[index];
+    const changed = kind === "turn" ? turnPlane(plane, arm, ray) : movePlane(plane, from, ray);
+    this.cut = this.cut.map((one, i) => (i === index ? changed : one));
+    this.updateGrids();
+    this.frames.invalidate(true);
+    this.events?.cutChanged(structuredClone(this.cut));
+  }
+}
+
+const around = (point: Vec3, half: number): Bounds => ({
+  lower: along(point, [1, 1, 1], -half),
+  upper: along(point, [1, 1, 1], half),
+});
+
+/** Returns the bounds of points that are relative to another. */
+function boundsOf(points: Float32Array | Float64Array, shift: Vec3): Bounds {
+  const bounds = emptyBounds();
+  for (let i = 0; i < points.length; i += 3) {
+    include(bounds, points[i] + shift[0], points[i + 1] + shift[1], points[i + 2] + shift[2]);
+  }
+  return bounds;
+}
+
+/** Returns the name of the device that draws. */
+function nameOf(context: WebGLRenderingContext | WebGL2RenderingContext): string {
+  const info = context.getExtension("WEBGL_debug_renderer_info");
+  return String(context.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : context.RENDERER));
+}
+
+/** Returns a canvas over another, which no pointer meets. */
+function flatCanvas(below: HTMLCanvasElement): HTMLCanvasElement {
+  const canvas = document.createElement("canvas");
+  Object.assign(canvas.style, { position: "absolute", inset: "0", width: "100%", height: "100%", pointerEvents: "none" });
+  canvas.setAttribute("aria-hidden", "true");
+  below.after(canvas);
+  return canvas;
+}
