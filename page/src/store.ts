@@ -1,0 +1,103 @@
+/** The one state of a view: panels read it, actions change it, watchers follow it. */
+
+import type { Answer, CutPlane, SceneModel, ViewState } from "./types.ts";
+import { visibilityOf, toRanges, type Filters, type Visibility } from "./visibility.ts";
+
+/** The view, which links and saved pages contain, and what only this page has. */
+export interface PageState extends ViewState {
+  answer: Answer | null;
+  /** Row of the answer that is chosen; -1 for none. */
+  chosen: number;
+  /** Steps that `undo` can take back. */
+  undoable: number;
+}
+
+type Key = keyof PageState;
+const FILTERS = ["hidden", "unpickable", "ranges"] as const;
+const STEPS = 100;
+
+/** What a scene looks like before anything is changed. */
+export function startState(model: SceneModel, dark: boolean): ViewState {
+  return {
+    version: 1,
+    camera: null,
+    hidden: model.hiddenAtStart ? toRanges(model.hiddenAtStart) : [],
+    unpickable: [],
+    ranges: {},
+    opacity: {},
+    colour: { by: "plain" },
+    edges: true,
+    cut: [],
+    selection: [],
+    faded: false,
+    rays: { hits: true, misses: true, points: true, colour: "status" },
+    ray: null,
+    dark,
+  };
+}
+
+export class Store {
+  private now: PageState;
+  private readonly watchers: { keys: readonly Key[]; act: () => void }[] = [];
+  private readonly past: { filters: Filters; step: string }[] = [];
+  private cached: { filters: Filters; visibility: Visibility } | null = null;
+
+  constructor(
+    readonly model: SceneModel,
+    start: ViewState,
+  ) {
+    this.now = { ...start, answer: null, chosen: -1, undoable: 0 };
+  }
+
+  get state(): Readonly<PageState> {
+    return this.now;
+  }
+
+  /** Change parts of the state; those who watch a changed part are called once. */
+  set(changes: Partial<PageState>): void {
+    const changed = (Object.keys(changes) as Key[]).filter((key) => this.now[key] !== changes[key]);
+    if (!changed.length) return;
+    this.now = { ...this.now, ...changes };
+    for (const { keys, act } of [...this.watchers]) if (keys.some((key) => changed.includes(key))) act();
+  }
+
+  /** Call `act` now and after each change of these parts. */
+  watch(keys: readonly Key[], act: () => void): void {
+    this.watchers.push({ keys, act });
+    act();
+  }
+
+  /** What is drawn and what rays can hit under the present filters. */
+  get visibility(): Visibility {
+    const { hidden, unpickable, ranges } = this.now;
+    const same = this.cached && FILTERS.every((key) => this.cached!.filters[key] === this.now[key]);
+    if (!same) {
+      const filters = { hidden, unpickable, ranges };
+      this.cached = { filters, visibility: visibilityOf(this.model, filters) };
+    }
+    return this.cached!.visibility;
+  }
+
+  /** Change filters so that `undo` can take it back; the same named step again is one step. */
+  filter(changes: Partial<Filters>, step = ""): void {
+    const { hidden, unpickable, ranges } = this.now;
+    if (!step || this.past.at(-1)?.step !== step) this.past.push({ filters: { hidden, unpickable, ranges }, step });
+    if (this.past.length > STEPS) this.past.shift();
+    this.set({ ...changes, undoable: this.past.length });
+  }
+
+  undo(): void {
+    const last = this.past.pop();
+    if (last) this.set({ ...last.filters, undoable: this.past.length });
+  }
+
+  /** The part that links and saved pages contain. */
+  view(): ViewState {
+    const { answer: _, chosen: __, undoable: ___, ...view } = this.now;
+    return view;
+  }
+
+  cutOf(axis: CutPlane["axis"]): CutPlane | undefined {
+    return this.now.cut.find((plane) => plane.axis === axis);
+  }
+}
