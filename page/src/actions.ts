@@ -252,10 +252,21 @@ export class Actions {
   }
 
   /** Change one section plane; it is made in the middle of the scene at its first use. */
-  setCut(axis: CutPlane["axis"], change: Partial<CutPlane>): void {
+  setCut(axis: CutPlane["axis"], change: Partial<CutPlane>): CutPlane {
     const before = this.store.cutOf(axis) ?? this.newPlane(axis);
     const others = this.store.state.cut.filter((plane) => plane.axis !== axis);
-    this.store.set({ cut: [...others, { ...before, ...change }] });
+    const plane = { ...before, ...change };
+    this.store.set({ cut: [...others, plane] });
+    return plane;
+  }
+
+  /** Turn the free plane across the line of sight. */
+  faceCut(): void {
+    this.setCut("free", { on: true, normal: this.towardsCamera(), flip: false });
+  }
+
+  noCut(): void {
+    this.store.set({ cut: [] });
   }
 
   private newPlane(axis: CutPlane["axis"]): CutPlane {

@@ -2,17 +2,17 @@
 
 import type { Geometry, GridGeometry, InstancesGeometry, MeshGeometry, SceneModel } from "./types.ts";
 
-const made = new WeakMap<SceneModel, Float64Array>();
+const made = new WeakMap<Geometry[], Float64Array>();
 
 /** Heights of all objects; NaN where an object reaches to infinity. Made at the first call. */
 export function heights(model: SceneModel): Float64Array {
-  let found = made.get(model);
+  let found = made.get(model.geometries);
   if (!found) {
     found = new Float64Array(model.objects).fill(NaN);
     for (const geometry of model.geometries) {
       write(geometry, found.subarray(geometry.firstObject, geometry.firstObject + geometry.objects));
     }
-    made.set(model, found);
+    made.set(model.geometries, found);
   }
   return found;
 }

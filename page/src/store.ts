@@ -1,5 +1,6 @@
 /** The one state of a view: panels read it, actions change it, watchers follow it. */
 
+import { firstColour } from "./colouring.ts";
 import type { Answer, CutPlane, SceneModel, ViewState } from "./types.ts";
 import { visibilityOf, toRanges, type Filters, type Visibility } from "./visibility.ts";
 
@@ -10,13 +11,15 @@ export interface PageState extends ViewState {
   chosen: number;
   /** Steps that `undo` can take back. */
   undoable: number;
+  /** Counts the tables of rays that came: filters change what rays hit. */
+  table: number;
 }
 
 type Key = keyof PageState;
 const FILTERS = ["hidden", "unpickable", "ranges"] as const;
 const STEPS = 100;
 
-/** What a scene looks like before anything is changed. */
+/** What a scene looks like before anything is changed; the rays of a lidar would cover its points. */
 export function startState(model: SceneModel, dark: boolean): ViewState {
   return {
     version: 1,
@@ -25,12 +28,12 @@ export function startState(model: SceneModel, dark: boolean): ViewState {
     unpickable: [],
     ranges: {},
     opacity: {},
-    colour: { by: "plain" },
+    colour: firstColour(model),
     edges: true,
     cut: [],
     selection: [],
     faded: false,
-    rays: { hits: true, misses: true, points: true, colour: "status" },
+    rays: { hits: !model.points, misses: !model.points, points: true, colour: "status" },
     ray: null,
     dark,
   };
@@ -43,10 +46,10 @@ export class Store {
   private cached: { filters: Filters; visibility: Visibility } | null = null;
 
   constructor(
-    readonly model: SceneModel,
+    public model: SceneModel,
     start: ViewState,
   ) {
-    this.now = { ...start, answer: null, chosen: -1, undoable: 0 };
+    this.now = { ...start, answer: null, chosen: -1, undoable: 0, table: 0 };
   }
 
   get state(): Readonly<PageState> {
@@ -59,6 +62,12 @@ export class Store {
     if (!changed.length) return;
     this.now = { ...this.now, ...changes };
     for (const { keys, act } of [...this.watchers]) if (keys.some((key) => changed.includes(key))) act();
+  }
+
+  /** Take the same scene with another table of rays, or again after a reconnect. */
+  update(model: SceneModel): void {
+    this.model = model;
+    this.set({ table: this.now.table + 1 });
   }
 
   /** Call `act` now and after each change of these parts. */
@@ -93,7 +102,7 @@ export class Store {
 
   /** The part that links and saved pages contain. */
   view(): ViewState {
-    const { answer: _, chosen: __, undoable: ___, ...view } = this.now;
+    const { answer: _answer, chosen: _chosen, undoable: _undoable, table: _table, ...view } = this.now;
     return view;
   }
 

@@ -36,15 +36,17 @@ export class Notice {
   }
 
   progress(text: string, fraction: number): void {
-    if (fraction >= 1) return this.clear("progress");
+    if (fraction >= 1) return void this.clear("progress");
     if (!this.show("progress", text)) return;
     if (fraction > 0) this.bar.value = fraction;
     else this.bar.removeAttribute("value");
   }
 
-  /** Take away what is shown if it is of this kind. */
-  clear(kind: Kind): void {
-    if (this.kind === kind) this.hide();
+  /** Take away what is shown if it is of this kind; returns whether it was. */
+  clear(kind: Kind): boolean {
+    const shown = this.kind === kind;
+    if (shown) this.hide();
+    return shown;
   }
 
   private show(kind: Kind, text: string): boolean {

@@ -1,0 +1,161 @@
+/** The last ray: what it hits in order, with t, as numbers to copy, and the explanation of one hit. */
+
+import { textOfError, type Actions } from "../actions.ts";
+import { el, replace, textButton } from "../dom.ts";
+import { drawExplanation } from "../explain.ts";
+import { count, exact, lengthOf, parsePoint, short, shortPoint } from "../format.ts";
+import type { Answer, Hit } from "../types.ts";
+import { VirtualTable, type Column } from "./table.ts";
+
+export class Hits {
+  readonly element: HTMLElement;
+  private readonly summary = el("p", { class: "summary", role: "status", "data-test": "hits-summary" });
+  private readonly ray = el("p", { class: "note", "data-test": "hits-ray" });
+  private readonly list = el("div", { class: "fill" });
+  private readonly bar: HTMLElement;
+  private readonly explanation = el("div", { class: "explanation", "data-test": "explanation", hidden: true });
+  private table: VirtualTable | null = null;
+  private unit: boolean | null = null;
+
+  constructor(private readonly actions: Actions) {
+    const { store, caster } = actions;
+    this.bar = this.buttons();
+    const reason = caster.reason !== null && !caster.live;
+    const note = reason && el("p", { class: "note", "data-test": "no-picks" }, caster.reason);
+    const parts = [note, this.summary, this.ray, this.list, this.bar, this.explanation, !reason && typedRay(actions)];
+    this.element = el("div", { class: "panel hits" }, ...parts);
+    store.watch(["answer"], () => this.draw());
+    store.watch(["chosen"], () => this.drawChosen());
+    store.watch(["selection"], () => this.table?.draw());
+  }
+
+  private draw(): void {
+    const { answer } = this.actions.store.state;
+    this.summary.textContent = summaryOf(answer);
+    this.ray.textContent = answer ? rayText(answer) : "";
+    this.ray.title = answer ? `origin ${exact(answer.ray.origin)}; direction ${exact(answer.ray.direction)}` : "";
+    this.list.hidden = !answer?.hits.length;
+    replace(this.explanation);
+    if (!answer?.hits.length) return;
+    this.useTable(lengthOf(answer.ray.direction) === 1);
+    this.table!.fill(Uint32Array.from(answer.hits, (_, at) => at));
+  }
+
+  /** The table of rays of length 1 has no column of metres. */
+  private useTable(unit: boolean): void {
+    if (this.unit === unit) return;
+    this.unit = unit;
+    const { store } = this.actions;
+    this.table = new VirtualTable({
+      label: "hits of the last ray",
+      test: "hits",
+      columns: this.columns(unit),
+      choose: (row, event) => this.choose(row, event),
+      chosen: (row) => row === store.state.chosen,
+    });
+    replace(this.list, this.table.element);
+  }
+
+  private choose(row: number, event: MouseEvent | KeyboardEvent): void {
+    const hit = this.actions.store.state.answer!.hits[row];
+    if (event.ctrlKey || event.metaKey || event.shiftKey) this.actions.toggleSelected(hit.object);
+    else this.actions.choose(row);
+  }
+
+  private columns(unit: boolean): Column[] {
+    const { naming, store } = this.actions;
+    const hit = (row: number): Hit => store.state.answer!.hits[row];
+    const name = (row: number) => naming.full(hit(row).object);
+    const numeric = (title: string, width: number, value: (hit: Hit) => number): Column => {
+      return { title, width, numeric: true, text: (row) => short(value(hit(row))), key: (row) => value(hit(row)) };
+    };
+    const metres = (one: Hit) => one.t * lengthOf(store.state.answer!.ray.direction);
+    return [
+      { title: "object", width: 5, text: name, key: name },
+      numeric("t", 3, ({ t }) => t),
+      ...(unit ? [] : [numeric("metres", 3, metres)]),
+      numeric("t_enter", 3, ({ tEnter }) => tEnter),
+      numeric("t_exit", 3, ({ tExit }) => tExit),
+    ];
+  }
+
+  private drawChosen(): void {
+    const { chosen } = this.actions.store.state;
+    this.bar.hidden = chosen < 0;
+    replace(this.explanation);
+    this.explanation.hidden = true;
+    this.table?.draw();
+    if (chosen >= 0) this.table?.reveal(chosen);
+  }
+
+  private buttons(): HTMLElement {
+    const { actions } = this;
+    const hit = () => actions.store.state.answer!.hits[actions.store.state.chosen];
+    const copy = (what: "id" | "point" | "t") =>
+      textButton(`Copy ${what}`, `copy-hit-${what}`, () => actions.copyHit(hit(), what), `copy the ${what} of this hit`);
+    return el(
+      "div",
+      { class: "bar", "data-test": "hit-actions" },
+      copy("id"),
+      copy("point"),
+      copy("t"),
+      textButton("Explain", "explain", () => void this.explain(), "explain this ray and this primitive exactly (X)"),
+      textButton("Forget", "clear-ray", () => actions.clearRay(), "remove the ray and its marks"),
+    );
+  }
+
+  /** Show how the chosen hit follows from the ray's numbers. */
+  async explain(): Promise<void> {
+    const { caster, store, notice } = this.actions;
+    const { answer, chosen } = store.state;
+    const hit = answer?.hits[chosen];
+    if (!hit) return;
+    try {
+      const explanation = await caster.explain(answer.ray, hit);
+      if (store.state.answer !== answer || store.state.chosen !== chosen) return;
+      replace(this.explanation, drawExplanation(store.model, answer.ray, hit, explanation));
+      this.explanation.hidden = false;
+      this.explanation.scrollIntoView({ block: "nearest" });
+    } catch (error) {
+      notice.error(textOfError(error));
+    }
+  }
+}
+
+function summaryOf(answer: Answer | null): string {
+  if (!answer) return "Click or tap the scene: a ray is cast through that pixel.";
+  if (!answer.hits.length) return "Nothing is hit";
+  const { hits, total } = answer;
+  if (total > hits.length) return `The first ${count(hits.length)} of ${count(total)} hits`;
+  return total === 1 ? "1 hit" : `${count(total)} hits`;
+}
+
+function rayText({ ray, row }: Answer): string {
+  const length = lengthOf(ray.direction);
+  const named = row === null ? "" : `Ray ${count(row)}: `;
+  const unit = length === 1 ? "" : ` t counts lengths of the direction, |d| = ${short(length)}; metres = t × |d|.`;
+  return `${named}from ${shortPoint(ray.origin)} along ${shortPoint(ray.direction)}.${unit}`;
+}
+
+/** A ray whose numbers are typed. */
+function typedRay(actions: Actions): HTMLElement {
+  const field = (name: string) => el("input", { type: "text", "aria-label": `${name} of the ray`, "data-test": `ray-${name}` });
+  const [origin, direction] = [field("origin"), field("direction")];
+  origin.placeholder = "origin: x, y, z";
+  direction.placeholder = "direction: x, y, z";
+  const cast = (event: Event) => {
+    event.preventDefault();
+    const [from, along] = [parsePoint(origin.value), parsePoint(direction.value)];
+    if (from && along) void actions.castTyped(from, along);
+    else actions.notice.error("Origin and direction are three numbers each, such as 0, 0, 1.5");
+  };
+  actions.store.watch(["answer"], () => {
+    const { answer } = actions.store.state;
+    if (!answer) return;
+    origin.value = exact(answer.ray.origin);
+    direction.value = exact(answer.ray.direction);
+  });
+  const button = el("button", { type: "submit", "data-test": "cast" }, "Cast");
+  const form = el("form", { class: "typed", onsubmit: cast }, origin, direction, button);
+  return el("details", {}, el("summary", { "data-test": "typed-ray" }, "Cast a ray by its numbers"), form);
+}
