@@ -4,13 +4,14 @@ import { codedLabel, extent, frequentCodes, groupLabels, labelOf, numberLabels, 
 import { CATEGORIES, OTHER, PLAIN, RAMP, ramp, rgb } from "./look.ts";
 import { count, short } from "./format.ts";
 import { heights } from "./heights.ts";
+import type { Store } from "./store.ts";
 import type { ColourBy, LegendEntry, Look, SceneModel } from "./types.ts";
-import type { Visibility } from "./visibility.ts";
 
 export interface Colouring {
   /** Three bytes an object. */
   rgb: Uint8Array;
-  legend: LegendEntry[];
+  /** What is drawn of the objects whose byte is 1. */
+  legend: (shown: Uint8Array) => LegendEntry[];
 }
 
 /** Ways to colour this scene, each with the text that names it; a way without effect is absent. */
@@ -29,36 +30,59 @@ export function firstColour(model: SceneModel): ColourBy {
   return waysToColour(model)[0].colour.by === "class" ? { by: "class" } : { by: "plain" };
 }
 
+const made = new WeakMap<ColourBy, Colouring>();
+
+/** The colours of a way to colour; computed at the first call. */
 export function colouring(model: SceneModel, colour: ColourBy): Colouring {
-  if (colour.by === "plain") return { rgb: filled(model.objects, rgb(PLAIN)), legend: [] };
+  let found = made.get(colour);
+  if (!found) made.set(colour, (found = compute(model, colour)));
+  return found;
+}
+
+function compute(model: SceneModel, colour: ColourBy): Colouring {
+  if (colour.by === "plain") return plain(model);
   if (colour.by === "height") return byNumber("height", heights(model));
   const name = colour.by === "class" ? model.classes : colour.label;
   const label = labelOf(model, name);
   if (label?.kind === "number") return byNumber(label.name, label.values);
   const coded = codedLabel(model, name);
-  return coded ? byWord(coded) : { rgb: filled(model.objects, rgb(PLAIN)), legend: [] };
+  return coded ? byWord(coded, topWords(model, coded)) : plain(model);
 }
 
-/** The most frequent words have colours, the others are grey. */
-function byWord(label: Coded): Colouring {
-  const frequent = frequentCodes(label);
-  const top = frequent.slice(0, CATEGORIES.length);
+function plain({ objects }: SceneModel): Colouring {
+  const bytes = new Uint8Array(3 * objects);
+  const colour = rgb(PLAIN);
+  for (let at = 0; at < bytes.length; at += 3) bytes.set(colour, at);
+  return { rgb: bytes, legend: () => [] };
+}
+
+/** The most frequent words of what is drawn at the start: they keep their colours when others appear. */
+function topWords({ hiddenAtStart }: SceneModel, label: Coded): number[] {
+  const counts = countShown(label, (object) => !hiddenAtStart?.[object]);
+  const hidden = frequentCodes(label).filter((code) => !counts[code]);
+  return [...frequentCodes({ ...label, counts }), ...hidden].slice(0, CATEGORIES.length);
+}
+
+function countShown({ codes, words }: Coded, shown: (object: number) => boolean | number): Uint32Array {
+  const counts = new Uint32Array(words.length);
+  for (let object = 0; object < codes.length; object++) if (shown(object)) counts[codes[object]]++;
+  return counts;
+}
+
+/** The top words have colours, the others are grey. */
+function byWord(label: Coded, top: number[]): Colouring {
   const colours = label.words.map((_, code) => rgb(CATEGORIES[top.indexOf(code)] ?? OTHER));
   const bytes = new Uint8Array(3 * label.codes.length);
   for (let object = 0; object < label.codes.length; object++) bytes.set(colours[label.codes[object]], 3 * object);
-  return { rgb: bytes, legend: wordLegend(label, frequent, top) };
+  return { rgb: bytes, legend: (shown) => wordLegend(label, top, countShown(label, (object) => shown[object])) };
 }
 
-function wordLegend({ words, counts }: Coded, frequent: number[], top: number[]): LegendEntry[] {
-  const entries: LegendEntry[] = top.map((code, at) => ({
-    text: words[code],
-    colours: [CATEGORIES[at]],
-    count: counts[code],
-  }));
-  const others = frequent.slice(top.length);
-  if (!others.length) return entries;
+function wordLegend({ words }: Coded, top: number[], counts: Uint32Array): LegendEntry[] {
+  const entries = top.map((code, at) => ({ text: words[code], colours: [CATEGORIES[at]], count: counts[code] }));
+  const others = words.map((_, code) => code).filter((code) => counts[code] && !top.includes(code));
   const text = others.length === 1 ? words[others[0]] : `${count(others.length)} others`;
-  return [...entries, { text, colours: [OTHER], count: others.reduce((sum, code) => sum + counts[code], 0) }];
+  const rest = { text, colours: [OTHER], count: others.reduce((sum, code) => sum + counts[code], 0) };
+  return [...entries, rest].filter((entry) => entry.count);
 }
 
 /** A continuous scale from the least to the greatest value; objects without a value are grey. */
@@ -66,31 +90,25 @@ function byNumber(name: string, values: ArrayLike<number>): Colouring {
   const [low, high] = extent(values) ?? [0, 1];
   const none = rgb(OTHER);
   const bytes = new Uint8Array(3 * values.length);
-  let missing = 0;
   for (let object = 0; object < values.length; object++) {
     const valid = Number.isFinite(values[object]);
-    if (!valid) missing++;
     bytes.set(valid ? ramp((values[object] - low) / (high - low)) : none, 3 * object);
   }
   const scale = { text: `${name}: ${short(low)} to ${short(high)}`, colours: [...RAMP] };
-  return { rgb: bytes, legend: missing ? [scale, { text: "no value", colours: [OTHER], count: missing }] : [scale] };
-}
-
-function filled(objects: number, [red, green, blue]: [number, number, number]): Uint8Array {
-  const bytes = new Uint8Array(3 * objects);
-  for (let at = 0; at < bytes.length; at += 3) bytes.set([red, green, blue], at);
-  return bytes;
+  const missing = (shown: Uint8Array) => shown.reduce((sum, byte, at) => sum + Number(byte && !Number.isFinite(values[at])), 0);
+  const legend = (shown: Uint8Array) => {
+    const entries: LegendEntry[] = [scale, { text: "no value", colours: [OTHER], count: missing(shown) }];
+    return entries.filter((entry) => entry.count !== 0);
+  };
+  return { rgb: bytes, legend };
 }
 
 /** Colours with what is hidden at 0 and each class at its opacity. */
-export function lookOf(
-  model: SceneModel,
-  colours: Uint8Array,
-  { shown }: Visibility,
-  opacity: Record<string, number>,
-): Look {
-  const classes = Object.keys(opacity).length ? codedLabel(model, model.classes) : null;
-  const alphas = classes?.words.map((word) => Math.round(255 * (opacity[word] ?? 1)));
+export function lookOf({ model, state, visibility }: Store): Look {
+  const { rgb: colours } = colouring(model, state.colour);
+  const { shown } = visibility;
+  const classes = Object.keys(state.opacity).length ? codedLabel(model, model.classes) : null;
+  const alphas = classes?.words.map((word) => Math.round(255 * (state.opacity[word] ?? 1)));
   const rgba = new Uint8Array(4 * model.objects);
   for (let object = 0; object < model.objects; object++) {
     if (!shown[object]) continue;

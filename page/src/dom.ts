@@ -101,7 +101,7 @@ export function numberField(label: string, test: string, act: (value: number) =>
 
 /** The shortest text of a number of about seven digits, without exponents where they do not help. */
 function plain(value: number): string {
-  return String(Number(value.toPrecision(9)));
+  return String(Number(value.toPrecision(7)));
 }
 
 export function replace(parent: Element, ...children: Child[]): void {

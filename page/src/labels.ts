@@ -11,6 +11,8 @@ export interface Coded {
   counts: Uint32Array;
 }
 
+/** Ids of at least this length are GUIDs, which lists do not show. */
+const LONG_ID = 22;
 export const NONE = "(none)";
 const coded = new WeakMap<Label, Coded>();
 
@@ -78,7 +80,13 @@ export class Naming {
 
   name(object: number): string {
     const name = this.names && textOf(this.names, object);
-    return name || this.model.ids?.[object] || `#${object}`;
+    return name || this.readableId(object) || `#${object}`;
+  }
+
+  /** GUIDs name nothing to people. */
+  private readableId(object: number): string | null {
+    const id = this.model.ids?.[object];
+    return id && id.length < LONG_ID ? id : null;
   }
 
   class(object: number): string {

@@ -1,7 +1,7 @@
 /** The page: the scene's canvas, its panel, and what connects them. */
 
 import { Actions } from "./actions.ts";
-import { lookOf, type Colouring } from "./colouring.ts";
+import { lookOf } from "./colouring.ts";
 import { el, later, replace } from "./dom.ts";
 import { count } from "./format.ts";
 import { fromHash, toHash, LONGEST } from "./link.ts";
@@ -49,7 +49,7 @@ export class Page {
   private readonly upper = new Tabs("objects, colour, cut", () => this.sheet.open());
   private readonly lower = new Tabs("hits and rays", () => this.sheet.open());
   private readonly credit = el("footer", { "data-test": "credit" });
-  private readonly extras = el("div", {});
+  private readonly extras = el("div", { class: "extras" });
   private readonly sheet: Sheet;
   private panels: { upper: Panel[]; lower: Panel[] } = { upper: [], lower: [] };
   private key: (event: KeyboardEvent) => void = () => {};
@@ -109,10 +109,9 @@ export class Page {
     const { model } = actions.store;
     const legends: { objects: LegendEntry[]; rays: LegendEntry[] } = { objects: [], rays: [] };
     const merge = () => (files.legend = [...legends.objects, ...legends.rays]);
-    const colour = new ColourPanel(actions, this.overlay, (colouring) => {
-      legends.objects = colouring.legend;
+    const colour = new ColourPanel(actions, this.overlay, (legend) => {
+      legends.objects = legend;
       merge();
-      this.paint(actions, colouring);
     });
     const objects = el("div", { class: "panel" }, new Tree(actions).element, ranges(actions));
     const hits = new Hits(actions);
@@ -160,18 +159,11 @@ export class Page {
     this.stage?.setInsets({ top: this.bars.offsetHeight, right: 0, bottom: covered, left: 0 });
   }
 
-  private colouring: Colouring | null = null;
-
-  private paint({ store }: Actions, colouring = this.colouring): void {
-    this.colouring = colouring;
-    if (colouring) this.stage.setLook(lookOf(store.model, colouring.rgb, store.visibility, store.state.opacity));
-  }
-
   /** Draw what the state says, and put what happens in the drawing into the state. */
   private follow(actions: Actions): void {
     const { store } = actions;
     const { stage } = this;
-    store.watch(["hidden", "unpickable", "ranges", "opacity"], () => this.paint(actions));
+    store.watch(["hidden", "ranges", "opacity", "colour"], () => stage.setLook(lookOf(store)));
     store.watch(["hidden", "unpickable", "ranges"], () => actions.filtersChanged());
     store.watch(["edges"], () => stage.setEdges(store.state.edges));
     store.watch(["cut"], () => stage.setCut(store.state.cut));

@@ -1,9 +1,10 @@
 /** Colour by class, label or height with the legend of it, opacity by class, and edges. */
 
 import type { Actions } from "../actions.ts";
-import { colouring, waysToColour, type Colouring } from "../colouring.ts";
+import { colouring, waysToColour } from "../colouring.ts";
 import { checkBox, choice, el, replace, textButton } from "../dom.ts";
 import { codedLabel, frequentCodes, groupLabels } from "../labels.ts";
+import type { LegendEntry } from "../types.ts";
 import { legendRows } from "./legend.ts";
 
 export class ColourPanel {
@@ -14,7 +15,7 @@ export class ColourPanel {
     actions: Actions,
     /** The same legend over the scene. */
     overlay: HTMLElement,
-    changed: (colouring: Colouring) => void,
+    changed: (legend: LegendEntry[]) => void,
   ) {
     const { store } = actions;
     const ways = waysToColour(store.model);
@@ -26,12 +27,14 @@ export class ColourPanel {
     this.element = el("div", { class: "panel colour" }, bar, this.legend, opacities(actions));
     store.watch(["edges"], () => edges.set(store.state.edges));
     store.watch(["colour"], () => {
-      const made = colouring(store.model, store.state.colour);
       by.value = String(ways.findIndex(({ colour }) => JSON.stringify(colour) === JSON.stringify(store.state.colour)));
-      replace(this.legend, ...legendRows(made.legend));
-      replace(overlay, ...legendRows(made.legend));
-      overlay.hidden = !made.legend.length;
-      changed(made);
+    });
+    store.watch(["colour", "hidden", "ranges"], () => {
+      const legend = colouring(store.model, store.state.colour).legend(store.visibility.shown);
+      replace(this.legend, ...legendRows(legend));
+      replace(overlay, ...legendRows(legend));
+      overlay.hidden = !legend.length;
+      changed(legend);
     });
   }
 }

@@ -101,7 +101,7 @@ export class Rays {
     return [
       index,
       { title: "hit", width: 2, text: status, key: status },
-      { title: "t in metres", width: 3, numeric: true, text: (row) => distanceText(metres(row)), key: metres },
+      { title: "metres", width: 3, numeric: true, text: (row) => distanceText(metres(row)), key: metres },
       { title: "object", width: 5, text: name, key: name },
     ];
   }

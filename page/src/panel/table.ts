@@ -30,7 +30,7 @@ export class VirtualTable {
   private readonly head: HTMLElement;
   private readonly body: HTMLElement;
   private readonly space = el("div", { class: "space" });
-  private order = new Uint32Array();
+  private order: Uint32Array = new Uint32Array();
   private sorted: { column: number; down: boolean } | null = null;
   private cursor = 0;
 
