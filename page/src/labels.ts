@@ -13,6 +13,8 @@ export interface Coded {
 
 /** Ids of at least this length are GUIDs, which lists do not show. */
 const LONG_ID = 22;
+/** A label of this many words groups objects even if each word occurs once. */
+const SMALL = 32;
 export const NONE = "(none)";
 const coded = new WeakMap<Label, Coded>();
 
@@ -125,7 +127,7 @@ export function numberLabels(model: SceneModel): { name: string; values: Float64
   });
 }
 
-/** Class and text labels by which objects can be grouped: two words or more, and some word twice. */
+/** Class and text labels by which objects can be grouped: two words or more, of which most occur several times. */
 export function groupLabels(model: SceneModel): string[] {
   const first = [model.classes, model.levels].filter((name): name is string => name !== null);
   const others = model.labels.filter((label) => label.kind !== "number").map((label) => label.name);
@@ -136,5 +138,5 @@ function groups(model: SceneModel, name: string): boolean {
   const label = codedLabel(model, name);
   if (!label) return false;
   const words = label.counts.filter(Boolean).length;
-  return words > 1 && (words < label.codes.length || words <= 32);
+  return words > 1 && (2 * words <= label.codes.length || words <= SMALL);
 }

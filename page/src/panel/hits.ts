@@ -36,9 +36,8 @@ export class Hits {
     this.ray.title = answer ? `origin ${exact(answer.ray.origin)}; direction ${exact(answer.ray.direction)}` : "";
     this.list.hidden = !answer?.hits.length;
     replace(this.explanation);
-    if (!answer?.hits.length) return;
-    this.useTable(lengthOf(answer.ray.direction) === 1);
-    this.table!.fill(Uint32Array.from(answer.hits, (_, at) => at));
+    if (answer) this.useTable(lengthOf(answer.ray.direction) === 1);
+    this.table?.fill(Uint32Array.from(answer?.hits ?? [], (_, at) => at));
   }
 
   /** The table of rays of length 1 has no column of metres. */
@@ -71,7 +70,7 @@ export class Hits {
     };
     const metres = (one: Hit) => one.t * lengthOf(store.state.answer!.ray.direction);
     return [
-      { title: "object", width: 5, text: name, key: name },
+      { title: "object", width: 4, text: name, key: name },
       numeric("t", 3, ({ t }) => t),
       ...(unit ? [] : [numeric("metres", 3, metres)]),
       numeric("t_enter", 3, ({ tEnter }) => tEnter),

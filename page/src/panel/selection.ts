@@ -4,6 +4,7 @@ import type { Actions } from "../actions.ts";
 import { checkBox, el, iconButton, replace, textButton } from "../dom.ts";
 import { count } from "../format.ts";
 import { textOf } from "../labels.ts";
+import { NARROW } from "./sheet.ts";
 
 /** Objects listed of a large selection. */
 const LISTED = 50;
@@ -13,7 +14,7 @@ export class Selection {
   private readonly fade;
 
   constructor(private readonly actions: Actions) {
-    this.fade = checkBox("Fade the others", "fade", (faded) => actions.store.set({ faded }));
+    this.fade = checkBox("Fade others", "fade", (faded) => actions.store.set({ faded }));
     actions.store.watch(["selection", "unpickable"], () => this.draw());
     actions.store.watch(["faded"], () => this.fade.set(actions.store.state.faded));
   }
@@ -23,7 +24,8 @@ export class Selection {
     this.element.hidden = !selection.length;
     if (!selection.length) return replace(this.element);
     const content = selection.length === 1 ? this.one(selection[0]) : this.several(selection);
-    replace(this.element, ...content, this.buttons(selection));
+    const clear = iconButton("close", "select nothing (Esc)", "clear-selection", () => this.actions.select([]));
+    replace(this.element, clear, ...content, this.buttons(selection));
   }
 
   private one(object: number): HTMLElement[] {
@@ -37,7 +39,10 @@ export class Selection {
     const id = ids ? [pair("id", ids[object], this.copyId(object))] : [];
     const title = el("h2", { "data-test": "selected-name" }, naming.name(object));
     const kind = el("small", { "data-test": "selected-class" }, `${naming.class(object)} #${object}`.trim());
-    return [title, kind, el("dl", {}, ...id, ...values)];
+    if (!id.length && !values.length) return [title, kind];
+    const open = !matchMedia(NARROW).matches;
+    const summary = el("summary", { "data-test": "selected-details" }, kind);
+    return [title, el("details", { open }, summary, el("dl", {}, ...id, ...values))];
   }
 
   private copyId(object: number): HTMLElement {
@@ -72,7 +77,6 @@ export class Selection {
       textButton("Hide", "hide", () => actions.hideSelection(), "hide the selection (H)"),
       textButton("Only", "only", () => actions.isolateSelection(), "hide all others (I)"),
       through,
-      textButton("Clear", "clear-selection", () => actions.select([]), "select nothing (Esc)"),
       this.fade.node,
     );
   }

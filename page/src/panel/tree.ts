@@ -4,14 +4,21 @@ import { objectsOf, type Actions } from "../actions.ts";
 import { choice, el, icon, iconButton, replace, textButton, type IconName } from "../dom.ts";
 import { count } from "../format.ts";
 import { codedLabel, frequentCodes, groupLabels, type Coded } from "../labels.ts";
+import type { Visibility } from "../visibility.ts";
 
-/** Objects listed under an open group before "more" is pressed. */
+/** Groups and objects listed before "more" is pressed. */
 const SHOWN = 100;
 
-interface Node {
+const naturally = new Intl.Collator("en", { numeric: true });
+
+interface Group {
   key: string;
   text: string;
-  objects: number[];
+  total: number;
+  shown: number;
+  locked: boolean;
+  /** Computed when needed: a scene may have 10⁶ objects. */
+  objects: () => number[];
 }
 
 export class Tree {
@@ -34,7 +41,7 @@ export class Tree {
     const bar = el("div", { class: "bar" }, labels.length > 1 && grouping, this.total, this.undo, all);
     this.element = el("div", { class: "block" }, bar, labels.length ? this.list : false);
     store.watch(["hidden", "unpickable", "ranges", "undoable"], () => this.draw());
-    store.watch(["selection"], () => this.draw());
+    store.watch(["selection"], () => this.markSelected());
   }
 
   private group(label: string): void {
@@ -50,37 +57,50 @@ export class Tree {
     this.undo.disabled = store.state.undoable === 0;
     const label = codedLabel(store.model, this.label);
     const focus = document.activeElement?.getAttribute("data-key");
-    if (label) replace(this.list, ...this.nodes(label).map((node) => this.item(node, 1)));
+    if (label) replace(this.list, ...this.items(label, this.label, 1));
     if (focus) this.list.querySelector<HTMLElement>(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+    this.markSelected();
   }
 
-  private nodes(label: Coded, within?: number[]): Node[] {
-    const codes = within ? codesWithin(label, within) : frequentCodes(label);
-    return codes.map((code) => ({
-      key: `${label.name}=${code}`,
-      text: label.words[code],
-      objects: objectsOf(label, code, within),
-    }));
+  private markSelected(): void {
+    const selected = new Set(this.actions.store.state.selection.map(String));
+    for (const row of this.list.querySelectorAll<HTMLElement>("[data-object]")) {
+      row.classList.toggle("on", selected.has(row.dataset.object!));
+    }
   }
 
-  private item(node: Node, level: number): HTMLElement {
-    const { key, text, objects } = node;
-    const { shown, unpickable } = this.actions.store.visibility;
-    const visible = objects.reduce((sum, object) => sum + shown[object], 0);
-    const locked = objects.length > 0 && objects.every((object) => unpickable[object]);
-    const number = visible === objects.length ? count(visible) : `${count(visible)} of ${count(objects.length)}`;
+  private items(label: Coded, key: string, level: number, within?: number[]): HTMLElement[] {
+    const limit = this.shown.get(key) ?? SHOWN;
+    const found = groupsOf(label, key, this.actions.store.visibility, within);
+    if (label.name === this.actions.store.model.levels) found.sort((a, b) => naturally.compare(a.text, b.text));
+    return [...found.slice(0, limit).map((group) => this.item(group, level)), ...this.more(key, found.length)];
+  }
+
+  private more(key: string, total: number): HTMLElement[] {
+    const limit = this.shown.get(key) ?? SHOWN;
+    if (total <= limit) return [];
+    const next = () => {
+      this.shown.set(key, 2 * limit);
+      this.draw();
+    };
+    return [el("li", {}, textButton(`${count(total - limit)} more`, "tree-more", next))];
+  }
+
+  private item(group: Group, level: number): HTMLElement {
+    const { key, text, total, shown, locked } = group;
+    const number = shown === total ? count(total) : `${count(shown)} of ${count(total)}`;
+    const eye = shown ? ("eye" as const) : ("closed" as const);
+    const hide = () => this.actions.setHidden(group.objects(), shown > 0);
     const row = el(
       "div",
-      { class: visible ? "leaf" : "leaf off" },
+      { class: shown ? "leaf" : "leaf off" },
       this.toggle(key, text),
       el("small", {}, number),
-      this.act(visible ? "eye" : "closed", visible ? `hide ${text}` : `show ${text}`, `${key} hide`, () =>
-        this.actions.setHidden(objects, visible > 0),
-      ),
-      this.act("target", `show only ${text}`, `${key} only`, () => this.actions.isolate(objects)),
-      this.pointer(text, `${key} pick`, locked, () => this.actions.setUnpickable(objects, !locked)),
+      this.act(eye, `${shown ? "hide" : "show"} ${text}`, `${key} hide`, hide),
+      this.act("target", `show only ${text}`, `${key} only`, () => this.actions.isolate(group.objects())),
+      this.pointer(text, `${key} pick`, locked, () => this.actions.setUnpickable(group.objects(), !locked)),
     );
-    return el("li", { "data-test": "group", "data-word": text }, row, this.open.has(key) && this.inside(node, level));
+    return el("li", { "data-test": "group", "data-word": text }, row, this.open.has(key) && this.inside(group, level));
   }
 
   private toggle(key: string, text: string): HTMLElement {
@@ -108,30 +128,19 @@ export class Tree {
   }
 
   /** Classes inside a group of another label, else the objects. */
-  private inside(node: Node, level: number): HTMLElement {
-    const { classes } = this.actions.store.model;
-    const label = level === 1 && this.label !== classes ? codedLabel(this.actions.store.model, classes) : null;
-    if (!label) return this.objects(node);
-    const nodes = this.nodes(label, node.objects).map((one) => ({ ...one, key: `${node.key}/${one.key}` }));
-    return el("ul", {}, ...nodes.map((one) => this.item(one, level + 1)));
-  }
-
-  private objects({ key, objects }: Node): HTMLElement {
-    const limit = this.shown.get(key) ?? SHOWN;
-    const more = objects.length - limit;
-    const next = () => {
-      this.shown.set(key, limit + SHOWN);
-      this.draw();
-    };
-    const items = objects.slice(0, limit).map((object) => el("li", {}, this.object(object)));
-    return el("ul", {}, ...items, more > 0 && el("li", {}, textButton(`${count(more)} more`, "tree-more", next)));
+  private inside({ key, objects }: Group, level: number): HTMLElement {
+    const { model } = this.actions.store;
+    const label = level === 1 && this.label !== model.classes ? codedLabel(model, model.classes) : null;
+    if (label) return el("ul", {}, ...this.items(label, key, level + 1, objects()));
+    const all = objects();
+    const listed = all.slice(0, this.shown.get(key) ?? SHOWN);
+    return el("ul", {}, ...listed.map((object) => el("li", {}, this.object(object))), ...this.more(key, all.length));
   }
 
   private object(object: number): HTMLElement {
     const { actions } = this;
     const { shown } = actions.store.visibility;
     const name = actions.naming.name(object);
-    const chosen = actions.store.state.selection.includes(object);
     const choose = (event: MouseEvent) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) actions.toggleSelected(object);
       else actions.zoomTo([object]);
@@ -139,8 +148,8 @@ export class Tree {
     const attributes = { type: "button", class: "expand", title: `zoom to ${name}`, "data-key": `object ${object}` };
     return el(
       "div",
-      { class: `leaf${chosen ? " on" : ""}${shown[object] ? "" : " off"}`, "data-object": object },
-      el("button", { ...attributes, "aria-pressed": String(chosen), onclick: choose }, el("span", { class: "text" }, name)),
+      { class: shown[object] ? "leaf" : "leaf off", "data-object": object },
+      el("button", { ...attributes, onclick: choose }, el("span", { class: "text" }, name)),
       this.act(shown[object] ? "eye" : "closed", `${shown[object] ? "hide" : "show"} ${name}`, `${object} hide`, () =>
         actions.setHidden([object], shown[object] === 1),
       ),
@@ -148,8 +157,23 @@ export class Tree {
   }
 }
 
-function codesWithin(label: Coded, within: number[]): number[] {
-  const counts = new Map<number, number>();
-  for (const object of within) counts.set(label.codes[object], (counts.get(label.codes[object]) ?? 0) + 1);
-  return [...counts.keys()].sort((a, b) => counts.get(b)! - counts.get(a)!);
+/** The groups of a label with counts of one pass over the objects: storeys by name, others by size. */
+function groupsOf(label: Coded, key: string, visibility: Visibility, within?: number[]): Group[] {
+  const { codes, words } = label;
+  const [total, shown, locked] = [0, 1, 2].map(() => new Uint32Array(words.length));
+  const size = within?.length ?? codes.length;
+  for (let at = 0; at < size; at++) {
+    const object = within ? within[at] : at;
+    total[codes[object]]++;
+    shown[codes[object]] += visibility.shown[object];
+    locked[codes[object]] += visibility.unpickable[object];
+  }
+  return frequentCodes({ ...label, counts: total }).map((code) => ({
+    key: `${key}/${label.name}=${code}`,
+    text: words[code],
+    total: total[code],
+    shown: shown[code],
+    locked: locked[code] === total[code],
+    objects: () => objectsOf(label, code, within),
+  }));
 }
