@@ -15,7 +15,7 @@ export class Actions {
   readonly naming: Naming;
   /** A cast: only the answer of the last one is shown. */
   private casts = 0;
-  private maskSent = false;
+  private maskSent: boolean;
   private readonly recastLater = later(PAUSE, () => this.recast());
 
   constructor(
@@ -25,6 +25,14 @@ export class Actions {
     readonly notice: Notice,
   ) {
     this.naming = new Naming(store.model);
+    this.maskSent = caster.live && this.isStart();
+    if (!this.maskSent) this.recastLater();
+  }
+
+  /** A server starts with what is hidden at the start, so that rays are not cast twice. */
+  private isStart(): boolean {
+    const { hiddenAtStart } = this.store.model;
+    return this.store.visibility.pickable.every((byte, object) => byte !== (hiddenAtStart?.[object] ?? 0));
   }
 
   // ---- rays
@@ -108,12 +116,6 @@ export class Actions {
     if (this.maskSent) return;
     this.caster.setPickable(this.store.visibility.pickable);
     this.maskSent = true;
-  }
-
-  /** A new connection has no filters yet. */
-  connected(): void {
-    this.maskSent = false;
-    this.recastLater();
   }
 
   private present(answer: Answer, { select, add }: { select: boolean; add: boolean }): void {

@@ -52,10 +52,7 @@ function connection(state: Connection, text: string): void {
   if (state === "lost" || state === "ended") return notice.lost(text);
   if (state === "connecting" && !page.actions) return notice.progress("Waiting for the scene", 0);
   if (state !== "open") return;
-  const back = notice.clear("lost");
-  if (!back) return;
-  notice.info("Connected again.");
-  page.actions?.connected();
+  if (notice.clear("lost")) notice.info("Connected again.");
 }
 
 start().catch((error: unknown) => page.notice.error(String(error)));

@@ -164,14 +164,14 @@ export class Page {
     const { store } = actions;
     const { stage } = this;
     store.watch(["hidden", "ranges", "opacity", "colour"], () => stage.setLook(lookOf(store)));
-    store.watch(["hidden", "unpickable", "ranges"], () => actions.filtersChanged());
+    store.changed(["hidden", "unpickable", "ranges"], () => actions.filtersChanged());
     store.watch(["edges"], () => stage.setEdges(store.state.edges));
     store.watch(["cut"], () => stage.setCut(store.state.cut));
     store.watch(["selection"], () => stage.setHighlight(store.state.selection));
     store.watch(["faded"], () => stage.setFaded(store.state.faded));
     store.watch(["answer"], () => stage.setAnswer(store.state.answer));
     store.watch(["dark"], () => this.setDark(store.state.dark));
-    store.watch(VIEW_KEYS, later(PAUSE, () => void keepAddress(store)));
+    store.changed(VIEW_KEYS, later(PAUSE, () => void keepAddress(store)));
     stage.on({
       pick: (ray, { add }) => void actions.pick(ray, add),
       pickRow: (row) => void actions.pickRow(row),

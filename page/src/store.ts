@@ -72,8 +72,13 @@ export class Store {
 
   /** Call `act` now and after each change of these parts. */
   watch(keys: readonly Key[], act: () => void): void {
-    this.watchers.push({ keys, act });
+    this.changed(keys, act);
     act();
+  }
+
+  /** Call `act` after each change of these parts. */
+  changed(keys: readonly Key[], act: () => void): void {
+    this.watchers.push({ keys, act });
   }
 
   /** What is drawn and what rays can hit under the present filters. */

@@ -7,10 +7,14 @@ import { count, exact, lengthOf, parsePoint, short, shortPoint } from "../format
 import type { Answer, Hit } from "../types.ts";
 import { VirtualTable, type Column } from "./table.ts";
 
+/** Width of a column of numbers of six digits. */
+const NUMBER = 62;
+
 export class Hits {
   readonly element: HTMLElement;
   private readonly summary = el("p", { class: "summary", role: "status", "data-test": "hits-summary" });
-  private readonly ray = el("p", { class: "note", "data-test": "hits-ray" });
+  private readonly ray = el("p", { class: "note line", "data-test": "hits-ray" });
+  private readonly scale = el("p", { class: "note", "data-test": "hits-unit" });
   private readonly list = el("div", { class: "fill" });
   private readonly bar: HTMLElement;
   private readonly explanation = el("div", { class: "explanation", "data-test": "explanation", hidden: true });
@@ -22,7 +26,7 @@ export class Hits {
     this.bar = this.buttons();
     const reason = caster.reason !== null && !caster.live;
     const note = reason && el("p", { class: "note", "data-test": "no-picks" }, caster.reason);
-    const parts = [note, this.summary, this.ray, this.list, this.bar, this.explanation, !reason && typedRay(actions)];
+    const parts = [note, this.summary, this.ray, this.scale, this.list, this.bar, this.explanation, !reason && typedRay(actions)];
     this.element = el("div", { class: "panel hits" }, ...parts);
     store.watch(["answer"], () => this.draw());
     store.watch(["chosen"], () => this.drawChosen());
@@ -34,9 +38,11 @@ export class Hits {
     this.summary.textContent = summaryOf(answer);
     this.ray.textContent = answer ? rayText(answer) : "";
     this.ray.title = answer ? `origin ${exact(answer.ray.origin)}; direction ${exact(answer.ray.direction)}` : "";
+    const length = answer ? lengthOf(answer.ray.direction) : 1;
+    this.scale.textContent = isUnit(length) ? "" : `t counts lengths of the direction, |d| = ${short(length)}; metres = t × |d|.`;
     this.list.hidden = !answer?.hits.length;
     replace(this.explanation);
-    if (answer) this.useTable(lengthOf(answer.ray.direction) === 1);
+    if (answer) this.useTable(isUnit(length));
     this.table?.fill(Uint32Array.from(answer?.hits ?? [], (_, at) => at));
   }
 
@@ -65,16 +71,16 @@ export class Hits {
     const { naming, store } = this.actions;
     const hit = (row: number): Hit => store.state.answer!.hits[row];
     const name = (row: number) => naming.full(hit(row).object);
-    const numeric = (title: string, width: number, value: (hit: Hit) => number): Column => {
-      return { title, width, numeric: true, text: (row) => short(value(hit(row))), key: (row) => value(hit(row)) };
+    const numeric = (title: string, value: (hit: Hit) => number): Column => {
+      return { title, width: NUMBER, numeric: true, text: (row) => short(value(hit(row))), key: (row) => value(hit(row)) };
     };
     const metres = (one: Hit) => one.t * lengthOf(store.state.answer!.ray.direction);
     return [
-      { title: "object", width: 4, text: name, key: name },
-      numeric("t", 3, ({ t }) => t),
-      ...(unit ? [] : [numeric("metres", 3, metres)]),
-      numeric("t_enter", 3, ({ tEnter }) => tEnter),
-      numeric("t_exit", 3, ({ tExit }) => tExit),
+      { title: "object", width: 1, text: name, key: name },
+      numeric("t", ({ t }) => t),
+      ...(unit ? [] : [numeric("metres", metres)]),
+      numeric("t_enter", ({ tEnter }) => tEnter),
+      numeric("t_exit", ({ tExit }) => tExit),
     ];
   }
 
@@ -91,10 +97,11 @@ export class Hits {
     const { actions } = this;
     const hit = () => actions.store.state.answer!.hits[actions.store.state.chosen];
     const copy = (what: "id" | "point" | "t") =>
-      textButton(`Copy ${what}`, `copy-hit-${what}`, () => actions.copyHit(hit(), what), `copy the ${what} of this hit`);
+      textButton(what, `copy-hit-${what}`, () => actions.copyHit(hit(), what), `copy the ${what} of this hit`);
     return el(
       "div",
       { class: "bar", "data-test": "hit-actions" },
+      el("span", { class: "note" }, "copy"),
       copy("id"),
       copy("point"),
       copy("t"),
@@ -130,10 +137,13 @@ function summaryOf(answer: Answer | null): string {
 }
 
 function rayText({ ray, row }: Answer): string {
-  const length = lengthOf(ray.direction);
   const named = row === null ? "" : `Ray ${count(row)}: `;
-  const unit = length === 1 ? "" : ` t counts lengths of the direction, |d| = ${short(length)}; metres = t × |d|.`;
-  return `${named}from ${shortPoint(ray.origin)} along ${shortPoint(ray.direction)}.${unit}`;
+  return `${named}from ${shortPoint(ray.origin)} along ${shortPoint(ray.direction)}`;
+}
+
+/** Unit directions are rounded: their lengths are 1 but for some units in the last place. */
+function isUnit(length: number): boolean {
+  return Math.abs(length - 1) < 1e-9;
 }
 
 /** A ray whose numbers are typed. */

@@ -96,13 +96,13 @@ export class Rays {
     const metres = (row: number) => store.model.table!.t[row] * store.model.table!.length[row];
     const name = (row: number) => (isHit(store.model, row) ? naming.full(object(row)) : "");
     const status = (row: number) => (isHit(store.model, row) ? "hit" : "miss");
-    const index: Column = { title: "ray", width: 3, numeric: true, text: count, key: (row) => row };
+    const index: Column = { title: "ray", width: 76, numeric: true, text: count, key: (row) => row };
     if (!store.model.table) return [index];
     return [
       index,
-      { title: "hit", width: 2, text: status, key: status },
-      { title: "metres", width: 3, numeric: true, text: (row) => distanceText(metres(row)), key: metres },
-      { title: "object", width: 5, text: name, key: name },
+      { title: "hit", width: 1, text: status, key: status },
+      { title: "metres", width: 66, numeric: true, text: (row) => distanceText(metres(row)), key: metres },
+      { title: "object", width: 4, text: name, key: name },
     ];
   }
 

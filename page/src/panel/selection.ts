@@ -14,7 +14,8 @@ export class Selection {
   private readonly fade;
 
   constructor(private readonly actions: Actions) {
-    this.fade = checkBox("Fade others", "fade", (faded) => actions.store.set({ faded }));
+    this.fade = checkBox("Fade", "fade", (faded) => actions.store.set({ faded }));
+    this.fade.node.title = "the others are translucent, so that what is inside shows";
     actions.store.watch(["selection", "unpickable"], () => this.draw());
     actions.store.watch(["faded"], () => this.fade.set(actions.store.state.faded));
   }
@@ -37,9 +38,11 @@ export class Selection {
       return text === null ? [] : [pair(label.name, text)];
     });
     const id = ids ? [pair("id", ids[object], this.copyId(object))] : [];
-    const title = el("h2", { "data-test": "selected-name" }, naming.name(object));
-    const kind = el("small", { "data-test": "selected-class" }, `${naming.class(object)} #${object}`.trim());
-    if (!id.length && !values.length) return [title, kind];
+    const number = `#${object}`;
+    const named = naming.name(object) !== number;
+    const title = el("h2", { "data-test": "selected-name" }, named ? naming.name(object) : naming.full(object));
+    const kind = el("small", { "data-test": "selected-class" }, named ? `${naming.class(object)} ${number}` : "details");
+    if (!id.length && !values.length) return named ? [title, kind] : [title];
     const open = !matchMedia(NARROW).matches;
     const summary = el("summary", { "data-test": "selected-details" }, kind);
     return [title, el("details", { open }, summary, el("dl", {}, ...id, ...values))];

@@ -4,7 +4,7 @@ import { el } from "../dom.ts";
 
 export interface Column {
   title: string;
-  /** Share of the width. */
+  /** Of numbers the width in pixels, of text the share of the rest. */
   width: number;
   text: (row: number) => string;
   /** What the column sorts by; text is compared as text. */
@@ -86,11 +86,11 @@ export class VirtualTable {
   }
 
   private heading(at: number): HTMLElement {
-    const { title, width, numeric } = this.options.columns[at];
+    const { title, numeric } = this.options.columns[at];
     const attributes = { type: "button", title: `sort by ${title}`, "data-test": `${this.options.test}-sort-${at}` };
     const button = el("button", { ...attributes, onclick: () => this.sort(at) }, title);
     const cell = el("div", { role: "columnheader", class: numeric ? "cell number" : "cell" }, button);
-    cell.style.flex = `${width} 1 0`;
+    cell.style.flex = flexOf(this.options.columns[at]);
     return cell;
   }
 
@@ -149,10 +149,15 @@ export class VirtualTable {
   }
 }
 
-function cell({ width, text, numeric }: Column, row: number): HTMLElement {
+function flexOf({ width, numeric }: Column): string {
+  return numeric ? `0 0 ${width}px` : `${width} 1 0`;
+}
+
+function cell(column: Column, row: number): HTMLElement {
+  const { text, numeric } = column;
   const content = text(row);
   const made = el("div", { class: numeric ? "cell number" : "cell", role: "gridcell", title: content }, content);
-  made.style.flex = `${width} 1 0`;
+  made.style.flex = flexOf(column);
   return made;
 }
 
