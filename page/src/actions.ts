@@ -206,6 +206,12 @@ export class Actions {
     this.store.filter({ hidden: [], unpickable: [], ranges: {} });
   }
 
+  /** Filters as at the start: spaces and openings of a building are hidden again. */
+  resetFilters(): void {
+    const { hiddenAtStart } = this.store.model;
+    this.store.filter({ hidden: hiddenAtStart ? toRanges(hiddenAtStart) : [], unpickable: [], ranges: {} });
+  }
+
   hideSelection(): void {
     const { selection } = this.store.state;
     if (!selection.length) return;

@@ -1,7 +1,7 @@
 /** Answers of the server, over a WebSocket that is opened again when it closes. */
 
-import { decodeAnswer, decodeExplanation, encodeMask, encodePart, encodeRequest, rayFields } from "./messages.ts";
-import { UPLOAD_PART, type Request } from "./messages.ts";
+import { decodeAnswer, decodeExplanation, rayFields, UPLOAD_PART, type Request } from "./messages.ts";
+import { encodeMask, encodePart, encodePicturePart, encodeRequest } from "./messages.ts";
 import { makeModel, SCENE_FRAMES, withFrame } from "./model.ts";
 import type { Answer, Caster, Explanation, Hit, Numbers, Ray, SceneModel, ViewState } from "./types.ts";
 import { decodeFrame, type Frame } from "./wire.ts";
@@ -15,6 +15,10 @@ export interface LiveEvents {
   progress(text: string, fraction: number): void;
   /** An error that answers no request. */
   error(text: string): void;
+  /** A ray that the server casts by itself: a click in Python. */
+  answer(answer: Answer): void;
+  /** The picture that Python saves; null if there is none. */
+  picture(): Promise<Blob | null>;
 }
 
 /** The part of WebSocket that is used. */
@@ -102,6 +106,17 @@ export class LiveCaster implements Caster {
     await answer;
   }
 
+  /** Answers a request for a picture; one of 0 bytes says that there is none. */
+  private async sendPicture(seq: number): Promise<void> {
+    const picture = await this.events.picture().catch(() => null);
+    const content = picture === null ? new Uint8Array() : new Uint8Array(await picture.arrayBuffer());
+    this.socket?.send(encodeRequest(seq, { kind: "picture", size: content.length }));
+    for (let start = 0; start < content.length; start += UPLOAD_PART) {
+      const part = encodePicturePart(content.subarray(start, start + UPLOAD_PART));
+      this.socket?.send(part as Uint8Array<ArrayBuffer>);
+    }
+  }
+
   private async drained(): Promise<void> {
     while (this.socket !== null && this.socket.bufferedAmount > MOST_BUFFERED) {
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -161,6 +176,8 @@ export class LiveCaster implements Caster {
     else if (SCENE_FRAMES.includes(kind)) this.sceneFrame(frame);
     else if (kind === "progress") this.events.progress(String(header.text), Number(header.fraction));
     else if (kind === "end") this.ended = String(header.text);
+    else if (kind === "picture") void this.sendPicture(Number(header.seq));
+    else if (kind === "hits" && header.seq === 0) this.events.answer(decodeAnswer(frame));
     else this.answer(frame);
   }
 
@@ -180,7 +197,8 @@ export class LiveCaster implements Caster {
     } else if (this.awaited.delete(frame.kind)) {
       this.frames.push(frame);
     } else if (this.model !== null) {
-      this.show(withFrame(this.model, frame));
+      this.model = withFrame(this.model, frame);
+      this.events.model(this.model, false);
       return;
     }
     if (this.awaited.size > 0 || this.frames.length === 0) return;

@@ -17,13 +17,15 @@ export type Request =
   | { kind: "ray"; row: number }
   | ({ kind: "explain"; geometry: number; primitive: number } & RayFields)
   | { kind: "save"; state: ViewState }
-  | { kind: "upload"; name: string; size: number };
+  | { kind: "upload"; name: string; size: number }
+  | { kind: "picture"; size: number };
 
-/** Bytes of a file in one message. */
-export const UPLOAD_PART = 1 << 20;
+/** Bytes of a file in one message, which has one more. */
+export const UPLOAD_PART = (1 << 20) - 1;
 
 const MASK = 1;
 const PART = 2;
+const PICTURE = 3;
 
 /** Returns the fields of a ray in a message; its numbers must be finite, the ends of its range need not. */
 export function rayFields(ray: Ray): RayFields {
@@ -51,6 +53,11 @@ export function encodeMask(pickable: Uint8Array): Uint8Array {
 /** Returns the message with one part of an uploaded file. */
 export function encodePart(part: Uint8Array): Uint8Array {
   return withKind(PART, part);
+}
+
+/** Returns the message with one part of a picture. */
+export function encodePicturePart(part: Uint8Array): Uint8Array {
+  return withKind(PICTURE, part);
 }
 
 function withKind(kind: number, content: Uint8Array): Uint8Array {

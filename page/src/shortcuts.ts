@@ -25,6 +25,7 @@ export function shortcutsOf(
     { key: "I", text: "show only the selection", act: () => actions.isolateSelection() },
     { key: "P", text: "rays pass through the selection, or hit it again", act: () => actions.toggleSelectionPickable() },
     { key: "A", text: "show all", act: () => actions.showAll() },
+    { key: "R", text: "show what was shown at the start", act: () => actions.resetFilters() },
     { key: "U", text: "undo hiding (also Ctrl + Z)", act: () => store.undo() },
     { key: "[", text: "previous hit", act: () => actions.chooseNext(-1) },
     { key: "]", text: "next hit", act: () => actions.chooseNext(1) },

@@ -36,9 +36,11 @@ export class Tree {
     this.label = labels[0] ?? "";
     const options = labels.map((value) => ({ value, text: `by ${value}` }));
     const grouping = choice("group objects by", "tree-label", options, (value) => this.group(value));
-    this.undo = textButton("Undo", "undo", () => store.undo(), "undo the last change of what is hidden (U)");
+    this.undo = iconButton("undo", "undo the last change of what is hidden (U)", "undo", () => store.undo());
     const all = textButton("Show all", "show-all", () => actions.showAll(), "show everything, without any filter (A)");
-    const bar = el("div", { class: "bar" }, labels.length > 1 && grouping, this.total, this.undo, all);
+    const reset = textButton("Reset", "reset", () => actions.resetFilters(), "show what was shown at the start (R)");
+    const atStart = store.model.hiddenAtStart !== null && reset;
+    const bar = el("div", { class: "bar" }, labels.length > 1 && grouping, this.total, this.undo, atStart, all);
     this.element = el("div", { class: "block" }, bar, labels.length ? this.list : false);
     store.watch(["hidden", "unpickable", "ranges", "undoable"], () => this.draw());
     store.watch(["selection"], () => this.markSelected());
@@ -54,6 +56,7 @@ export class Tree {
     const { store } = this.actions;
     const { shownCount } = store.visibility;
     this.total.textContent = `${count(shownCount)} of ${count(store.model.objects)} shown`;
+    this.total.title = this.total.textContent;
     this.undo.disabled = store.state.undoable === 0;
     const label = codedLabel(store.model, this.label);
     const focus = document.activeElement?.getAttribute("data-key");
