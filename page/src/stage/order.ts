@@ -1,7 +1,7 @@
 /** The order in which many boxes or triangles are drawn: large ones first, neighbours together. */
 
 /** Returns the number of chunks of rows: few draw calls, each a part of a frame. */
-export function chunkCount(rows: number, chunk = 8192, most = 14): number {
+export function chunkCount(rows: number, chunk = 8192, most = 8): number {
   return Math.max(1, Math.min(most, Math.ceil(rows / chunk)));
 }
 

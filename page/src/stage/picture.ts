@@ -56,6 +56,8 @@ export class Picture {
     const pixel = { value: new THREE.Vector2() };
     this.readDepth = screen("depth", { source: { value: this.colour.depthTexture }, pixel }, { transparent: false });
     shared.depthMap.value = this.colour.depthTexture;
+    const context = renderer.getContext();
+    shared.snap.value = 0.01 + 1.2 * 2 ** -context.getParameter(context.SUBPIXEL_BITS);
     this.scene.matrixWorldAutoUpdate = false;
   }
 

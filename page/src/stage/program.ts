@@ -29,6 +29,8 @@ export function sharedUniforms() {
     pixels: { value: 1 },
     viewport: { value: new THREE.Vector2(1, 1) },
     depthMap: { value: null as THREE.Texture | null },
+    /** The part of a pixel by which corners of two faces are off. */
+    snap: { value: 0 },
     ink: { value: new THREE.Vector3() },
     edges: { value: true },
   };
@@ -39,8 +41,8 @@ export type SharedUniforms = ReturnType<typeof sharedUniforms>;
 type Shader = keyof typeof SHADERS;
 
 const STATES: Record<Pass, THREE.ShaderMaterialParameters> = {
-  opaque: { defines: { OPAQUE: 1 }, polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1 },
-  ties: { defines: { TIES: 1 }, polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1 },
+  opaque: { defines: { OPAQUE: 1 } },
+  ties: { defines: { TIES: 1 } },
   translucent: {
     defines: { TRANSLUCENT: 1 },
     depthTest: false,

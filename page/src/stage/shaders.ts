@@ -77,6 +77,7 @@ float pixelsOf(float size, vec3 point) {
 /** Shared by the fragment programs: the cut, and what a pass writes. */
 const FRAGMENT = `${HEAD}
 uniform sampler2D depthMap;
+uniform float snap;
 uniform vec3 ink;
 uniform bool edges;
 uniform vec3 lightUp;
@@ -99,8 +100,8 @@ float shade(vec3 normal) {
 
 void write(vec3 rgb) {
 #if defined(TIES)
-  // Interpolation and rounding of corners to parts of a pixel move a face by less than this.
-  float allowance = 5e-7 + 0.02 * fwidth(gl_FragCoord.z);
+  // Rounding of depths, and of corners to parts of a pixel, moves a face by less than this.
+  float allowance = 5e-7 + snap * fwidth(gl_FragCoord.z);
   if (gl_FragCoord.z > texelFetch(depthMap, ivec2(gl_FragCoord.xy), 0).r + allowance) discard;
   gl_FragDepth = vOrder;
   colour = vec4(rgb, 1.0);
@@ -295,7 +296,10 @@ void main() {
   vOrder = (float(order) + 0.5) * orderScale;
   gl_Position = drawn(vTone.a) ? place(point) : NOWHERE;
 #ifdef LINES
-  gl_Position.z -= 2e-6 * gl_Position.w;
+  // A pixel nearer than the faces, so that an edge is in front of both. Offsets of polygons would do, but not all
+  // devices count them in gl_FragCoord.z, which ties are found by.
+  vec3 nearer = orthographic ? vPoint - forward * (1.2 / pixels) : vPoint * (1.0 - 1.2 / pixels);
+  gl_Position.z = (projection * vec4(rotation * nearer, 1.0)).z * gl_Position.w / (orthographic ? 1.0 : dot(nearer, forward));
 #endif
 }
 `;

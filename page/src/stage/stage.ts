@@ -135,7 +135,7 @@ export class Stage implements StageApi {
   }
 
   load(model: SceneModel): void {
-    const again = this.model !== null;
+    const again = this.model !== null && sameScene(this.model, model);
     this.clearScene();
     this.model = model;
     this.table = lookTable(model.objects);
@@ -575,6 +575,11 @@ const around = (point: Vec3, half: number): Bounds => ({
   lower: along(point, [1, 1, 1], -half),
   upper: along(point, [1, 1, 1], half),
 });
+
+/** Returns whether a scene came again, such as after a lost connection: the view stays. */
+function sameScene(a: SceneModel, b: SceneModel): boolean {
+  return a.name === b.name && a.objects === b.objects && JSON.stringify(a.bounds) === JSON.stringify(b.bounds);
+}
 
 /** Returns the bounds of points that are relative to another. */
 function boundsOf(points: Float32Array | Float64Array, shift: Vec3): Bounds {
