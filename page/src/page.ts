@@ -10,6 +10,7 @@ import { cutPanel } from "./panel/cut.ts";
 import { acceptDrops, Files } from "./panel/files.ts";
 import { helpSheet, listen } from "./panel/help.ts";
 import { Hits } from "./panel/hits.ts";
+import { legendRows } from "./panel/legend.ts";
 import { Notice } from "./panel/notice.ts";
 import { ranges } from "./panel/ranges.ts";
 import { Rays } from "./panel/rays.ts";
@@ -108,8 +109,12 @@ export class Page {
   private fillPanels(actions: Actions, files: Files): Hits {
     const { model } = actions.store;
     const legends: { objects: LegendEntry[]; rays: LegendEntry[] } = { objects: [], rays: [] };
-    const merge = () => (files.legend = [...legends.objects, ...legends.rays]);
-    const colour = new ColourPanel(actions, this.overlay, (legend) => {
+    const merge = () => {
+      files.legend = [...legends.objects, ...legends.rays];
+      replace(this.overlay, ...legendRows(files.legend));
+      this.overlay.hidden = !files.legend.length;
+    };
+    const colour = new ColourPanel(actions, (legend) => {
       legends.objects = legend;
       merge();
     });
@@ -167,7 +172,10 @@ export class Page {
     store.changed(["hidden", "unpickable", "ranges"], () => actions.filtersChanged());
     store.watch(["edges"], () => stage.setEdges(store.state.edges));
     store.watch(["cut"], () => stage.setCut(store.state.cut));
-    store.watch(["selection"], () => stage.setHighlight(store.state.selection));
+    store.watch(["selection", "hidden", "ranges"], () => {
+      const { shown } = store.visibility;
+      stage.setHighlight(store.state.selection.filter((object) => shown[object]));
+    });
     store.watch(["faded"], () => stage.setFaded(store.state.faded));
     store.watch(["answer"], () => stage.setAnswer(store.state.answer));
     store.watch(["dark"], () => this.setDark(store.state.dark));

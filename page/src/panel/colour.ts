@@ -13,8 +13,6 @@ export class ColourPanel {
 
   constructor(
     actions: Actions,
-    /** The same legend over the scene. */
-    overlay: HTMLElement,
     changed: (legend: LegendEntry[]) => void,
   ) {
     const { store } = actions;
@@ -32,8 +30,6 @@ export class ColourPanel {
     store.watch(["colour", "hidden", "ranges"], () => {
       const legend = colouring(store.model, store.state.colour).legend(store.visibility.shown);
       replace(this.legend, ...legendRows(legend));
-      replace(overlay, ...legendRows(legend));
-      overlay.hidden = !legend.length;
       changed(legend);
     });
   }

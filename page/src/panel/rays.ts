@@ -9,14 +9,15 @@ import { legendRows } from "./legend.ts";
 import { VirtualTable, type Column } from "./table.ts";
 
 const COLOURS: { value: RayColour; text: string }[] = [
-  { value: "status", text: "hit or miss" },
-  { value: "distance", text: "distance" },
-  { value: "object", text: "object" },
+  { value: "status", text: "by hit or miss" },
+  { value: "distance", text: "by distance" },
+  { value: "object", text: "by object" },
 ];
 
 export class Rays {
   readonly element: HTMLElement;
   private readonly summary = el("p", { class: "summary", "data-test": "rays-summary" });
+  private readonly note = el("p", { class: "note line", "data-test": "rays-note" });
   private readonly legend = el("div", { class: "legend", "data-test": "rays-legend" });
   private readonly colour: HTMLSelectElement;
   private readonly toggles: { key: "hits" | "misses" | "points"; node: HTMLElement; set: (on: boolean) => void }[];
@@ -32,10 +33,10 @@ export class Rays {
     this.toggles = [this.toggle("hits"), this.toggle("misses"), this.toggle("points")];
     this.colour = choice("colour rays by", "rays-colour", COLOURS, (colour) => this.set({ colour: colour as RayColour }));
     this.table = model.rays || model.table ? this.makeTable() : null;
-    const colour = model.table && model.rays && el("label", {}, "colour by ", this.colour);
+    const colour = model.table && model.rays && this.colour;
     const bar = el("div", { class: "bar" }, ...this.toggles.map(({ node }) => node), colour);
     const table = this.table && el("div", { class: "fill" }, this.table.element);
-    this.element = el("div", { class: "panel rays" }, this.summary, bar, this.legend, table);
+    this.element = el("div", { class: "panel rays" }, this.summary, this.note, bar, this.legend, table);
     actions.store.watch(["rays", "table"], () => this.draw());
     actions.store.watch(["table"], () => this.fill());
     actions.store.watch(["answer"], () => this.reveal());
@@ -54,6 +55,7 @@ export class Rays {
     const { store, stage } = this.actions;
     const { model, state } = store;
     this.summary.textContent = summaryOf(model);
+    this.note.textContent = noteOf(model);
     this.colour.value = state.rays.colour;
     const there = kinds(model);
     for (const { key, node, set } of this.toggles) {
@@ -125,12 +127,14 @@ function kinds(model: SceneModel): Record<"hits" | "misses" | "points", boolean>
   return { hits, misses, points: model.points !== null };
 }
 
-function summaryOf({ rays, table, points }: SceneModel): string {
-  const parts: string[] = [];
-  if (rays && rays.row.length < rays.total) {
-    parts.push(`${count(rays.row.length)} of ${count(rays.total)} rays drawn, an even sample`);
-  } else if (rays) parts.push(`${count(rays.total)} rays, all drawn`);
-  if (table) parts.push(`${count(table.object.reduce((hits, object) => hits + Number(object >= 0), 0))} hits`);
-  if (points) parts.push(`${count(points.distance.length)} points`);
-  return parts.join(" · ");
+function summaryOf({ rays, points }: SceneModel): string {
+  if (!rays) return points ? `${count(points.distance.length)} points` : "";
+  if (rays.row.length < rays.total) return `${count(rays.row.length)} of ${count(rays.total)} rays drawn, an even sample`;
+  return rays.total === 1 ? "1 ray" : `${count(rays.total)} rays, all drawn`;
+}
+
+function noteOf({ table, points }: SceneModel): string {
+  const hits = table?.object.reduce((sum, object) => sum + Number(object >= 0), 0);
+  const parts = [hits !== undefined && `${count(hits)} hit an object`, points && `${count(points.distance.length)} points`];
+  return parts.filter(Boolean).join(" · ");
 }

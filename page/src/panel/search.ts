@@ -24,9 +24,13 @@ export class Search {
       "aria-label": "find objects",
       "data-test": "find",
       oninput: search,
+      onfocus: () => this.search(),
       onkeydown: (event) => this.key(event),
     });
-    this.element = el("div", { class: "find", role: "search" }, this.input, this.results);
+    const left = (event: FocusEvent) => {
+      if (!this.element.contains(event.relatedTarget as Node | null)) this.results.hidden = true;
+    };
+    this.element = el("div", { class: "find", role: "search", onfocusout: left }, this.input, this.results);
   }
 
   private key(event: KeyboardEvent): void {
@@ -40,7 +44,9 @@ export class Search {
 
   private zoomFirst(): void {
     this.search();
-    if (this.found.objects.length) this.actions.zoomTo(this.found.objects.slice(0, 1));
+    if (!this.found.objects.length) return;
+    this.actions.zoomTo(this.found.objects.slice(0, 1));
+    this.results.hidden = true;
   }
 
   private close(): void {
