@@ -74,6 +74,11 @@ def rotations(rng, count: int, shift=0.0) -> np.ndarray:
     return np.concatenate([turns, (rng.uniform(-8, 8, (count, 3)) + shift)[:, :, None]], axis=2)
 
 
+def odd(rng, *shape: int) -> np.ndarray:
+    """Return odd numbers of 53 bits, of both signs: three or five times one of them is no float64."""
+    return (2.0 * rng.integers(2**51, 2**52, shape) + 1) * rng.choice([-1.0, 1.0], shape)
+
+
 def images(instances: rb.Instances, points) -> np.ndarray:
     """Return the images of points under all matrices, rounded."""
     matrices = instances.transforms[:, :3]
@@ -92,6 +97,17 @@ def boxes_of_a_map(rng):
     lower = np.round(MAP + rng.uniform(-30, 30, (2000, 3)), 3)
     boxes = rb.Boxes(lower, lower + rng.integers(0, 6, (2000, 3)))
     return Case([boxes], rays_through(rng, boxes.upper, 1000))
+
+
+@scene
+def boxes_at_rounded_times(rng):
+    """Rays from -c reach edges at 2 c and 4 c: t is 3 or 5 units, but 3 c and 5 c are rounded."""
+    c, times = odd(rng, 300, 3), rng.choice([3.0, 5.0], (300, 1))
+    size, unit = np.moveaxis(np.array([(-53, 0), (-1040, -1075), (900, 1010)])[rng.integers(0, 3, 300)], 1, 0)
+    place = np.ldexp(1.0, size)[:, None]
+    bounds = (times - 1) * c * place, (times - 1 + rng.choice([-3, 3], (300, 3))) * c * place
+    directions = np.ldexp(c, (size - unit)[:, None])
+    return Case([rb.Boxes(np.minimum(*bounds), np.maximum(*bounds))], rb.Rays(-c * place, directions))
 
 
 @scene
@@ -116,8 +132,8 @@ def terrain_of_a_map(rng):
 @scene
 def triangles_of_all_sizes(rng):
     vertices = rng.normal(size=(300, 3)) * 10.0 ** rng.integers(-300, 300, (300, 1))
-    mesh = rb.Mesh(vertices, rng.integers(0, 300, (200, 3)))
-    return Case([mesh], rays_through(rng, vertices, 300))
+    mesh = rb.Mesh(vertices, rng.integers(0, 300, (100, 3)))
+    return Case([mesh], rays_through(rng, vertices, 120))
 
 
 @scene
@@ -130,6 +146,28 @@ def sheared_boxes(rng):
 def sheared_meshes(rng):
     copies = rb.Instances(terrain(rng, 5), whole_matrices(rng, 60))
     return Case([copies], rays_through(rng, images(copies, copies.geometry.vertices), 1000))
+
+
+def _rounded_images(rng, base) -> Case:
+    """Return copies that move (3, 0, 0) to 2 a, where 3 a is no float64, and rays through it."""
+    a = odd(rng, 40, 3) * 2.0**-53
+    linear = np.stack([a, *rng.normal(size=(2, 40, 3))], axis=2)
+    copies = rb.Instances(base, np.concatenate([linear, -a[:, :, None]], axis=2))
+    directions = np.eye(3)[rng.integers(0, 3, 40)] * rng.choice([-1.0, 1.0], (40, 1))
+    return Case([copies], rb.Rays(np.where(directions != 0, 0.0, 2 * a), directions, t_min=-np.inf))
+
+
+@scene
+def triangles_at_rounded_images(rng):
+    others = rng.integers(-2, 3, (16, 3))
+    faces = [[0, k, k + 1] for k in range(1, 16, 2)]
+    return _rounded_images(rng, rb.Mesh([[3, 0, 0], *others], faces))
+
+
+@scene
+def boxes_at_rounded_images(rng):
+    to = np.array([3, 0, 0]) + rng.choice([-1, 1], (8, 3))
+    return _rounded_images(rng, rb.Boxes(np.minimum([3, 0, 0], to), np.maximum([3, 0, 0], to)))
 
 
 @scene
@@ -147,9 +185,9 @@ def rotated_meshes_of_a_map(rng):
 @scene
 def copies_of_all_sizes(rng):
     base = whole_boxes(rng, 4, 2)
-    matrices = rotations(rng, 60) * 10.0 ** rng.integers(-305, 300, (60, 1, 1))
+    matrices = rotations(rng, 30) * 10.0 ** rng.integers(-305, 300, (30, 1, 1))
     copies = rb.Instances(base, matrices)
-    return Case([copies], rays_through(rng, images(copies, base.upper), 300))
+    return Case([copies], rays_through(rng, images(copies, base.upper), 120))
 
 
 @scene

@@ -55,7 +55,7 @@ def test_scenes(name):
     for seed in SEEDS:
         counts += check(*page_scenes.make(name, seed))
     assert counts["hits"] > 50
-    assert counts["misses"] > 20 or "grid" in name
+    assert counts["misses"] > 20 or "grid" in name or "rounded" in name
     if name in ("boxes_with_ties", "terrain_of_whole_numbers", "coincident_geometries", "sheared_boxes"):
         assert min(counts["touches"], counts["ties"]) > 100
 

@@ -1,59 +1,45 @@
 /** Boxes and triangles: candidates by float64, contacts by integers. */
 
-import type { BoxesGeometry, MeshGeometry, Ray } from "../types.ts";
+import type { BoxesGeometry, MeshGeometry } from "../types.ts";
 import { boxContact, triangleContact, type Contact, type Line, type Range } from "./contact.ts";
-import { areFilterable, isFilterable, SlabFilter } from "./filter.ts";
+import { SlabFilter } from "./filter.ts";
 import type { Query, Target } from "./found.ts";
 import { TriangleFilter } from "./triangle_filter.ts";
 
 export class BoxesTarget implements Target {
-  private readonly filterable: boolean;
-
   constructor(
     private readonly geometry: number,
     private readonly boxes: BoxesGeometry,
-  ) {
-    this.filterable = areFilterable(boxes.lower) && areFilterable(boxes.upper);
-  }
+  ) {}
 
   find(query: Query): void {
     const { geometry, boxes } = this;
-    for (const row of this.candidates(query.ray)) {
+    for (const row of new SlabFilter(query.ray).rows(boxes.lower, boxes.upper)) {
       if (!query.canHit(boxes.firstObject + row)) continue;
       const contact = contactOfBox(query.line, query.range, boxes, row);
       if (contact !== null) query.found.push({ geometry, object: row, index: row, primitive: row, contact });
     }
   }
-
-  private candidates(ray: Ray): Iterable<number> {
-    if (!this.filterable || !isFilterable(ray)) return firstRows(this.boxes.lower.length / 3);
-    return new SlabFilter(ray).rows(this.boxes.lower, this.boxes.upper);
-  }
 }
 
 export class MeshTarget implements Target {
-  private readonly filter: TriangleFilter | null;
+  private readonly filter: TriangleFilter;
 
   constructor(
     private readonly geometry: number,
     private readonly mesh: MeshGeometry,
   ) {
-    this.filter = areFilterable(mesh.vertices) ? new TriangleFilter(mesh.vertices, mesh.faces) : null;
+    this.filter = new TriangleFilter(mesh.vertices, mesh.faces);
   }
 
   find(query: Query): void {
     const { geometry, mesh } = this;
-    for (const row of this.candidates(query.ray)) {
+    for (const row of this.filter.rows(query.ray)) {
       const object = mesh.triangleObjects[row];
       if (!query.canHit(mesh.firstObject + object)) continue;
       const contact = contactOfTriangle(query.line, query.range, mesh, row);
       if (contact !== null) query.found.push({ geometry, object, index: row, primitive: row, contact });
     }
-  }
-
-  private candidates(ray: Ray): Iterable<number> {
-    if (this.filter === null || !isFilterable(ray)) return firstRows(this.mesh.faces.length / 3);
-    return this.filter.rows(ray);
   }
 }
 
@@ -71,9 +57,4 @@ export function contactOfTriangle(line: Line, range: Range, mesh: MeshGeometry, 
 export function cornersOf({ vertices, faces }: MeshGeometry, row: number): number[] {
   const corners = faces.subarray(3 * row, 3 * row + 3);
   return Array.from({ length: 9 }, (_, k) => vertices[3 * corners[Math.floor(k / 3)] + (k % 3)]);
-}
-
-/** Yields 0 to count - 1. */
-export function* firstRows(count: number): Iterable<number> {
-  for (let row = 0; row < count; row++) yield row;
 }

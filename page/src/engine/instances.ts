@@ -1,15 +1,19 @@
 /** Transformed copies: candidates by images of their base in float64, contacts in the base's own coordinates. */
 
 import type { BoxesGeometry, InstancesGeometry, MeshGeometry, Ray } from "../types.ts";
-import { contactOfBox, contactOfTriangle, firstRows } from "./boxes.ts";
+import { contactOfBox, contactOfTriangle } from "./boxes.ts";
 import type { Contact, Integers, Line } from "./contact.ts";
 import { cross, dot, minus, ratio, vector, whole, type Whole3 } from "./exact.ts";
-import { areFilterable, isFilterable, SlabFilter } from "./filter.ts";
+import { SlabFilter } from "./filter.ts";
 import type { Query, Target } from "./found.ts";
 import { Time } from "./time.ts";
 import { TriangleFilter } from "./triangle_filter.ts";
 
-/** An image is within 4.1 units of rounding of the sum of the sizes of its four terms; eight are its margin. */
+/**
+ * A computed image is within 4.1 u of the sum of the sizes of its four terms, u = 2**-53; eight u are its margin.
+ *
+ * Where the image overflows so does that sum, which is added up in the same order: the margin is infinite.
+ */
 const IMAGE_MARGIN = 2 ** -50;
 const TINY = 2 ** -1000;
 
@@ -167,7 +171,6 @@ class MeshBase implements Base {
 export class InstancesTarget implements Target {
   private readonly base: Base;
   private readonly bounds: ImageBounds;
-  private readonly filterable: boolean;
 
   constructor(
     private readonly geometry: number,
@@ -178,19 +181,14 @@ export class InstancesTarget implements Target {
     this.bounds = new ImageBounds(transforms.length / 12);
     const { lower, upper } = boundsOf(base);
     for (let row = 0; row < transforms.length / 12; row++) this.bounds.set(row, transforms, 12 * row, lower, upper);
-    const all = [transforms, Float64Array.from([...lower, ...upper]), this.bounds.lower, this.bounds.upper];
-    this.filterable = base.primitives > 0 && all.every((numbers) => areFilterable(numbers) && numbers.every(Number.isFinite));
   }
 
   find(query: Query): void {
     const { bounds, instances, base } = this;
-    const filtered = this.filterable && isFilterable(query.ray);
     const slabs = new SlabFilter(query.ray);
-    const copies = filtered ? slabs.rows(bounds.lower, bounds.upper) : firstRows(instances.transforms.length / 12);
-    for (const copy of copies) {
+    for (const copy of slabs.rows(bounds.lower, bounds.upper)) {
       if (!query.canHit(instances.firstObject + copy)) continue;
-      const all = firstRows(instances.base.primitives);
-      this.findIn(query, copy, filtered ? base.candidates(slabs, query.ray, instances.transforms, copy) : all);
+      this.findIn(query, copy, base.candidates(slabs, query.ray, instances.transforms, copy));
     }
   }
 

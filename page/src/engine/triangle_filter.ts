@@ -6,7 +6,8 @@
  * within `error` = 4 u (|p_x d_z| + |d_x p_z| + |p_y d_z| + |d_y p_z|) of the exact ones (three roundings each). The sign of
  * x_b y_c - y_b x_c is the side of the edge (b, c). It is certain where its size exceeds
  * size_b margin_c + size_c margin_b, with size = |x| + |y| + error and margin = 1.01 error + 4 u (|x| + |y|).
- * A line that is certainly left of one edge and right of another misses the triangle.
+ * A line that is certainly left of one edge and right of another misses the triangle. What underflow loses is less than
+ * the constant added to `error`; after an overflow the bound is infinite or NaN, and no side is certain.
  */
 
 import type { Ray } from "../types.ts";
