@@ -57,9 +57,12 @@ export class Frames {
     return this.slow ? DOTS.slow : DOTS.fast;
   }
 
-  /** The picture on the screen is out of date; `moving`: more changes follow soon. */
+  /**
+   * The picture on the screen is out of date; `moving`: more changes follow soon. A change that comes before the last
+   * one is drawn counts as moving, so that something is shown all the while.
+   */
   invalidate(moving: boolean): void {
-    if (moving) this.moved = performance.now();
+    if (moving || this.work) this.moved = performance.now();
     this.stale = true;
     this.complete = false;
     this.schedule();

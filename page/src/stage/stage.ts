@@ -49,7 +49,7 @@ import { MOST_CUTS, sharedUniforms } from "./program.ts";
 import { distanceOfDepth, moved, projectionOf, relativeTo, sidesOf } from "./projection.ts";
 import { drawnAnswer, nearestLine, raySegments } from "./rays.ts";
 import { Dots, Ribbons } from "./ribbons.ts";
-import { along, type Bounds, corners, diagonal, dot, emptyBounds, include, isEmpty, length, middle, scale, sub } from "./vec.ts";
+import { add, along, type Bounds, corners, diagonal, dot, emptyBounds, include, isEmpty, length, middle, scale, sub } from "./vec.ts";
 
 const LIGHT = { background: "#f5f6f8", ink: "#1f2937" };
 const DARK = { background: "#15181d", ink: "#05070a" };
@@ -58,7 +58,8 @@ const RAY_PIXELS = 6;
 const HANDLE_PIXELS = { mouse: 14, touch: 26 };
 /** A finer scene than this part of its size is not looked at. */
 const SMALLEST = 1e-6;
-/** Objects that are fitted fill at most this part of the picture where they are points. */
+/** What is fitted is shown with some of what is around it, and at least this part of the scene's size. */
+const ROOM = 1.7;
 const LEAST_FIT = 1e-3;
 /** The opacity of what is around the chosen objects, and the most that it hides of them. */
 const FADED = { opacity: 26, most: 0.8 };
@@ -130,7 +131,8 @@ export class Stage implements StageApi {
     this.marks = new Dots(this.shared, { width: 12, opacity: 1, behind: 0.55, wholeSpace: true }, true);
     this.cloud = new Dots(this.shared, { width: 2, opacity: 1, behind: 0, wholeSpace: false });
     this.controls = new Controls(canvas, this.gestures());
-    new ResizeObserver(() => this.redraw()).observe(canvas);
+    // A new size empties the canvas, so something is drawn at once.
+    new ResizeObserver(() => this.frames.invalidate(true)).observe(canvas);
     canvas.addEventListener("webglcontextrestored", () => this.redraw());
   }
 
@@ -289,7 +291,8 @@ export class Stage implements StageApi {
     const bounds = objectBounds(this.model, objects);
     if (isEmpty(bounds)) return this.fitAll();
     const least = LEAST_FIT * diagonal(this.sceneBounds());
-    const points = diagonal(bounds) > least ? corners(bounds) : corners(around(middle(bounds), least / 2));
+    const half = scale(sub(bounds.upper, bounds.lower), ROOM / 2).map((size) => Math.max(size, least)) as Vec3;
+    const points = corners({ lower: sub(middle(bounds), half), upper: add(middle(bounds), half) });
     this.moveTo(fit(this.state, this.viewport, points, this.toEye()));
   }
 
@@ -570,11 +573,6 @@ export class Stage implements StageApi {
     this.events?.cutChanged(structuredClone(this.cut));
   }
 }
-
-const around = (point: Vec3, half: number): Bounds => ({
-  lower: along(point, [1, 1, 1], -half),
-  upper: along(point, [1, 1, 1], half),
-});
 
 /** Returns whether a scene came again, such as after a lost connection: the view stays. */
 function sameScene(a: SceneModel, b: SceneModel): boolean {
