@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -157,3 +158,10 @@ def put(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def in_thread():
+    """Return a function that calls another in a thread, and returns a future of its result."""
+    with ThreadPoolExecutor() as pool:
+        yield pool.submit

@@ -532,8 +532,9 @@ def test_a_scene_of_several_geometries(folder):
 
 
 def test_view_shows_triangles_and_names_objects(folder):
-    from raybox.viewer import html
     from raybox.viewer.model import PageState
+
+    from raybox.viewer import html
     from raybox.viewer.open_file import stage_of
 
     stage = stage_of("city.json")
@@ -555,8 +556,9 @@ def test_view_shows_triangles_and_names_objects(folder):
 
 @pytest.mark.parametrize("boxes", [False, True])
 def test_view_with_a_filter_keeps_the_numbers_of_the_file(folder, boxes):
-    from raybox.viewer import html
     from raybox.viewer.model import PageState
+
+    from raybox.viewer import html
     from raybox.viewer.open_file import stage_of
 
     stage = stage_of("city.json", boxes=boxes, where="id == 'shed'")
@@ -581,8 +583,9 @@ def test_view_writes_a_page_of_objects(folder):
 
 
 def test_view_of_oriented_boxes(folder):
-    from raybox.viewer import html
     from raybox.viewer.model import PageState
+
+    from raybox.viewer import html
     from raybox.viewer.open_file import stage_of
 
     sine, cosine = math.sin(0.3), math.cos(0.3)

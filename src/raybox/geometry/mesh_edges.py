@@ -33,7 +33,7 @@ def _edge_keys(mesh: Mesh) -> Ints:
     """Return a key for each edge of each triangle; edges of one object between the same points have one."""
     welded = _welded(mesh.vertices)[mesh.faces][:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
     low, high = welded.min(axis=1), welded.max(axis=1)
-    pair = low * (int(high.max(initial=0)) + 1) + high
+    pair = np.asarray(low * (int(high.max(initial=0)) + 1) + high)
     objects = stored_objects(mesh)
     if objects is None:
         return pair

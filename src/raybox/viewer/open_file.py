@@ -45,7 +45,7 @@ def stage_of(
     paths = [Path(one).name for one in listed if isinstance(one, str | os.PathLike)]
     name = ", ".join(paths) if 0 < len(paths) <= 3 else "scene"
     return make_stage(
-        geometries if len(geometries) > 1 else geometries[0],
+        geometries[0] if len(geometries) == 1 else geometries,
         name,
         where=where,
         hides_spaces=not all_objects,
