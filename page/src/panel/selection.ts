@@ -58,12 +58,10 @@ export class Selection {
       const drop = iconButton("close", `deselect ${naming.full(object)}`, "deselect", () => this.actions.toggleSelected(object));
       return el("li", { class: "leaf" }, el("span", { class: "text" }, naming.full(object)), drop);
     });
-    const ids = () => void this.actions.copy(selection.map((object) => naming.id(object)).join("\n"), "ids");
     const more = selection.length - LISTED;
     return [
       el("h2", { "data-test": "selected-name" }, `${count(selection.length)} selected`),
       el("ul", { class: "picked" }, ...rows, more > 0 && el("li", {}, `and ${count(more)} more`)),
-      el("div", { class: "bar" }, textButton("Copy ids", "copy-ids", ids)),
     ];
   }
 
@@ -73,6 +71,7 @@ export class Selection {
     const locked = selection.every((object) => unpickable[object]);
     const through = textButton(locked ? "Rays hit" : "Rays pass", "unpickable", () => actions.toggleSelectionPickable());
     through.title = locked ? "let rays hit the selection again (P)" : "rays pass through the selection, which stays drawn (P)";
+    const ids = () => void actions.copy(selection.map((object) => actions.naming.id(object)).join("\n"), "ids");
     return el(
       "div",
       { class: "bar" },
@@ -81,6 +80,7 @@ export class Selection {
       textButton("Only", "only", () => actions.isolateSelection(), "hide all others (I)"),
       through,
       this.fade.node,
+      selection.length > 1 && iconButton("copy", "copy the ids", "copy-ids", ids),
     );
   }
 }
