@@ -7,7 +7,7 @@ import { visibleObjects } from "../src/stage/grid.ts";
 import { grouped, rowsOf } from "../src/stage/group.ts";
 import { composeLook } from "../src/stage/looks.ts";
 import { meshRows } from "../src/stage/mesh.ts";
-import { chunkCount, chunkLimits, largestFirst, trianglesLargestFirst } from "../src/stage/order.ts";
+import { chunkCount, chunkLimits, growingLimits, largestFirst, trianglesLargestFirst } from "../src/stage/order.ts";
 import { outlineOf } from "../src/stage/outline.ts";
 import { planeRows } from "../src/stage/planes.ts";
 import { drawnAnswer, endOf, nearestLine, raySegments } from "../src/stage/rays.ts";
@@ -48,6 +48,15 @@ test("few chunks hold all rows", () => {
   assert.deepEqual(chunkLimits(10, 4), [0, 3, 5, 8, 10]);
 });
 
+test("chunks of triangles grow from small ones", () => {
+  assert.deepEqual(growingLimits(0), [0]);
+  assert.deepEqual(growingLimits(100), [0, 100]);
+  const limits = growingLimits(2_000_000);
+  assert.equal(limits.length, 13);
+  assert.deepEqual([limits[1], limits.at(-1)], [16_384, 2_000_000]);
+  assert.ok(limits.every((limit, k) => k === 0 || limit - limits[k - 1] < 300_000));
+});
+
 test("large rows come first, all rows once", () => {
   const sizes = Float32Array.from({ length: 1000 }, (_, i) => 0.01 + ((i * 7919) % 1000));
   const middles = Float32Array.from({ length: 3000 }, (_, i) => Math.sin(i));
@@ -67,6 +76,10 @@ test("large triangles come first, equal ones in order", () => {
   const points = Float32Array.from([0, 0, 0, 1, 0, 0, 0, 1, 0, 8, 0, 0, 0, 8, 0]);
   const faces = Uint32Array.from([0, 1, 2, 0, 3, 4, 2, 1, 0]);
   assert.deepEqual([...trianglesLargestFirst(points, faces)], [1, 0, 2]);
+  const many = Uint32Array.from({ length: 3 * 10_000 }, (_, i) => i % 3);
+  const order = trianglesLargestFirst(points, many);
+  assert.equal(new Set(order).size, 10_000);
+  assert.ok(Math.max(...order.subarray(0, 1024)) > 7000 && Math.min(...order.subarray(0, 1024)) < 3000);
 });
 
 test("boxes end at the bounds, relative to the shift", () => {

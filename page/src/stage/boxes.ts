@@ -74,7 +74,7 @@ export class BoxLayer implements Layer {
     const boxes = { value: tables.boxes };
     const copies = { value: tables.copies };
     const limits = { value: new THREE.Vector2() };
-    const changing = { first: { value: 0 }, farSide: { value: false }, limits };
+    const changing = { first: { value: 0 }, farSide: { value: false }, stride: { value: 1 }, limits };
     this.uniforms = { ...shared, boxes, ...(tables.copies ? { copies } : {}), ...changing, ...own };
     this.textures = [tables.boxes, ...(tables.copies ? [tables.copies] : [])];
     this.defines = tables.copies ? { COPIES: 1 } : {};
@@ -114,8 +114,7 @@ export class BoxLayer implements Layer {
       geometry.setDrawRange(0, 18 * count);
       return this.prepared(plain(new THREE.Mesh(geometry)), first, far);
     };
-    const dots = plain(new THREE.Points(this.dotGeometry.clone()));
-    dots.geometry.setDrawRange(first, count);
+    const dots = this.prepared(plain(new THREE.Points(this.dotGeometry.clone())), first, false);
     this.chunks.push({ first, count, ...range, sides: [side(false), side(true)], dots });
   }
 
@@ -128,33 +127,31 @@ export class BoxLayer implements Layer {
     return this;
   }
 
-  private prepared(mesh: THREE.Mesh, first: number, far: boolean): THREE.Mesh {
-    mesh.onBeforeRender = () => {
+  private prepared<T extends THREE.Mesh | THREE.Points>(object: T, first: number, far: boolean): T {
+    object.onBeforeRender = () => {
       this.uniforms.first.value = first;
       this.uniforms.farSide.value = far;
-      (mesh.material as THREE.RawShaderMaterial).uniformsNeedUpdate = true;
+      (object.material as THREE.RawShaderMaterial).uniformsNeedUpdate = true;
     };
-    return mesh;
+    return object;
   }
 
   parts(pass: Pass, view: LayerView): Part[] {
     if (pass === "lines") return [];
     (this.uniforms.limits.value as THREE.Vector2).set(view.dotsBelow, view.dotsBelow);
-    return this.chunks.flatMap((chunk) => this.chunkParts(chunk, pass, view));
-  }
-
-  private chunkParts(chunk: Chunk, pass: Pass, view: LayerView): Part[] {
-    if (!inPicture(chunk.bounds, view)) return [];
-    const [least, most] = pixelRange(chunk.bounds, view);
-    const parts: Part[] = [];
-    if (chunk.largest * most >= view.dotsBelow) {
-      parts.push({ object: chunk.sides[0], material: this.material("side", pass) });
-      if (view.cut) parts.push({ object: chunk.sides[1], material: this.material("side", pass) });
-    }
-    if (chunk.smallest * least < view.dotsBelow && DOT_PASSES.includes(pass)) {
-      parts.push({ object: chunk.dots, material: this.material("dot", pass) });
-    }
-    return parts;
+    this.uniforms.stride.value = view.stride;
+    const chunks = this.chunks.filter((chunk) => inPicture(chunk.bounds, view));
+    const sides = chunks.filter((chunk) => chunk.largest * pixelRange(chunk.bounds, view)[1] >= view.dotsBelow);
+    const drawn = sides.flatMap((chunk) => (view.cut ? chunk.sides : chunk.sides.slice(0, 1)));
+    const shapes = drawn.map((object) => ({ object, material: this.material("side", pass) }));
+    if (!DOT_PASSES.includes(pass)) return shapes;
+    const small = chunks.filter((chunk) => chunk.smallest * pixelRange(chunk.bounds, view)[0] < view.dotsBelow);
+    const material = this.material("dot", pass);
+    const dots = small.map((chunk) => {
+      chunk.dots.geometry.setDrawRange(0, Math.ceil(chunk.count / view.stride));
+      return { object: chunk.dots, material, always: true };
+    });
+    return [...dots, ...shapes];
   }
 
   private material(drawn: Drawn, pass: Pass): THREE.RawShaderMaterial {

@@ -9,6 +9,8 @@ export interface Quality {
   scale: number;
   /** Boxes of fewer pixels are points. */
   dotsBelow: number;
+  /** Of these, one in this number is drawn. */
+  stride: number;
 }
 
 export interface FrameHost {
@@ -21,13 +23,15 @@ export interface FrameHost {
 const REST = 160;
 const SLICE = 40;
 const MOVING = 55;
-const TARGET = 110;
+const TARGET = 140;
 /** A finer picture is drawn if the full one took at most this. */
 const FINE_WITHIN = 350;
 /** A full picture that takes longer than this shows its parts. */
 const PATIENCE = 700;
 const DOTS = { slow: 3, fast: 1.5, most: 24 };
 const LEAST_SCALE = 0.5;
+/** How coarse moving pictures can be: 0 is as good as at rest; above 1 points are left out. */
+const COARSEST = 6;
 
 export class Frames {
   frames = 0;
@@ -42,15 +46,13 @@ export class Frames {
   private spent = 0;
   private lastShown = 0;
   private scheduled = false;
-  private scale = 1;
-  private dotsBelow: number;
+  private coarse = 0;
   private waiting: (() => void)[] = [];
 
   constructor(picture: Picture, host: FrameHost, slow: boolean) {
     this.picture = picture;
     this.host = host;
     this.slow = slow;
-    this.dotsBelow = this.restDots;
   }
 
   private get restDots(): number {
@@ -77,7 +79,7 @@ export class Frames {
 
   /** Draws a full picture at once; the screen keeps what it shows. */
   drawNow(scale: number): void {
-    const quality: Quality = { kind: "fine", scale, dotsBelow: this.restDots };
+    const quality: Quality = { kind: "fine", scale, dotsBelow: this.restDots, stride: 1 };
     const steps = this.picture.drawing(this.host.plan(quality, () => false));
     while (!steps.next().done);
     this.work = null;
@@ -114,17 +116,19 @@ export class Frames {
     this.schedule();
   }
 
-  /** Chooses the resolution and the size below which boxes are points by the time of the last moving picture. */
+  /** Chooses how coarse the next moving picture is by the time of the last one. */
   private adapt(milliseconds: number): void {
-    const factor = milliseconds > TARGET ? 1 / 1.3 : milliseconds < TARGET / 3 ? 1.1 : 1;
-    this.scale = Math.min(1, Math.max(LEAST_SCALE, this.scale * factor));
-    this.dotsBelow = Math.min(DOTS.most, Math.max(this.restDots, this.dotsBelow / factor));
+    const worse = Math.min(2, Math.max(0.5, Math.log2(milliseconds / TARGET)));
+    if (milliseconds > TARGET) this.coarse = Math.min(COARSEST, this.coarse + worse);
+    else if (milliseconds < TARGET / 2) this.coarse = Math.max(0, this.coarse - 0.25);
   }
 
   private quality(kind: Quality["kind"]): Quality {
-    if (kind === "moving") return { kind, scale: this.scale, dotsBelow: this.dotsBelow };
-    const scale = kind === "fine" ? 2 : 1;
-    return { kind, scale, dotsBelow: this.restDots * (kind === "fine" ? scale : 1) };
+    const fine = kind === "fine" ? 2 : 1;
+    if (kind !== "moving") return { kind, scale: fine, dotsBelow: this.restDots * fine, stride: 1 };
+    const scale = Math.max(LEAST_SCALE, 1 / (1 + this.coarse));
+    const dotsBelow = Math.min(DOTS.most, this.restDots * (1 + 2 * this.coarse));
+    return { kind, scale, dotsBelow, stride: 2 ** Math.max(0, Math.floor(this.coarse - 1)) };
   }
 
   private begin(kind: "rest" | "fine"): void {

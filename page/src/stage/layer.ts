@@ -15,6 +15,8 @@ export interface LayerView {
   pixels: number;
   /** Boxes of fewer pixels are points. */
   dotsBelow: number;
+  /** Of boxes that are points, one in this number is drawn. */
+  stride: number;
   cut: boolean;
   /** Planes around the picture; what is outside of one is not in it. */
   sides: readonly { normal: Vec3; offset: number }[];
@@ -24,6 +26,8 @@ export interface LayerView {
 export interface Part {
   object: THREE.Object3D & { material: THREE.Material | THREE.Material[] };
   material: THREE.Material;
+  /** Drawn even if the time of a picture is over. */
+  always?: boolean;
 }
 
 export interface Layer {

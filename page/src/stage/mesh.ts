@@ -3,7 +3,7 @@
 import * as THREE from "three";
 import type { InstancesGeometry, MeshGeometry, Vec3 } from "../types.ts";
 import type { Layer, LayerView, Part } from "./layer.ts";
-import { chunkCount, chunkLimits, trianglesLargestFirst } from "./order.ts";
+import { growingLimits, trianglesLargestFirst } from "./order.ts";
 import { bytesOf, material, plain, type SharedUniforms, transformTable, type Uniforms } from "./program.ts";
 import type { Pass } from "./shaders.ts";
 
@@ -96,7 +96,7 @@ export class MeshLayer implements Layer {
     const base = geometryOf(rows, copies ? copies.transforms.length / 12 : null);
     const index = new THREE.BufferAttribute(rows.faces, 1);
     const triangles = rows.faces.length / 3;
-    const limits = chunkLimits(triangles, copies ? 1 : chunkCount(triangles, 16_384));
+    const limits = copies ? [0, triangles] : growingLimits(triangles);
     this.objects = limits.slice(1).map((end, k) => {
       const geometry = sharing(base, index);
       geometry.setDrawRange(3 * limits[k], 3 * (end - limits[k]));

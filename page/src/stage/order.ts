@@ -10,6 +10,17 @@ export function chunkLimits(rows: number, chunks: number): number[] {
   return Array.from({ length: chunks + 1 }, (_, k) => Math.round((k * rows) / chunks));
 }
 
+/** Returns chunks that double from `first` rows on and end as equal ones: a moving picture needs small ones. */
+export function growingLimits(rows: number, first = 16_384, most = 12): number[] {
+  const limits = [0];
+  for (let size = first; limits[limits.length - 1] < rows; size *= 2) {
+    const done = limits[limits.length - 1];
+    const equal = Math.ceil((rows - done) / (most + 1 - limits.length));
+    limits.push(Math.min(rows, done + Math.min(size, Math.max(equal, first))));
+  }
+  return limits;
+}
+
 const CLASSES = 32;
 const CELLS = 512;
 const MOST_SORTED = 2 ** 21;
@@ -59,7 +70,11 @@ function spread(bits: number): number {
   return (x | (x << 2)) & 0x09249249;
 }
 
-/** Returns triangles by halving lengths of their longest side, the largest first; equal ones stay in order. */
+/**
+ * Returns triangles by halving lengths of their longest side, the largest first.
+ *
+ * Equal ones are there in blocks of neighbours from all over the mesh, so that the first chunks show all of it.
+ */
 export function trianglesLargestFirst(points: Float32Array, faces: Uint32Array): Uint32Array {
   const count = faces.length / 3;
   const sides = new Float32Array(count);
@@ -69,9 +84,23 @@ export function trianglesLargestFirst(points: Float32Array, faces: Uint32Array):
   for (let i = 0; i < count; i++) starts[sizeClass(sides[i], most) + 1]++;
   for (let k = 0; k < CLASSES; k++) starts[k + 1] += starts[k];
   const order = new Uint32Array(count);
-  for (let i = 0; i < count; i++) order[starts[sizeClass(sides[i], most)]++] = i;
+  for (const first of spreadBlocks(count)) {
+    for (let i = first; i < Math.min(count, first + BLOCK); i++) order[starts[sizeClass(sides[i], most)]++] = i;
+  }
   return order;
 }
+
+const BLOCK = 256;
+
+/** Returns the first rows of blocks; each next one is a golden section of all blocks further on. */
+function spreadBlocks(rows: number): number[] {
+  const blocks = Math.ceil(rows / BLOCK);
+  let step = Math.max(1, Math.round(0.618 * blocks));
+  while (commonDivisor(step, blocks) > 1) step++;
+  return Array.from({ length: blocks }, (_, k) => ((k * step) % blocks) * BLOCK);
+}
+
+const commonDivisor = (a: number, b: number): number => (b === 0 ? a : commonDivisor(b, a % b));
 
 function longestSide(points: Float32Array, faces: Uint32Array, i: number): number {
   let most = 0;

@@ -15,6 +15,7 @@ export interface Plan {
   height: number;
   scale: number;
   background: THREE.Color;
+  moving: boolean;
   /** Which passes are needed. */
   ties: boolean;
   translucent: boolean;
@@ -61,12 +62,6 @@ export class Picture {
     this.scene.matrixWorldAutoUpdate = false;
   }
 
-  /** Bytes of the textures into which it draws. */
-  get bytes(): number {
-    const { width, height } = this.colour;
-    return width * height * (8 + 8 + 8);
-  }
-
   /** Draws; yields after each step. */
   *drawing(plan: Plan): Generator<void, void> {
     this.begin(plan);
@@ -103,12 +98,21 @@ export class Picture {
 
   private *pass(pass: Pass, plan: Plan, into: THREE.WebGLRenderTarget): Generator<void, void> {
     const parts = plan.layers.flatMap((layer) => layer.parts(pass, plan.view));
-    const group = this.slow ? 1 : Math.max(1, parts.length);
-    for (let i = 0; i < parts.length && !plan.overdue(); i += group) {
-      this.render(parts.slice(i, i + group).map(withMaterial), into);
+    for (const group of this.groups(parts, plan)) {
+      if (plan.overdue() && !group[0].always) return;
+      this.render(group.map(withMaterial), into);
       this.wait();
       yield;
     }
+  }
+
+  /** Returns what is drawn at once: on a slow device one part, but of a moving picture all that is always drawn. */
+  private groups(parts: Part[], plan: Plan): Part[][] {
+    if (parts.length === 0) return [];
+    if (!this.slow) return [parts];
+    const always = plan.moving ? parts.filter((part) => part.always) : [];
+    const others = parts.filter((part) => !always.includes(part)).map((part) => [part]);
+    return always.length > 0 ? [always, ...others] : others;
   }
 
   private render(objects: readonly THREE.Object3D[], into: THREE.WebGLRenderTarget | null): void {

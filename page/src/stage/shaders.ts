@@ -20,14 +20,31 @@ uniform vec3 forward;
 uniform bool orthographic;
 uniform vec4 cuts[6];
 uniform int cutCount;
+
+/** Whether the section planes cut a point away; what lies on them is left, up to rounding. */
+bool isCut(vec3 point) {
+  float allowed = 2e-6 * length(point);
+  for (int i = 0; i < cutCount; i++) if (dot(cuts[i].xyz, point) > cuts[i].w + allowed) return true;
+  return false;
+}
+`;
+
+/** Brighter upward, darker downward; faces to two sides differ. */
+const SHADE = `
+uniform vec3 lightUp;
+uniform vec3 lightSide;
+
+float shade(vec3 normal) {
+  float up = dot(normal, lightUp);
+  float side = abs(dot(normal, lightSide));
+  return up > 0.0 ? mix(0.72 + 0.12 * side, 1.0, up) : mix(0.72 + 0.12 * side, 0.5, -up);
+}
 `;
 
 /** Shared by the vertex programs: look of an object, its place in the picture, shade of a face. */
-const VERTEX = `${HEAD}
+const VERTEX = `${HEAD}${SHADE}
 uniform sampler2D look;
 uniform float orderScale;
-uniform vec3 lightUp;
-uniform vec3 lightSide;
 uniform float pixels;
 uniform vec2 limits;
 out vec3 vPoint;
@@ -61,12 +78,6 @@ vec4 place(vec3 point) {
 
 const vec4 NOWHERE = vec4(2.0, 2.0, 2.0, 1.0);
 
-float shade(vec3 normal) {
-  float up = dot(normal, lightUp);
-  float side = abs(dot(normal, lightSide));
-  return up > 0.0 ? mix(0.72 + 0.12 * side, 1.0, up) : mix(0.72 + 0.12 * side, 0.5, -up);
-}
-
 /** Returns pixels that a length takes at a point. */
 float pixelsOf(float size, vec3 point) {
   float depth = dot(point - eye, forward);
@@ -75,28 +86,15 @@ float pixelsOf(float size, vec3 point) {
 `;
 
 /** Shared by the fragment programs: the cut, and what a pass writes. */
-const FRAGMENT = `${HEAD}
+const FRAGMENT = `${HEAD}${SHADE}
 uniform sampler2D depthMap;
 uniform float snap;
 uniform vec3 ink;
 uniform bool edges;
-uniform vec3 lightUp;
-uniform vec3 lightSide;
 in vec3 vPoint;
 flat in vec4 vTone;
 flat in float vOrder;
 out vec4 colour;
-
-bool cutAway() {
-  for (int i = 0; i < cutCount; i++) if (dot(cuts[i].xyz, vPoint) > cuts[i].w) return true;
-  return false;
-}
-
-float shade(vec3 normal) {
-  float up = dot(normal, lightUp);
-  float side = abs(dot(normal, lightSide));
-  return up > 0.0 ? mix(0.72 + 0.12 * side, 1.0, up) : mix(0.72 + 0.12 * side, 0.5, -up);
-}
 
 void write(vec3 rgb) {
 #if defined(TIES)
@@ -227,7 +225,7 @@ flat in int vAxis;
 void main() {
   vec2 at = vAxis == 0 ? vWithin.yz : vAxis == 1 ? vWithin.zx : vWithin.xy;
   vec2 pixel = max(fwidth(at), vec2(1e-6));
-  if (cutAway()) discard;
+  if (isCut(vPoint)) discard;
   vec3 rgb = vTone.rgb;
   if (edges) {
     vec2 fromEdge = min(at, 1.0 - at) / pixel;
@@ -240,10 +238,10 @@ void main() {
 
 /** A box of few pixels as one point of its size. */
 const DOT_VERTEX = `${VERTEX}${BOX_ROW}
-uniform float dotScale;
+uniform int stride;
 
 void main() {
-  Box box = boxOf(gl_VertexID);
+  Box box = boxOf(first + gl_VertexID * stride);
   vTone = lookOf(box.object);
   vOrder = 0.0;
   float extent = extentOf(box);
@@ -256,13 +254,14 @@ void main() {
   vec3 size = box.upper - box.lower;
   gl_Position = place(inScene(box, 0.5 * (box.lower + box.upper)));
   float fullness = (size.x + size.y + size.z) / (3.0 * max(size.x, max(size.y, size.z)) + 1e-30);
-  gl_PointSize = max(extent * (0.4 + 0.6 * fullness), 1.0);
+  // Each stands for a few boxes where some are left out.
+  gl_PointSize = max(extent * (0.4 + 0.6 * fullness) * sqrt(float(stride)), 1.0);
 }
 `;
 
 const DOT_FRAGMENT = `${FRAGMENT}
 void main() {
-  if (cutAway()) discard;
+  if (isCut(vPoint)) discard;
   write(vTone.rgb);
 }
 `;
@@ -307,11 +306,11 @@ void main() {
 const MESH_FRAGMENT = `${FRAGMENT}
 void main() {
 #ifdef LINES
-  if (cutAway()) discard;
+  if (isCut(vPoint)) discard;
   colour = vec4(ink, 0.7 * vTone.a);
 #else
   vec3 normal = normalize(cross(dFdx(vPoint), dFdy(vPoint)));
-  if (cutAway()) discard;
+  if (isCut(vPoint)) discard;
   if (dot(normal, orthographic ? forward : vPoint) > 0.0) normal = -normal;
   float inner = cutCount > 0 && !gl_FrontFacing ? 0.75 : 1.0;
   write(vTone.rgb * shade(normal) * inner);
@@ -369,9 +368,7 @@ in float vAcross;
 out vec4 colour;
 
 void main() {
-  if (!wholeSpace) {
-    for (int i = 0; i < cutCount; i++) if (dot(cuts[i].xyz, vPoint) > cuts[i].w) discard;
-  }
+  if (!wholeSpace && isCut(vPoint)) discard;
   float cover = clamp(0.5 * width + 0.5 - abs(vAcross), 0.0, 1.0);
   colour = vec4(vTint.rgb, vTint.a * cover * opacity);
 }
@@ -402,9 +399,7 @@ in vec4 vTint;
 out vec4 colour;
 
 void main() {
-  if (!wholeSpace) {
-    for (int i = 0; i < cutCount; i++) if (dot(cuts[i].xyz, vPoint) > cuts[i].w) discard;
-  }
+  if (!wholeSpace && isCut(vPoint)) discard;
 #ifdef MARKS
   // A hollow mark has half opacity in its colour.
   float radius = length(gl_PointCoord - 0.5) * size;

@@ -394,11 +394,12 @@ export class Stage implements StageApi {
     return {
       layers: this.layers,
       overlays: (pixels) => this.overlays(pixels),
-      view: this.prepareView(view, pixelScale, quality.dotsBelow * this.density()),
+      view: this.prepareView(view, pixelScale, quality),
       width: Math.max(1, Math.round(view.width * pixelScale)),
       height: Math.max(1, Math.round(view.height * pixelScale)),
       scale: pixelScale,
       background: new THREE.Color().setStyle(theme.background, THREE.LinearSRGBColorSpace),
+      moving,
       ties: this.composed.opaque && !(moving && this.slow && this.primitives > MOST_TIES_MOVING),
       translucent: this.composed.translucent,
       edges: this.edges,
@@ -417,7 +418,7 @@ export class Stage implements StageApi {
   }
 
   /** Writes the camera for the programs; returns it for the choice of parts. */
-  private prepareView(view: Viewport, pixelScale: number, dotsBelow: number): LayerView {
+  private prepareView(view: Viewport, pixelScale: number, quality: Quality): LayerView {
     const camera = relativeTo(this.state, this.shift);
     const range = this.depths();
     const { basis, matrix, near, pixels } = projectionOf(camera, view, range);
@@ -435,7 +436,10 @@ export class Stage implements StageApi {
     s.lightSide.value.set(...scene.away);
     const cut = this.prepareCut();
     const { eye, orthographic } = camera;
-    return { eye, forward, orthographic, pixels: pixels * pixelScale, dotsBelow, cut, sides: sidesOf(camera, view) };
+    const { stride } = quality;
+    const dotsBelow = quality.dotsBelow * this.density();
+    const sides = sidesOf(camera, view);
+    return { eye, forward, orthographic, pixels: pixels * pixelScale, dotsBelow, stride, cut, sides };
   }
 
   private depths(): { near: number; far: number } {
