@@ -189,6 +189,10 @@ void main() {
   Box box = boxOf(first + gl_VertexID / 7);
   vTone = lookOf(box.object);
   vOrder = (float(box.object) + 0.5) * orderScale;
+  // Unset numbers may be NaN, at which some devices hang.
+  vPoint = vec3(0.0);
+  vWithin = vec3(0.0);
+  vAxis = 0;
   if (!drawn(vTone.a) || extentOf(box) < limits.x) {
     gl_Position = NOWHERE;
     return;
@@ -244,6 +248,7 @@ void main() {
   Box box = boxOf(first + gl_VertexID * stride);
   vTone = lookOf(box.object);
   vOrder = 0.0;
+  vPoint = vec3(0.0);
   float extent = extentOf(box);
   if (!drawn(vTone.a) || extent >= limits.y) {
     gl_Position = NOWHERE;
@@ -293,7 +298,12 @@ void main() {
 #endif
   vTone = lookOf(object);
   vOrder = (float(order) + 0.5) * orderScale;
-  gl_Position = drawn(vTone.a) ? place(point) : NOWHERE;
+  vPoint = vec3(0.0);
+  if (!drawn(vTone.a)) {
+    gl_Position = NOWHERE;
+    return;
+  }
+  gl_Position = place(point);
 #ifdef LINES
   // A pixel nearer than the faces, so that an edge is in front of both. Offsets of polygons would do, but not all
   // devices count them in gl_FragCoord.z, which ties are found by.
@@ -332,6 +342,9 @@ out float vAcross;
 
 void main() {
   int k = gl_VertexID % 4;
+  vPoint = vec3(0.0);
+  vTint = tint;
+  vAcross = 0.0;
   if (tint.a == 0.0) {
     gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
     return;
@@ -352,7 +365,6 @@ void main() {
   vec4 clip = atEnd ? to : from;
   clip.xy += side * halfWidth * 2.0 * vec2(-along.y, along.x) / viewport * clip.w;
   vPoint = atEnd ? b : a;
-  vTint = tint;
   vAcross = side * halfWidth;
   gl_Position = clip;
 }
