@@ -71,7 +71,7 @@ def view(scene: str, rays: str | None, origin: Vector | None, reading: SceneOpti
     print_versions()
     content = make_content(_stage(scenes, reading), loaded_rays, is_scan=origin is not None)
     if options["html"]:
-        with atomic_file(options["html"]) as file:
+        with atomic_file(Path(options["html"])) as file:
             file.write(content.saved())
         notice(f"wrote {options['html']}")
         return
