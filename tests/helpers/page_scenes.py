@@ -75,7 +75,7 @@ def rotations(rng, count: int, shift=0.0) -> np.ndarray:
 
 
 def odd(rng, *shape: int) -> np.ndarray:
-    """Return odd numbers of 53 bits, of both signs: three or five times one of them is no float64."""
+    """Return odd numbers of 53 bits, of both signs: three, five or seven times one of them is no float64."""
     return (2.0 * rng.integers(2**51, 2**52, shape) + 1) * rng.choice([-1.0, 1.0], shape)
 
 
@@ -101,13 +101,15 @@ def boxes_of_a_map(rng):
 
 @scene
 def boxes_at_rounded_times(rng):
-    """Rays from -c reach edges at 2 c and 4 c: t is 3 or 5 units, but 3 c and 5 c are rounded."""
-    c, times = odd(rng, 300, 3), rng.choice([3.0, 5.0], (300, 1))
+    """Rays from -c to edges at 4 c, or from c to 8 c: t is 5 or 7 units, but 5 c and 7 c are rounded."""
+    c, times = odd(rng, 300, 3), rng.choice([5.0, 7.0], (300, 1))
+    start = times - 6
     size, unit = np.moveaxis(np.array([(-53, 0), (-1040, -1075), (900, 1010)])[rng.integers(0, 3, 300)], 1, 0)
     place = np.ldexp(1.0, size)[:, None]
-    bounds = (times - 1) * c * place, (times - 1 + rng.choice([-3, 3], (300, 3))) * c * place
+    edge = (times + start) * c * place
+    bounds = edge, edge + rng.choice([-1, 1], (300, 3)) * c * place
     directions = np.ldexp(c, (size - unit)[:, None])
-    return Case([rb.Boxes(np.minimum(*bounds), np.maximum(*bounds))], rb.Rays(-c * place, directions))
+    return Case([rb.Boxes(np.minimum(*bounds), np.maximum(*bounds))], rb.Rays(start * c * place, directions))
 
 
 @scene
