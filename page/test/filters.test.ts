@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { find } from "../src/find.ts";
+import { missOf } from "../src/geometry.ts";
 import { codedLabel, groupLabels, Naming, numberLabels } from "../src/labels.ts";
 import { startState, Store } from "../src/store.ts";
 import { fromRanges, toRanges, visibilityOf } from "../src/visibility.ts";
@@ -81,4 +82,10 @@ test("objects are named by class and name, without a name by a short id or the n
   assert.equal(naming.full(4), "wall id-4");
   const ids = model.ids!.map(() => "0123456789abcdef0123456789abcdef");
   assert.equal(new Naming({ ...model, ids }).full(4), "wall #4");
+});
+
+test("a miss names the primitive of an object that has exactly one", () => {
+  assert.deepEqual(missOf(model, 3), { object: 3, geometry: 0, primitive: 3, t: NaN, tEnter: NaN, tExit: NaN });
+  assert.equal(missOf(model, 9), null);
+  assert.equal(missOf({ ...model, geometries: [{ ...model.geometries[0], type: "mesh" } as never] }, 3), null);
 });

@@ -4,6 +4,7 @@ import { textOfError, type Actions } from "../actions.ts";
 import { el, replace, textButton } from "../dom.ts";
 import { drawExplanation } from "../explain.ts";
 import { count, exact, lengthOf, parsePoint, short, shortPoint } from "../format.ts";
+import { missOf } from "../geometry.ts";
 import type { Answer, Hit } from "../types.ts";
 import { VirtualTable, type Column } from "./table.ts";
 
@@ -16,6 +17,8 @@ export class Hits {
   private readonly ray = el("p", { class: "note line", "data-test": "hits-ray" });
   private readonly scale = el("p", { class: "note", "data-test": "hits-unit" });
   private readonly list = el("div", { class: "fill" });
+  private readonly copies: HTMLElement[];
+  private readonly why: HTMLElement;
   private readonly bar: HTMLElement;
   private readonly explanation = el("div", { class: "explanation", "data-test": "explanation", hidden: true });
   private table: VirtualTable | null = null;
@@ -23,14 +26,26 @@ export class Hits {
 
   constructor(private readonly actions: Actions) {
     const { store, caster } = actions;
-    this.bar = this.buttons();
+    this.copies = this.copyButtons();
+    this.why = textButton("Explain", "explain", () => void this.explain(), "the exact numbers of this ray and primitive (X)");
+    const forget = textButton("Forget", "clear-ray", () => actions.clearRay(), "remove the ray and its marks");
+    this.bar = el("div", { class: "bar", "data-test": "hit-actions" }, ...this.copies, this.why, forget);
     const reason = caster.reason !== null && !caster.live;
     const note = reason && el("p", { class: "note", "data-test": "no-picks" }, caster.reason);
     const parts = [note, this.summary, this.ray, this.scale, this.list, this.bar, this.explanation, !reason && typedRay(actions)];
     this.element = el("div", { class: "panel hits" }, ...parts);
     store.watch(["answer"], () => this.draw());
     store.watch(["chosen"], () => this.drawChosen());
-    store.watch(["selection"], () => this.table?.draw());
+    store.watch(["selection", "answer", "chosen"], () => this.drawPair());
+  }
+
+  /** The hit to explain: the chosen one, or the miss of the one object that is selected. */
+  private pair(): Hit | null {
+    const { answer, chosen, selection } = this.actions.store.state;
+    if (!answer) return null;
+    const [object] = selection;
+    const missed = selection.length === 1 && !answer.hits.some((hit) => hit.object === object);
+    return missed ? missOf(this.actions.store.model, object) : (answer.hits[chosen] ?? null);
   }
 
   private draw(): void {
@@ -41,7 +56,6 @@ export class Hits {
     const length = answer ? lengthOf(answer.ray.direction) : 1;
     this.scale.textContent = isUnit(length) ? "" : `t counts lengths of the direction, |d| = ${short(length)}; metres = t × |d|.`;
     this.list.hidden = !answer?.hits.length;
-    replace(this.explanation);
     if (answer) this.useTable(isUnit(length));
     this.table?.fill(Uint32Array.from(answer?.hits ?? [], (_, at) => at));
   }
@@ -84,42 +98,42 @@ export class Hits {
     ];
   }
 
-  private drawChosen(): void {
-    const { chosen } = this.actions.store.state;
-    this.bar.hidden = chosen < 0;
+  /** An explanation belongs to one pair; the next one is explained when requested. */
+  private drawPair(): void {
+    const { answer } = this.actions.store.state;
+    const pair = this.pair();
+    this.bar.hidden = !answer;
+    for (const button of this.copies) button.hidden = !answer?.hits.length;
+    this.why.hidden = pair === null;
+    this.why.textContent = pair && Number.isNaN(pair.t) ? "Explain the miss" : "Explain";
     replace(this.explanation);
     this.explanation.hidden = true;
     this.table?.draw();
+  }
+
+  private drawChosen(): void {
+    const { chosen } = this.actions.store.state;
     if (chosen >= 0) this.table?.reveal(chosen);
   }
 
-  private buttons(): HTMLElement {
+  private copyButtons(): HTMLElement[] {
     const { actions } = this;
     const hit = () => actions.store.state.answer!.hits[actions.store.state.chosen];
     const copy = (what: "id" | "point" | "t") =>
       textButton(what, `copy-hit-${what}`, () => actions.copyHit(hit(), what), `copy the ${what} of this hit`);
-    return el(
-      "div",
-      { class: "bar", "data-test": "hit-actions" },
-      el("span", { class: "note" }, "copy"),
-      copy("id"),
-      copy("point"),
-      copy("t"),
-      textButton("Explain", "explain", () => void this.explain(), "explain this ray and this primitive exactly (X)"),
-      textButton("Forget", "clear-ray", () => actions.clearRay(), "remove the ray and its marks"),
-    );
+    return [el("span", { class: "note" }, "copy"), copy("id"), copy("point"), copy("t")];
   }
 
-  /** Show how the chosen hit follows from the ray's numbers. */
+  /** Show how the hit or miss follows from the numbers of the ray and the primitive. */
   async explain(): Promise<void> {
     const { caster, store, notice } = this.actions;
-    const { answer, chosen } = store.state;
-    const hit = answer?.hits[chosen];
-    if (!hit) return;
+    const { answer } = store.state;
+    const pair = this.pair();
+    if (!answer || !pair) return;
     try {
-      const explanation = await caster.explain(answer.ray, hit);
-      if (store.state.answer !== answer || store.state.chosen !== chosen) return;
-      replace(this.explanation, drawExplanation(store.model, answer.ray, hit, explanation));
+      const explanation = await caster.explain(answer.ray, pair);
+      if (store.state.answer !== answer || this.pair()?.object !== pair.object) return;
+      replace(this.explanation, drawExplanation(store.model, answer.ray, pair, explanation));
       this.explanation.hidden = false;
       this.explanation.scrollIntoView({ block: "nearest" });
     } catch (error) {
