@@ -1,20 +1,22 @@
 /** Checks a state from a link or a saved page: what does not fit this scene falls back to the start. */
 
 import { labelOf } from "./labels.ts";
+import { unpackSet } from "./object_set.ts";
+import type { View } from "./store.ts";
 import type { CameraState, ColourBy, CutPlane, RaysView, SceneModel, Vec3, ViewState } from "./types.ts";
 
 type Raw = Record<string, unknown>;
 type Check<T> = (value: unknown) => T | null;
 
 /** The state `given` as far as it is valid for this scene, with `start` for the rest. */
-export function restore(model: SceneModel, given: unknown, start: ViewState): ViewState {
+export function restore(model: SceneModel, given: unknown, start: View): View {
   if (!isRaw(given)) return start;
-  const part = <K extends keyof ViewState>(key: K, check: Check<ViewState[K]>) => check(given[key]) ?? start[key];
+  const part = <K extends keyof View>(key: K, check: Check<View[K]>) => check(given[key]) ?? start[key];
   return {
     version: 1,
     camera: part("camera", camera),
-    hidden: part("hidden", rangesOf(model)),
-    unpickable: part("unpickable", rangesOf(model)),
+    hidden: part("hidden", setOf(model)),
+    unpickable: part("unpickable", setOf(model)),
     ranges: part("ranges", (value) => rangesByLabel(model, value)),
     opacity: part("opacity", opacities),
     colour: part("colour", (value) => colour(model, value)),
@@ -30,6 +32,7 @@ export function restore(model: SceneModel, given: unknown, start: ViewState): Vi
 
 const isRaw = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
 const flag: Check<boolean> = (value) => (typeof value === "boolean" ? value : null);
+const text: Check<string> = (value) => (typeof value === "string" ? value : null);
 const number: Check<number> = (value) => (typeof value === "number" && Number.isFinite(value) ? value : null);
 
 function listOf<T>(check: Check<T>): Check<T[]> {
@@ -57,6 +60,14 @@ function rangesOf(model: SceneModel): Check<number[]> {
   return (value) => {
     const ranges = listOf(objectOf(model))(value);
     return ranges && ranges.length % 2 === 0 ? ranges : null;
+  };
+}
+
+function setOf(model: SceneModel): Check<number[]> {
+  return (value) => {
+    if (!isRaw(value)) return rangesOf(model)(value);
+    const [except, words] = [rangesOf(model)(value.except), listOf(text)(value.words)];
+    return except && words && unpackSet(model, { label: String(value.label), words, except });
   };
 }
 

@@ -1,11 +1,18 @@
 /** The one state of a view: panels read it, actions change it, watchers follow it. */
 
 import { firstColour } from "./colouring.ts";
+import { packSet } from "./object_set.ts";
 import type { Answer, CutPlane, SceneModel, ViewState } from "./types.ts";
 import { visibilityOf, toRanges, type Filters, type Visibility } from "./visibility.ts";
 
-/** The view, which links and saved pages contain, and what only this page has. */
-export interface PageState extends ViewState {
+/** The view, which links and saved pages contain, with its sets of objects as ranges. */
+export interface View extends ViewState {
+  hidden: number[];
+  unpickable: number[];
+}
+
+/** The view and what only this page has. */
+export interface PageState extends View {
   answer: Answer | null;
   /** Row of the answer that is chosen; -1 for none. */
   chosen: number;
@@ -20,7 +27,7 @@ const FILTERS = ["hidden", "unpickable", "ranges"] as const;
 const STEPS = 100;
 
 /** What a scene looks like before anything is changed; the rays of a lidar would cover its points. */
-export function startState(model: SceneModel, dark: boolean): ViewState {
+export function startState(model: SceneModel, dark: boolean): View {
   return {
     version: 1,
     camera: null,
@@ -47,7 +54,7 @@ export class Store {
 
   constructor(
     public model: SceneModel,
-    start: ViewState,
+    start: View,
   ) {
     this.now = { ...start, answer: null, chosen: -1, undoable: 0, table: 0 };
   }
@@ -108,7 +115,8 @@ export class Store {
   /** The part that links and saved pages contain. */
   view(): ViewState {
     const { answer: _answer, chosen: _chosen, undoable: _undoable, table: _table, ...view } = this.now;
-    return view;
+    const { hidden, unpickable } = view;
+    return { ...view, hidden: packSet(this.model, hidden), unpickable: packSet(this.model, unpickable) };
   }
 
   cutOf(axis: CutPlane["axis"]): CutPlane | undefined {

@@ -195,12 +195,14 @@ export interface RaysView {
   colour: RayColour;
 }
 
+/** Objects as ranges [first, last, first, last, …], or as words of a label and ranges of those that differ from it. */
+export type ObjectSet = number[] | { label: string; words: string[]; except: number[] };
+
 export interface ViewState {
   version: 1;
   camera: CameraState | null;
-  /** Objects as ranges [first, last, first, last, …]. */
-  hidden: number[];
-  unpickable: number[];
+  hidden: ObjectSet;
+  unpickable: ObjectSet;
   /** Of number labels: what is outside is hidden. */
   ranges: Record<string, [number, number]>;
   /** 0 to 1 for words of the class label. */

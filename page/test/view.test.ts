@@ -6,9 +6,11 @@ import { fileName, parsePoint, short } from "../src/format.ts";
 import { heights } from "../src/heights.ts";
 import { fromHash, toHash } from "../src/link.ts";
 import { CATEGORIES, HIT, OTHER, RAMP, rgb } from "../src/look.ts";
+import { packSet, unpackSet } from "../src/object_set.ts";
 import { drawRays, rayEnds } from "../src/rays.ts";
 import { restore } from "../src/restore.ts";
 import { startState, Store } from "../src/store.ts";
+import { fromRanges, toRanges } from "../src/visibility.ts";
 import { sceneOfBoxes, sceneWithRays } from "./scenes.ts";
 
 const model = sceneOfBoxes();
@@ -42,6 +44,19 @@ test("a restored view is checked part by part", () => {
   const restored = restore(model, damaged, start);
   assert.deepEqual(restored, { ...start, ranges: { height: [1, 2] }, opacity: { wall: 1 }, dark: true });
   for (const nothing of [null, 3, "text", []]) assert.equal(restore(model, nothing, start), start);
+});
+
+test("a set of objects is packed as words of a label and unpacked again, whole", () => {
+  const codes = Uint16Array.from({ length: 1000 }, (_, at) => (at * 7) % 3);
+  const label = { name: "type", kind: "class" as const, words: ["a", "b", "c"], codes, missing: 0xffff };
+  const large = { ...model, objects: 1000, labels: [label], names: null };
+  const bytes = Uint8Array.from(codes, (code, at) => Number(code === 1) ^ Number(at === 500 || at === 7));
+  const packed = packSet(large, toRanges(bytes));
+  assert.deepEqual(packed, { label: "type", words: ["b"], except: [7, 7, 500, 500] });
+  const restored = restore(large, JSON.parse(JSON.stringify({ hidden: packed })), startState(large, false));
+  assert.deepEqual(fromRanges(restored.hidden, 1000), bytes);
+  assert.deepEqual(packSet(large, [3, 4]), [3, 4]);
+  assert.equal(unpackSet(large, { label: "unknown", words: [], except: [] }), null);
 });
 
 test("ways to colour without effect are absent", () => {

@@ -45,7 +45,7 @@ export class Hits {
     if (!answer) return null;
     const [object] = selection;
     const missed = selection.length === 1 && !answer.hits.some((hit) => hit.object === object);
-    return missed ? missOf(this.actions.store.model, object) : (answer.hits[chosen] ?? null);
+    return (missed ? missOf(this.actions.store.model, object) : null) ?? answer.hits[chosen] ?? null;
   }
 
   private draw(): void {
