@@ -172,6 +172,14 @@ test("the kind of projection changes without a change of scale", () => {
   near(distanceOf(back), distanceOf(state), 1e-6);
 });
 
+test("a camera that is read and set again is the same to the bit", () => {
+  for (const orthographic of [false, true]) {
+    let state = orbit(camera(orthographic), OFFSET, 0.3, 0.2);
+    state = consistent(zoom(state, along(OFFSET, [1, 2, 3], 1), 0.7, 1e-6));
+    assert.deepEqual(consistent(structuredClone(state)), state);
+  }
+});
+
 test("a new target keeps the picture", () => {
   for (const orthographic of [false, true]) {
     const state = camera(orthographic);

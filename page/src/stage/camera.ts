@@ -72,8 +72,10 @@ export const distanceOf = (camera: CameraState): number => length(sub(camera.eye
 export function consistent(camera: CameraState): CameraState {
   const tan = tangent(camera);
   if (!camera.orthographic) return { ...camera, height: 2 * tan * distanceOf(camera) };
-  const back = scale(basisOf(camera).forward, -camera.height / (2 * tan));
-  return { ...camera, eye: add(camera.target, back) };
+  const distance = camera.height / (2 * tan);
+  // What agrees stays to the bit, so that a link gives the same rays.
+  if (Math.abs(distance - distanceOf(camera)) < 1e-9 * distance) return camera;
+  return { ...camera, eye: along(camera.target, basisOf(camera).forward, -distance) };
 }
 
 /** Returns the rectangle that panels leave free; all of the picture where they leave next to nothing. */

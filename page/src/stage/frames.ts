@@ -22,7 +22,7 @@ export interface FrameHost {
 /** Milliseconds: after a movement the view rests; a part of a picture; shapes of a moving picture; two of them. */
 const REST = 160;
 const SLICE = 40;
-const MOVING = 55;
+const MOVING = 75;
 const TARGET = 140;
 /** A finer picture is drawn if the full one took at most this. */
 const FINE_WITHIN = 350;
@@ -104,6 +104,9 @@ export class Frames {
   }
 
   private drawMoving(): void {
+    const start = performance.now();
+    // What is on its way to the screen does not count.
+    this.picture.wait();
     const began = performance.now();
     this.stale = false;
     this.work = null;
@@ -112,7 +115,7 @@ export class Frames {
     const steps = this.picture.drawing(this.host.plan(this.quality("moving"), overdue));
     while (!steps.next().done);
     this.present();
-    if (this.slow) this.adapt(performance.now() - began);
+    if (this.slow) this.adapt(performance.now() - start);
     this.schedule();
   }
 

@@ -130,7 +130,7 @@ export class Picture {
   }
 
   /** Waits on a slow device until all is drawn, so that the time of a step is known. */
-  private wait(): void {
+  wait(): void {
     if (this.slow) this.renderer.readRenderTargetPixels(this.colour, 0, 0, 1, 1, this.pixel);
   }
 

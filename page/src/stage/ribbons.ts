@@ -34,7 +34,7 @@ abstract class Overlay {
       const material = overlay(kind, { ...shared, ...own }, { depthFunc, defines });
       return plain(kind === "ribbon" ? new THREE.Mesh(this.geometry, material) : new THREE.Points(this.geometry, material));
     };
-    this.objects = [drawn(style.opacity, FRONT), ...(style.behind > 0 ? [drawn(style.behind, BEHIND)] : [])];
+    this.objects = [...(style.behind > 0 ? [drawn(style.behind, BEHIND)] : []), drawn(style.opacity, FRONT)];
   }
 
   /** Returns what is to be drawn where a pixel of the page is `scale` pixels of the picture. */

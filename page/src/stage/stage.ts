@@ -65,7 +65,7 @@ const LEAST_FIT = 1e-3;
 const FADED = { opacity: 26, most: 0.8 };
 const MOST_PIXELS = 2;
 /** Software draws what coincides twice while the camera moves up to so large a scene. */
-const MOST_TIES_MOVING = 5_000;
+const MOST_TIES_MOVING = 30_000;
 
 export class Stage implements StageApi {
   private readonly canvas: HTMLCanvasElement;
