@@ -45,6 +45,7 @@ export class Page {
   private readonly scene = el("main", { class: "scene" }, this.canvas, this.overlay, this.bars, this.notice.element, this.drop);
   private readonly title = el("h1", { "data-test": "title" }, "raybox");
   private readonly size = el("small", { "data-test": "size" });
+  private readonly shown = el("span", {});
   private readonly find = el("div", {});
   private readonly picked = el("div", {});
   private readonly upper = new Tabs("objects, colour, cut", () => this.sheet.open());
@@ -56,7 +57,7 @@ export class Page {
   private key: (event: KeyboardEvent) => void = () => {};
 
   constructor(body: HTMLElement) {
-    const head = el("header", {}, this.title, this.size);
+    const head = el("header", {}, this.title, this.size, this.shown);
     const content = [head, this.find, this.picked, this.upper.element, this.lower.element, this.credit];
     this.sheet = new Sheet(content, (covered, narrow) => this.placed(covered, narrow));
     body.append(this.scene, this.sheet.element, this.extras);
@@ -118,7 +119,9 @@ export class Page {
       legends.objects = legend;
       merge();
     });
-    const objects = el("div", { class: "panel" }, new Tree(actions).element, ranges(actions));
+    const tree = new Tree(actions);
+    replace(this.shown, tree.total);
+    const objects = el("div", { class: "panel" }, tree.element, ranges(actions));
     const hits = new Hits(actions);
     const upper: Panel[] = [
       { name: "objects", title: "Objects", content: objects },

@@ -24,7 +24,8 @@ interface Group {
 export class Tree {
   readonly element: HTMLElement;
   private readonly list = el("ul", { class: "tree", "data-test": "tree" });
-  private readonly total = el("span", { class: "total", "data-test": "shown-count" });
+  /** How many objects are shown, for the head of the panel. */
+  readonly total = el("small", { class: "total", "data-test": "shown-count" });
   private readonly undo: HTMLButtonElement;
   private readonly open = new Set<string>();
   private readonly shown = new Map<string, number>();
@@ -40,7 +41,7 @@ export class Tree {
     const all = textButton("Show all", "show-all", () => actions.showAll(), "show everything, without any filter (A)");
     const reset = textButton("Reset", "reset", () => actions.resetFilters(), "show what was shown at the start (R)");
     const atStart = store.model.hiddenAtStart !== null && reset;
-    const bar = el("div", { class: "bar" }, labels.length > 1 && grouping, this.total, this.undo, atStart, all);
+    const bar = el("div", { class: "bar" }, labels.length > 1 && grouping, el("span", { class: "text" }), this.undo, atStart, all);
     this.element = el("div", { class: "block" }, bar, labels.length ? this.list : false);
     store.watch(["hidden", "unpickable", "ranges", "undoable"], () => this.draw());
     store.watch(["selection"], () => this.markSelected());
@@ -56,7 +57,6 @@ export class Tree {
     const { store } = this.actions;
     const { shownCount } = store.visibility;
     this.total.textContent = `${count(shownCount)} of ${count(store.model.objects)} shown`;
-    this.total.title = this.total.textContent;
     this.undo.disabled = store.state.undoable === 0;
     const label = codedLabel(store.model, this.label);
     const focus = document.activeElement?.getAttribute("data-key");
