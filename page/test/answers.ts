@@ -2,10 +2,9 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 
-import { Engine } from "../src/engine/engine.ts";
+import { Engine, type ExactHit } from "../src/engine/engine.ts";
 import { makeModel, unpackBits } from "../src/model.ts";
 import { sampledRay } from "../src/saved.ts";
-import type { Hit } from "../src/types.ts";
 import { decodeFrames } from "../src/wire.ts";
 
 const [input, output] = process.argv.slice(2);
@@ -26,6 +25,6 @@ for (let k = 0; k < rays.row.length; k++) {
 }
 writeFileSync(output, new Uint8Array(Float64Array.from(rows).buffer));
 
-function numbersOf({ geometry, object, primitive, t, tEnter, tExit }: Hit): number[] {
-  return [geometry, object, primitive, t, tEnter, tExit];
+function numbersOf({ geometry, object, primitive, inner, t, tEnter, tExit }: ExactHit): number[] {
+  return [geometry, object, primitive, inner, t, tEnter, tExit];
 }

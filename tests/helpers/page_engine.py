@@ -23,6 +23,7 @@ class Answers(NamedTuple):
     ray: np.ndarray
     geometry: np.ndarray
     object: np.ndarray
+    index: np.ndarray
     primitive: np.ndarray
     t: np.ndarray
     t_enter: np.ndarray
@@ -109,8 +110,8 @@ def answers(geometries, rays: rb.Rays, pickable=None) -> Answers:
         given, found = Path(folder, "scene"), Path(folder, "answers")
         given.write_bytes(content)
         subprocess.run([node, root / "test" / "answers.js", given, found], check=True)
-        rows = np.fromfile(found).reshape(-1, 7)
-    return Answers(*rows[:, :4].astype(np.int64).T, *rows[:, 4:].T)
+        rows = np.fromfile(found).reshape(-1, 8)
+    return Answers(*rows[:, :5].astype(np.int64).T, *rows[:, 5:].T)
 
 
 def expected(geometries, rays: rb.Rays, where=None) -> Answers:
@@ -125,7 +126,7 @@ def expected(geometries, rays: rb.Rays, where=None) -> Answers:
         elif isinstance(geometry, rb.Instances):
             number[found.geometry == k] = found.index[found.geometry == k]
     number += first[found.geometry]
-    return Answers(found.ray, found.geometry, number, found.primitive, found.t, found.t_enter, found.t_exit)
+    return Answers(found.ray, found.geometry, number, found.index, found.primitive, found.t, found.t_enter, found.t_exit)
 
 
 def assert_same(found: Answers, want: Answers) -> None:

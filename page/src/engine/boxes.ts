@@ -1,7 +1,7 @@
 /** Boxes and triangles: candidates by float64, contacts by integers. */
 
 import type { BoxesGeometry, MeshGeometry } from "../types.ts";
-import { boxContact, triangleContact, type Contact, type Line, type Range } from "./contact.ts";
+import { boxContact, crossingOf, type Contact, type Line, type Range } from "./contact.ts";
 import { SlabFilter } from "./filter.ts";
 import type { Query, Target } from "./found.ts";
 import { TriangleFilter } from "./triangle_filter.ts";
@@ -49,8 +49,9 @@ export function contactOfBox(line: Line, range: Range, boxes: BoxesGeometry, row
 }
 
 export function contactOfTriangle(line: Line, range: Range, mesh: MeshGeometry, row: number): Contact | null {
-  const hit = triangleContact(line, range, cornersOf(mesh, row));
-  return hit === null ? null : { first: hit.time, enter: hit.time, leave: hit.time };
+  const crossing = crossingOf(line, cornersOf(mesh, row));
+  if (crossing === null || !crossing.isIn(range)) return null;
+  return { first: crossing.time, enter: crossing.time, leave: crossing.time };
 }
 
 /** Returns the nine coordinates of a triangle. */

@@ -29,8 +29,8 @@ export interface Line {
   sign(axis: number): number;
   /** Whether the origin is between two planes of an axis on which the line does not move. */
   isBetween(axis: number, lower: number, upper: number): boolean;
-  /** The time at which the line crosses a finite plane of an axis on which it moves. */
-  time(axis: number, plane: number): Time;
+  /** The time at which the line crosses a plane, which may be infinite, of an axis on which it moves. */
+  timeOf(axis: number, plane: number): Time;
   /** Ray and points, all times one positive integer. */
   integers(points: readonly number[]): Integers;
 }
@@ -57,7 +57,8 @@ export class WorldLine implements Line {
     return lower <= o && o <= upper;
   }
 
-  time(axis: number, plane: number): Time {
+  timeOf(axis: number, plane: number): Time {
+    if (!Number.isFinite(plane)) return this.sign(axis) * plane > 0 ? AFTER_ALL : BEFORE_ALL;
     return planeTime(plane, this.ray.origin[axis], this.ray.direction[axis]);
   }
 
@@ -86,16 +87,12 @@ export function boxContact(line: Line, range: Range, lower: ArrayLike<number>, u
       if (!line.isBetween(axis, low, high)) return null;
       continue;
     }
-    const near = timeOrInfinity(line, axis, sign > 0 ? low : high, BEFORE_ALL);
-    const far = timeOrInfinity(line, axis, sign > 0 ? high : low, AFTER_ALL);
+    const near = line.timeOf(axis, sign > 0 ? low : high);
+    const far = line.timeOf(axis, sign > 0 ? high : low);
     if (isBefore(enter, near)) enter = near;
     if (isBefore(far, leave)) leave = far;
   }
   return contactOf(range, enter, leave);
-}
-
-function timeOrInfinity(line: Line, axis: number, plane: number, infinity: Time): Time {
-  return Number.isFinite(plane) ? line.time(axis, plane) : infinity;
 }
 
 /** Returns the contact of a line that is inside from enter to leave; null if none of that is in the range. */
@@ -104,33 +101,40 @@ export function contactOf(range: Range, enter: Time, leave: Time): Contact | nul
   return { first: isBefore(enter, range.start) ? range.start : enter, enter, leave };
 }
 
-/** The exact time of a hit of a triangle, and the weights of its second and third corner times det. */
-export interface TriangleContact {
-  time: Time;
-  u: bigint;
-  v: bigint;
-  det: bigint;
+/** Where a line crosses the plane of a triangle: the weights of its second and third corner are u / det, v / det. */
+export class Crossing {
+  constructor(
+    readonly time: Time,
+    readonly u: bigint,
+    readonly v: bigint,
+    readonly det: bigint,
+  ) {}
+
+  get isInside(): boolean {
+    return this.u >= 0n && this.v >= 0n && this.u + this.v <= this.det;
+  }
+
+  /** Returns whether a ray of a range hits the triangle. */
+  isIn(range: Range): boolean {
+    return this.isInside && !isBefore(this.time, range.start) && !isBefore(range.end, this.time);
+  }
 }
 
 /**
- * Returns the contact of a closed triangle, of nine coordinates; null for a miss.
+ * Returns where a line crosses the plane of a triangle, of nine coordinates; null for none.
  *
- * A line parallel to the triangle's plane and a triangle without area are misses. Möller and Trumbore 1997, equation 6.
+ * There is none of a line parallel to the plane and of a triangle without area. Möller and Trumbore 1997, equation 6.
  */
-export function triangleContact(line: Line, range: Range, corners: readonly number[]): TriangleContact | null {
+export function crossingOf(line: Line, corners: readonly number[]): Crossing | null {
   const { origin, direction, points } = line.integers(corners);
   const toB = minus(points[1], points[0]);
   const toC = minus(points[2], points[0]);
   const from = minus(origin, points[0]);
   const across = cross(direction, toC);
   const around = cross(from, toB);
-  const signed = dot(toB, across);
-  if (signed === 0n) return null;
-  const sign = signed > 0n ? 1n : -1n;
-  const det = sign * signed;
-  const u = sign * dot(from, across);
-  const v = sign * dot(direction, around);
-  if (u < 0n || v < 0n || u + v > det) return null;
-  const time = Time.of(ratio(sign * dot(toC, around), det));
-  return isBefore(time, range.start) || isBefore(range.end, time) ? null : { time, u, v, det };
+  const det = dot(toB, across);
+  if (det === 0n) return null;
+  const sign = det > 0n ? 1n : -1n;
+  const time = Time.of(ratio(dot(toC, around), det));
+  return new Crossing(time, sign * dot(from, across), sign * dot(direction, around), sign * det);
 }

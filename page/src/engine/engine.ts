@@ -7,6 +7,11 @@ import { Query, type Found, type Target } from "./found.ts";
 import { GridTarget } from "./grid.ts";
 import { InstancesTarget } from "./instances.ts";
 
+export interface ExactHit extends Hit {
+  /** Of a copy the box or triangle of its base; else the primitive. */
+  inner: number;
+}
+
 /** Hits in an answer at most; `total` counts all. */
 export const MOST_HITS = 10_000;
 
@@ -18,19 +23,21 @@ export class Engine {
   }
 
   /** Returns what a ray hits, of the objects that can be hit: one byte an object of the scene; null for all. */
-  cast(ray: Ray, pickable: Uint8Array | null): Answer {
+  cast(ray: Ray, pickable: Uint8Array | null): Answer & { hits: ExactHit[] } {
     if (![...ray.origin, ...ray.direction].every(Number.isFinite)) throw new Error("the numbers of a ray must be finite");
     const query = new Query(ray, pickable);
     if (!isEmpty(ray)) for (const target of this.targets) target.find(query);
-    const hits = query.sorted();
-    return { ray, hits: hits.slice(0, MOST_HITS).map((hit) => this.rounded(query, hit)), total: hits.length, row: null };
+    const found = query.sorted();
+    const hits = found.slice(0, MOST_HITS).map((hit) => this.rounded(query, hit));
+    return { ray, hits, total: found.length, row: null };
   }
 
-  private rounded(query: Query, { geometry, object, primitive, contact }: Found): Hit {
+  private rounded(query: Query, { geometry, object, index, primitive, contact }: Found): ExactHit {
     return {
       object: this.model.geometries[geometry].firstObject + object,
       geometry,
-      primitive,
+      primitive: index,
+      inner: primitive,
       t: query.firstOf(contact),
       tEnter: contact.enter.value,
       tExit: contact.leave.value,

@@ -58,7 +58,7 @@ class GridAxis {
     const edge = this.sign < 0 ? this.cells - step : step;
     let time = this.times.get(edge);
     if (time === undefined) {
-      time = this.query.line.time(this.axis, this.edges[edge]);
+      time = this.query.line.timeOf(this.axis, this.edges[edge]);
       this.times.set(edge, time);
     }
     return time;

@@ -53,7 +53,7 @@ export class LocalLine implements Line {
     return points[0][0] <= origin[axis] && origin[axis] <= points[0][1];
   }
 
-  time(axis: number, plane: number): Time {
+  timeOf(axis: number, plane: number): Time {
     const { origin, direction, points } = this.integers([plane, 0, 0]);
     return Time.of(ratio(points[0][0] - origin[axis], direction[axis]));
   }
