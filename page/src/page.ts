@@ -22,6 +22,7 @@ import { toolbar } from "./panel/toolbar.ts";
 import { Tree } from "./panel/tree.ts";
 import { restore } from "./restore.ts";
 import { shortcutsOf } from "./shortcuts.ts";
+import { CAMERA_KEYS } from "./orbit.ts";
 import { Stage } from "./stage/stage.ts";
 import { startState, Store } from "./store.ts";
 import type { Caster, LegendEntry, SceneModel, ViewState } from "./types.ts";
@@ -38,7 +39,7 @@ export class Page {
   readonly stage: Stage;
   actions: Actions | null = null;
   files: Files | null = null;
-  private readonly canvas = el("canvas", { tabindex: 0, "aria-label": "scene: click to cast a ray", "data-test": "scene" });
+  private readonly canvas = el("canvas", { tabindex: 0, "aria-label": "scene: Enter casts a ray through its middle, arrows turn it", "data-test": "scene" });
   private readonly overlay = el("div", { class: "legend overlay", "data-test": "scene-legend", hidden: true });
   private readonly bars = el("div", { class: "bars" });
   private readonly drop = el("div", { class: "dropping", "aria-hidden": "true" }, "Drop a file to open it");
@@ -63,6 +64,7 @@ export class Page {
     body.append(this.scene, this.sheet.element, this.extras);
     this.stage = new Stage(this.canvas);
     addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("keydown", (event) => this.cameraKey(event));
     acceptDrops(body, (file) => void this.files?.open(file));
     this.sheet.place();
   }
@@ -148,6 +150,24 @@ export class Page {
     this.upper.show(name);
     this.lower.show(name);
     this.sheet.open();
+  }
+
+  /** Keys on the scene itself: the camera, and a ray through the middle. */
+  private cameraKey(event: KeyboardEvent): void {
+    const turn = CAMERA_KEYS[event.key];
+    if (event.ctrlKey || event.metaKey || event.altKey || !(turn || event.key === "Enter")) return;
+    event.preventDefault();
+    if (turn) {
+      this.stage.setCamera(turn(this.stage.camera()));
+      this.actions?.store.set({ camera: this.stage.camera() });
+    } else this.castThroughMiddle(event.shiftKey);
+  }
+
+  private castThroughMiddle(add: boolean): void {
+    const { left, top, width, height } = this.canvas.getBoundingClientRect();
+    const covered = parseFloat(this.scene.style.getPropertyValue("--covered")) || 0;
+    const ray = this.stage.rayOf(left + width / 2, top + (height - covered) / 2);
+    if (ray) void this.actions?.pick(ray, add);
   }
 
   /** Two groups of tabs one above the other in a column, all in one on a sheet. */

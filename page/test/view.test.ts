@@ -7,9 +7,11 @@ import { heights } from "../src/heights.ts";
 import { fromHash, toHash } from "../src/link.ts";
 import { CATEGORIES, HIT, OTHER, RAMP, rgb } from "../src/look.ts";
 import { packSet, unpackSet } from "../src/object_set.ts";
+import { scaled, turned } from "../src/orbit.ts";
 import { drawRays, rayEnds } from "../src/rays.ts";
 import { restore } from "../src/restore.ts";
 import { startState, Store } from "../src/store.ts";
+import type { CameraState } from "../src/types.ts";
 import { fromRanges, toRanges } from "../src/visibility.ts";
 import { sceneOfBoxes, sceneWithRays } from "./scenes.ts";
 
@@ -114,4 +116,13 @@ test("numbers and points are read and written", () => {
   assert.equal(parsePoint("1, 2, x"), null);
   assert.equal(short(1234.56789), "1234.57");
   assert.equal(fileName("a b/c.ifc", "png"), "a-b-c.png");
+});
+
+test("keys turn the camera at the same distance, never past the up axis", () => {
+  const camera = { eye: [10, 0, 0], target: [0, 0, 0], up: "z", orthographic: false, height: 5, fov: 45 } as CameraState;
+  const side = turned(camera, Math.PI / 2, 0).eye;
+  assert.ok(Math.hypot(side[0], side[1] - 10, side[2]) < 1e-12);
+  const top = turned(camera, 0, 9).eye;
+  assert.ok(Math.abs(Math.hypot(...top) - 10) < 1e-12 && top[0] > 0 && top[2] > 9.9);
+  assert.deepEqual(scaled(camera, 0.5).eye, [5, 0, 0]);
 });

@@ -16,6 +16,8 @@ export function helpSheet(shortcuts: Shortcut[]): HTMLDialogElement {
     ["Drag, one finger", "orbit"],
     ["Right drag, Shift + drag, two fingers", "pan"],
     ["Wheel, pinch", "zoom"],
+    ["Arrows, + and − on the scene", "turn and zoom the camera"],
+    ["Enter on the scene", "cast a ray through its middle"],
   ];
   const keys = shortcuts.map(({ key, text }): [string, string] => [key, text]);
   const close = textButton("Close", "help-close", () => dialog.close());
