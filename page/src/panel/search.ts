@@ -74,7 +74,7 @@ export class Search {
       if (event.ctrlKey || event.metaKey || event.shiftKey) this.actions.toggleSelected(object);
       else this.actions.zoomTo([object]);
     };
-    const attributes = { type: "button", "data-object": object, title: `zoom to ${naming.full(object)}` };
+    const attributes = { type: "button", "data-test": "result", "data-object": object, title: `zoom to ${naming.full(object)}` };
     return el(
       "button",
       { ...attributes, onclick: choose, onkeydown: move },

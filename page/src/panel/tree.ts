@@ -113,7 +113,7 @@ export class Tree {
       this.draw();
     };
     const attributes = { type: "button", class: "expand", "aria-expanded": String(open), "data-key": key, title: text };
-    return el("button", { ...attributes, onclick: flip }, icon("right"), el("span", { class: "text" }, text));
+    return el("button", { ...attributes, "data-test": "tree-expand", onclick: flip }, icon("right"), el("span", { class: "text" }, text));
   }
 
   private act(name: IconName, label: string, key: string, act: () => void): HTMLElement {
@@ -152,7 +152,7 @@ export class Tree {
     return el(
       "div",
       { class: shown[object] ? "leaf" : "leaf off", "data-object": object },
-      el("button", { ...attributes, onclick: choose }, el("span", { class: "text" }, name)),
+      el("button", { ...attributes, "data-test": "tree-object", onclick: choose }, el("span", { class: "text" }, name)),
       this.act(shown[object] ? "eye" : "closed", `${shown[object] ? "hide" : "show"} ${name}`, `${object} hide`, () =>
         actions.setHidden([object], shown[object] === 1),
       ),
