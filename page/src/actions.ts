@@ -29,8 +29,8 @@ export class Actions {
     if (!this.maskSent) this.recastLater();
   }
 
-  /** A server starts with what is hidden at the start, so that rays are not cast twice. */
-  private isStart(): boolean {
+  /** Whether rays hit what they hit at the start: a server starts so, and casts no ray twice then. */
+  isStart(): boolean {
     const { hiddenAtStart } = this.store.model;
     return this.store.visibility.pickable.every((byte, object) => byte !== (hiddenAtStart?.[object] ?? 0));
   }
@@ -59,9 +59,10 @@ export class Actions {
     this.recastLater();
   }
 
+  /** Cast the last ray again, unless another one was cast since the filters changed. */
   private async recast(): Promise<void> {
     const { answer } = this.store.state;
-    if (this.caster.reason !== null) return;
+    if (this.caster.reason !== null || this.maskSent) return;
     this.sendMask();
     if (!answer) return;
     const { row, ray } = answer;
@@ -204,6 +205,11 @@ export class Actions {
   /** Take away every filter: also what is hidden at the start and ranges. */
   showAll(): void {
     this.store.filter({ hidden: [], unpickable: [], ranges: {} });
+  }
+
+  /** Whether anything is hidden, or passed by rays. */
+  isFiltered(): boolean {
+    return this.store.visibility.pickable.includes(0);
   }
 
   /** Filters as at the start: spaces and openings of a building are hidden again. */

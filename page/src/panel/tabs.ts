@@ -26,6 +26,7 @@ export class Tabs {
   fill(panels: Panel[]): void {
     this.panels = panels;
     this.element.hidden = panels.length === 0;
+    this.list.hidden = panels.length < 2;
     this.list.replaceChildren(...panels.map((panel) => this.tab(panel)));
     this.body.replaceChildren(...panels.map((panel) => panel.content));
     for (const { content, name } of panels) {
