@@ -39,7 +39,12 @@ for (const orthographic of [false, true]) {
   test(`the ray of a pixel passes through the points drawn there: ${kind}`, () => {
     const state = camera(orthographic);
     const project = projector(state, WIDE);
-    for (const [x, y] of [[350, 60], [805, 380], [1279.5, 719.5], [0, 0]]) {
+    for (const [x, y] of [
+      [350, 60],
+      [805, 380],
+      [1279.5, 719.5],
+      [0, 0],
+    ]) {
       const ray = pixelRay(state, WIDE, x, y, SCENE);
       near(length(ray.direction), 1, 1e-15);
       for (const t of [5, 40]) {
@@ -97,6 +102,9 @@ for (const orthographic of [false, true]) {
     near(after.x, before.x, 1e-5);
     near(after.y, before.y, 1e-5);
     near(distanceOf(turned), distanceOf(state), 1e-9);
+    const [from, to] = [state, turned].map((one) => basisOf(one).forward);
+    near(Math.atan2(to[1], to[0]) - Math.atan2(from[1], from[0]), -1.1, 1e-9);
+    near(Math.asin(to[2]) - Math.asin(from[2]), -0.3, 1e-9);
   });
 
   test(`matrices put points where the projection in float64 has them: ${kind}`, () => {
@@ -126,7 +134,11 @@ for (const orthographic of [false, true]) {
       const pixel = project(point);
       const drawn = pixel.x >= 0 && pixel.x <= 1280 && pixel.y >= 0 && pixel.y <= 720;
       inside += Number(drawn);
-      if (pixel.depth > 0) assert.equal(sides.every(({ normal, offset }) => dot(normal, point) <= offset), drawn);
+      if (pixel.depth > 0)
+        assert.equal(
+          sides.every(({ normal, offset }) => dot(normal, point) <= offset),
+          drawn,
+        );
     }
     assert.ok(inside > 50 && inside < 450);
   });
@@ -143,7 +155,8 @@ test("directions are a right-handed frame, also from above and below", () => {
 });
 
 test("the view from above has y upward, the view from the front has z upward", () => {
-  const from = (name: StandardView) => basisOf({ ...camera(false), eye: along(OFFSET, standardDirection(name, "z"), 50) });
+  const from = (name: StandardView) =>
+    basisOf({ ...camera(false), eye: along(OFFSET, standardDirection(name, "z"), 50) });
   near(from("top").up[1], 1, 1e-4);
   near(from("front").up[2], 1, 1e-12);
   near(from("front").right[0], 1, 1e-12);

@@ -61,15 +61,24 @@ test("large rows come first, all rows once", () => {
   const sizes = Float32Array.from({ length: 1000 }, (_, i) => 0.01 + ((i * 7919) % 1000));
   const middles = Float32Array.from({ length: 3000 }, (_, i) => Math.sin(i));
   const order = largestFirst(sizes, middles);
-  assert.deepEqual([...order].sort((a, b) => a - b), [...sizes.keys()]);
+  assert.deepEqual(
+    [...order].sort((a, b) => a - b),
+    [...sizes.keys()],
+  );
   order.forEach((row, i) => assert.ok(i === 0 || sizes[row] <= 2 * sizes[order[i - 1]]));
 });
 
 test("rows of equal size stay with their neighbours", () => {
-  const middles = Float32Array.from({ length: 3 * 4096 }, (_, i) => [(i / 3) & 15, (i / 48) & 15, (i / 768) & 15][i % 3]);
+  const middles = Float32Array.from(
+    { length: 3 * 4096 },
+    (_, i) => [(i / 3) & 15, (i / 48) & 15, (i / 768) & 15][i % 3],
+  );
   const order = largestFirst(new Float32Array(4096).fill(1), middles);
   const first = [...order.subarray(0, 512)].map((row) => [...middles.subarray(3 * row, 3 * row + 3)]);
-  assert.ok(first.every((place) => place.every((value) => value < 8)), "an eighth of the rows fills an octant");
+  assert.ok(
+    first.every((place) => place.every((value) => value < 8)),
+    "an eighth of the rows fills an octant",
+  );
 });
 
 test("large triangles come first, equal ones in order", () => {
@@ -112,16 +121,28 @@ test("a vertex of two objects is there for each, in the order of the engine", ()
 
 test("rows are grouped in order", () => {
   const groups = grouped(Uint32Array.from([2, 0, 2, 1, 0]), 4);
-  assert.deepEqual([0, 1, 2, 3].map((k) => [...rowsOf(groups, k)]), [[1, 4], [3], [0, 2], []]);
+  assert.deepEqual(
+    [0, 1, 2, 3].map((k) => [...rowsOf(groups, k)]),
+    [[1, 4], [3], [0, 2], []],
+  );
 });
 
 /** A cube of 5 × 5 × 5 cells, all occupied. */
 function cube(): GridGeometry {
   const edges = () => Float64Array.from({ length: 6 }, (_, i) => i);
   const cells = Float64Array.from({ length: 125 }, (_, i) => i);
-  const shell = [...cells].filter((cell) => [cell % 5, Math.floor(cell / 5) % 5, Math.floor(cell / 25)].some((i) => i % 4 === 0));
+  const shell = [...cells].filter((cell) =>
+    [cell % 5, Math.floor(cell / 5) % 5, Math.floor(cell / 25)].some((i) => i % 4 === 0),
+  );
   const size = { firstObject: 0, objects: 125, primitives: 125 };
-  return { type: "grid", ...size, edges: [edges(), edges(), edges()], occupied: null, cells, visible: Uint32Array.from(shell) };
+  return {
+    type: "grid",
+    ...size,
+    edges: [edges(), edges(), edges()],
+    occupied: null,
+    cells,
+    visible: Uint32Array.from(shell),
+  };
 }
 
 test("a grid draws the cells of its shell, and those behind what is hidden", () => {
@@ -168,9 +189,18 @@ test("outlines are sharp edges of an object, or its bounds", () => {
   assert.equal(outlineOf(model([own]), 6).length, 72);
 });
 
+test("an object of very many edges has the outline of its bounds", () => {
+  const edges = Array.from({ length: 2 * 3001 }, (_, i) => i % 2);
+  assert.equal(outlineOf(model([mesh([0, 0, 0, 1, 0, 0, 0, 1, 0], [0, 1, 2], [0], edges)]), 5).length, 72);
+});
+
 test("planes reach as far as the scene", () => {
   const planes = { type: "planes" as const, firstObject: 0, objects: 1, primitives: 1 };
-  const rows = planeRows({ ...planes, points: Float64Array.from([0, 0, 1]), normals: Float64Array.from([0, 0, 4]) }, BOUNDS, [0, 0, 0]);
+  const rows = planeRows(
+    { ...planes, points: Float64Array.from([0, 0, 1]), normals: Float64Array.from([0, 0, 4]) },
+    BOUNDS,
+    [0, 0, 0],
+  );
   assert.equal(rows.faces.length, 6);
   assert.ok(Math.max(...rows.points) > 10 && Math.max(...rows.points) < 11);
 });
@@ -195,6 +225,13 @@ const SAMPLE = {
 test("drawn rays begin at t_min, and the nearest to a pixel is found, unless it is hidden or behind the eye", () => {
   const segments = raySegments(SAMPLE, Float64Array.from([3, Infinity]), BOUNDS, [1, 0, 0]);
   assert.deepEqual([...segments.subarray(0, 6)], [-5, 0, 0, -3, 0, 0]);
+  const still = raySegments(
+    { ...SAMPLE, direction: new Float64Array(6) },
+    Float64Array.from([3, Infinity]),
+    BOUNDS,
+    [1, 0, 0],
+  );
+  assert.deepEqual([...still], [-6, 0, 0, -6, 0, 0, -1, -5, 0, -1, -5, 0]);
   const project = (point: Vec3) => ({ x: point[0], y: point[1], depth: 10 + point[2] });
   const find = (x: number, y: number, shown = (_: number) => true) =>
     nearestLine(segments, shown, project, [1, 0, 0], { x, y, within: 1 });
@@ -202,9 +239,15 @@ test("drawn rays begin at t_min, and the nearest to a pixel is found, unless it 
   assert.equal(find(-3, 0.4)?.distance, 0.4);
   assert.equal(find(0.3, 4)?.index, 1);
   assert.equal(find(5, 5), null);
-  assert.equal(find(-3, 0.4, (i) => i !== 0), null);
+  assert.equal(
+    find(-3, 0.4, (i) => i !== 0),
+    null,
+  );
   const behind = (point: Vec3) => ({ ...project(point), depth: -1 });
-  assert.equal(nearestLine(segments, () => true, behind, [1, 0, 0], { x: -3, y: 0, within: 1 }), null);
+  assert.equal(
+    nearestLine(segments, () => true, behind, [1, 0, 0], { x: -3, y: 0, within: 1 }),
+    null,
+  );
 });
 
 test("the ray that was cast has marks in order, the first on top", () => {
@@ -216,7 +259,10 @@ test("the ray that was cast has marks in order, the first on top", () => {
   ];
   const drawn = drawnAnswer({ ray, hits, total: 2, row: null }, BOUNDS, [0, 0, 0]);
   assert.deepEqual([...drawn.segments], [-20, 0, 0, -8, 0, 0, -8, 0, 0, 10, 0, 0]);
-  assert.deepEqual([...drawn.marks].filter((_, i) => i % 3 === 0), [-4, -6, -8]);
+  assert.deepEqual(
+    [...drawn.marks].filter((_, i) => i % 3 === 0),
+    [-4, -6, -8],
+  );
 });
 
 test("highlight, fading and what is hidden", () => {
@@ -226,6 +272,8 @@ test("highlight, fading and what is hidden", () => {
   assert.deepEqual(data, rgba);
   composeLook(data, { rgba }, [2, 1], 26, 4);
   assert.deepEqual([data[3], data[7], data[11], data[15]], [26, 255, 0, 26]);
+  composeLook(data, { rgba: Uint8Array.from([1, 1, 1, 10]) }, [], 26, 1);
+  assert.equal(data[3], 10, "what is fainter stays so");
   composeLook(data, { rgba }, [0], null, 4);
   assert.deepEqual([...data.subarray(0, 4)], [255, 140, 0, 255]);
 });

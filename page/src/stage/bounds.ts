@@ -1,6 +1,14 @@
 /** Bounds of objects and of the middle of a cloud, in scene coordinates. */
 
-import type { BoxesGeometry, Geometry, GridGeometry, InstancesGeometry, MeshGeometry, SceneModel, Vec3 } from "../types.ts";
+import type {
+  BoxesGeometry,
+  Geometry,
+  GridGeometry,
+  InstancesGeometry,
+  MeshGeometry,
+  SceneModel,
+  Vec3,
+} from "../types.ts";
 import { type Grouped, grouped, rowsOf } from "./group.ts";
 import { emptyBounds, include, isEmpty, type Bounds } from "./vec.ts";
 
@@ -13,7 +21,9 @@ export function objectBounds(model: SceneModel, objects: Iterable<number>): Boun
   const chosen = new Set(objects);
   const bounds = emptyBounds();
   for (const geometry of model.geometries) {
-    const own = [...chosen].map((object) => object - geometry.firstObject).filter((i) => i >= 0 && i < geometry.objects);
+    const own = [...chosen]
+      .map((object) => object - geometry.firstObject)
+      .filter((i) => i >= 0 && i < geometry.objects);
     if (own.length > 0) includeObjects(geometry, own, bounds);
   }
   const [lower, upper] = model.bounds;
@@ -76,7 +86,8 @@ function includeCopies(copies: InstancesGeometry, own: number[], bounds: Bounds)
 export function baseBounds(base: BoxesGeometry | MeshGeometry): Bounds {
   const bounds = emptyBounds();
   const points = base.type === "boxes" ? [base.lower, base.upper] : [base.vertices];
-  for (const rows of points) for (let i = 0; i < rows.length; i += 3) include(bounds, rows[i], rows[i + 1], rows[i + 2]);
+  for (const rows of points)
+    for (let i = 0; i < rows.length; i += 3) include(bounds, rows[i], rows[i + 1], rows[i + 2]);
   return bounds;
 }
 

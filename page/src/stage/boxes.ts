@@ -55,7 +55,8 @@ export function sorted(rows: BoxRows): BoxRows {
     middles[i] = (rows.upper[i] + rows.lower[i]) / 2;
   }
   const order = largestFirst(sizes, middles);
-  const take = (ends: Float32Array) => Float32Array.from({ length: 3 * count }, (_, i) => ends[3 * order[(i / 3) | 0] + (i % 3)]);
+  const take = (ends: Float32Array) =>
+    Float32Array.from({ length: 3 * count }, (_, i) => ends[3 * order[(i / 3) | 0] + (i % 3)]);
   return { lower: take(rows.lower), upper: take(rows.upper), objects: order.map((i) => rows.objects[i]) };
 }
 
@@ -86,7 +87,8 @@ export class BoxLayer implements Layer {
     const layer = new BoxLayer(shared, { boxes: rowTable(rows) }, {});
     const count = rows.objects.length;
     const limits = chunkLimits(count, chunkCount(count));
-    for (let k = 0; k + 1 < limits.length; k++) layer.addChunk(limits[k], limits[k + 1], extents(rows, limits[k], limits[k + 1]));
+    for (let k = 0; k + 1 < limits.length; k++)
+      layer.addChunk(limits[k], limits[k + 1], extents(rows, limits[k], limits[k + 1]));
     return layer.finished();
   }
 
@@ -156,7 +158,8 @@ export class BoxLayer implements Layer {
 
   private material(drawn: Drawn, pass: Pass): THREE.RawShaderMaterial {
     const key = `${drawn} ${pass}`;
-    const found = this.materials.get(key) ?? material(drawn === "dot" ? "dot" : "box", pass, this.uniforms, this.defines);
+    const found =
+      this.materials.get(key) ?? material(drawn === "dot" ? "dot" : "box", pass, this.uniforms, this.defines);
     this.materials.set(key, found);
     return found;
   }
@@ -186,7 +189,10 @@ export function faceIndices(boxes: number): Uint32Array {
   for (let i = 0; i < boxes; i++) {
     for (let a = 0; a < 3; a++) {
       const [next, other, own] = [1 + ((a + 1) % 3), 1 + ((a + 2) % 3), 4 + a];
-      index.set([0, next, own, other, 0, own].map((k) => 7 * i + k), 18 * i + 6 * a); // prettier-ignore
+      index.set(
+        [0, next, own, other, 0, own].map((k) => 7 * i + k),
+        18 * i + 6 * a,
+      );
     }
   }
   return index;

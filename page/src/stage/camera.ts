@@ -32,9 +32,18 @@ const MARGIN = 0.92;
 /** Returns the directions of a scene with this axis up: right, away and up, seen from the front. */
 export function sceneDirections(up: Axis): { right: Vec3; away: Vec3; up: Vec3 } {
   const directions: Record<Axis, [Vec3, Vec3]> = {
-    x: [[0, 1, 0], [0, 0, 1]], // prettier-ignore
-    y: [[1, 0, 0], [0, 0, -1]], // prettier-ignore
-    z: [[1, 0, 0], [0, 1, 0]], // prettier-ignore
+    x: [
+      [0, 1, 0],
+      [0, 0, 1],
+    ],
+    y: [
+      [1, 0, 0],
+      [0, 0, -1],
+    ],
+    z: [
+      [1, 0, 0],
+      [0, 1, 0],
+    ],
   };
   const [right, away] = directions[up];
   return { right, away, up: axisVector(up) };
@@ -116,7 +125,12 @@ export function pixelRay(camera: CameraState, view: Viewport, x: number, y: numb
   }
   const half = camera.height / 2;
   const origin = along(along(camera.eye, right, u * half), up, v * half);
-  return { origin: along(origin, forward, depthRange(camera, scene).near), direction: forward, tMin: 0, tMax: Infinity };
+  return {
+    origin: along(origin, forward, depthRange(camera, scene).near),
+    direction: forward,
+    tMin: 0,
+    tMax: Infinity,
+  };
 }
 
 /** Where a point is on the page, and how deep along the view; not in front of the eye: depth is not positive. */
@@ -166,7 +180,13 @@ export function orbit(camera: CameraState, pivot: Vec3, azimuth: number, polar: 
 }
 
 /** Returns the camera moved so that the plane of `depth` follows the pointer by some pixels. */
-export function pan(camera: CameraState, view: Viewport, dx: number, dy: number, depth = distanceOf(camera)): CameraState {
+export function pan(
+  camera: CameraState,
+  view: Viewport,
+  dx: number,
+  dy: number,
+  depth = distanceOf(camera),
+): CameraState {
   const { right, up } = basisOf(camera);
   const height = camera.orthographic ? camera.height : 2 * tangent(camera) * depth;
   const size = height / view.height;

@@ -1,6 +1,6 @@
 /** Pointers on the picture: drags, pinches, the wheel, clicks and taps. */
 
-/** What pointers mean; coordinates are those of the page. */
+/** What pointers mean; coordinates are pixels of the element. */
 export interface Gestures {
   /** Returns whether a handle is there, and takes the drag if so. */
   grab(x: number, y: number, touch: boolean): boolean;
@@ -136,4 +136,8 @@ export class Controls {
   }
 }
 
-const at = (event: MouseEvent): Point => ({ x: event.clientX, y: event.clientY });
+/** Returns where an event is on the element that listens. */
+function at(event: MouseEvent): Point {
+  const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+  return { x: event.clientX - box.left, y: event.clientY - box.top };
+}

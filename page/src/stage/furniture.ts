@@ -35,7 +35,12 @@ export function roundLength(length: number): number {
 
 /** Returns a length in metres with the unit in which it is short to read. */
 export function lengthText(metres: number): string {
-  const units: [number, string][] = [[1e3, "km"], [1, "m"], [1e-2, "cm"], [1e-3, "mm"]]; // prettier-ignore
+  const units: [number, string][] = [
+    [1e3, "km"],
+    [1, "m"],
+    [1e-2, "cm"],
+    [1e-3, "mm"],
+  ];
   const [size, name] = units.find(([least]) => metres >= least * (1 - 1e-12)) ?? [1e-6, "µm"];
   return `${Number((metres / size).toPrecision(3))} ${name}`;
 }
@@ -56,7 +61,12 @@ function drawScaleBar(context: CanvasRenderingContext2D, { camera, view, dark }:
   const bottom = free.y + free.height - 16;
   context.strokeStyle = context.fillStyle = dark ? "#e5e7eb" : "#1f2937";
   context.lineWidth = 1.5;
-  trace(context, [[right - pixels, bottom - 5], [right - pixels, bottom], [right, bottom], [right, bottom - 5]]); // prettier-ignore
+  trace(context, [
+    [right - pixels, bottom - 5],
+    [right - pixels, bottom],
+    [right, bottom],
+    [right, bottom - 5],
+  ]);
   context.stroke();
   context.textAlign = "center";
   context.textBaseline = "bottom";
@@ -69,14 +79,22 @@ function drawAxes(context: CanvasRenderingContext2D, { camera, view }: Furniture
   const [x, y] = [free.x + 16 + ARM, free.y + free.height - 16 - ARM];
   const arms = AXES.map((axis) => {
     const direction = axisVector(axis);
-    return { axis, right: dot(direction, basis.right), up: dot(direction, basis.up), in: dot(direction, basis.forward) };
+    return {
+      axis,
+      right: dot(direction, basis.right),
+      up: dot(direction, basis.up),
+      in: dot(direction, basis.forward),
+    };
   });
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.lineWidth = 2;
   for (const arm of arms.sort((a, b) => b.in - a.in)) {
     context.strokeStyle = context.fillStyle = AXIS_COLOURS[arm.axis];
-    trace(context, [[x, y], [x + ARM * 0.75 * arm.right, y - ARM * 0.75 * arm.up]]); // prettier-ignore
+    trace(context, [
+      [x, y],
+      [x + ARM * 0.75 * arm.right, y - ARM * 0.75 * arm.up],
+    ]);
     context.stroke();
     context.fillText(arm.axis, x + ARM * arm.right, y - ARM * arm.up);
   }
@@ -132,7 +150,10 @@ function drawHandles(context: CanvasRenderingContext2D, { camera, view }: Furnit
   const { move, turn } = handlesOf(camera, view, plane);
   if (!camera.orthographic && move.depth <= 0) return;
   context.lineWidth = 2;
-  trace(context, [[move.x, move.y], [turn.x, turn.y]]); // prettier-ignore
+  trace(context, [
+    [move.x, move.y],
+    [turn.x, turn.y],
+  ]);
   context.stroke();
   disc(context, move, 8, CUT_COLOUR);
   disc(context, turn, 6, "#ffffff");

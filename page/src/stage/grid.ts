@@ -68,7 +68,8 @@ export class GridLayer implements Layer {
 /** Returns a text that is the same where the same cells are drawn: FNV-1a of which objects are opaque. */
 function fingerprint(objects: number, opacity: (object: number) => number, spaces: readonly HalfSpace[]): string {
   let hash = 0x811c9dc5;
-  for (let i = 0; i < objects; i++) hash = Math.imul(hash ^ (opacity(i) === 255 ? 1 : opacity(i) > 0 ? 2 : 3), 0x01000193);
+  for (let i = 0; i < objects; i++)
+    hash = Math.imul(hash ^ (opacity(i) === 255 ? 1 : opacity(i) > 0 ? 2 : 3), 0x01000193);
   return `${hash} ${JSON.stringify(spaces)}`;
 }
 
@@ -124,11 +125,11 @@ class CellSet {
   }
 
   add(cell: number): void {
-    this.bits[Math.floor(cell / 8)] |= 1 << cell % 8;
+    this.bits[Math.floor(cell / 8)] |= 1 << (cell % 8);
   }
 
   private has(cell: number): boolean {
-    return ((this.bits[Math.floor(cell / 8)] >> cell % 8) & 1) === 1;
+    return ((this.bits[Math.floor(cell / 8)] >> (cell % 8)) & 1) === 1;
   }
 
   /** Returns whether all six neighbours of a cell are in the set. */

@@ -89,7 +89,12 @@ export class MeshLayer implements Layer {
   private readonly uniforms: Uniforms;
   private readonly copies: THREE.Texture | null;
 
-  constructor(rows: MeshRows, shared: SharedUniforms, copies: InstancesGeometry | null = null, shift: Vec3 = [0, 0, 0]) {
+  constructor(
+    rows: MeshRows,
+    shared: SharedUniforms,
+    copies: InstancesGeometry | null = null,
+    shift: Vec3 = [0, 0, 0],
+  ) {
     this.copies = copies && transformTable(copies.transforms, shift).texture;
     const own = { copies: { value: this.copies }, first: { value: 0 }, firstObject: { value: copies?.firstObject } };
     this.uniforms = copies ? { ...shared, ...own } : { ...shared };

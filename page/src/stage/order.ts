@@ -106,7 +106,10 @@ function longestSide(points: Float32Array, faces: Uint32Array, i: number): numbe
   let most = 0;
   for (let k = 0; k < 3; k++) {
     const [a, b] = [3 * faces[3 * i + k], 3 * faces[3 * i + ((k + 1) % 3)]];
-    most = Math.max(most, Math.hypot(points[a] - points[b], points[a + 1] - points[b + 1], points[a + 2] - points[b + 2]));
+    most = Math.max(
+      most,
+      Math.hypot(points[a] - points[b], points[a + 1] - points[b + 1], points[a + 2] - points[b + 2]),
+    );
   }
   return most;
 }

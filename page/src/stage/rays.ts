@@ -17,7 +17,7 @@ export function endOf(origin: Vec3, direction: Vec3, tMax: number, hit: number, 
   return Math.min(tMax, past);
 }
 
-/** Returns the t at which a ray beside the scene is nearest to its middle; behind its origin: a short line. */
+/** Returns the t at which a ray that misses the scene is nearest to its middle. */
 function nearestT(origin: Vec3, direction: Vec3, bounds: Bounds): number {
   const size = dot(direction, direction) || 1;
   const t = dot(sub(middle(bounds), origin), direction) / size;
@@ -29,8 +29,10 @@ export function raySegments(sample: RaySample, ends: Float64Array, bounds: Bound
   const segments = new Float32Array(6 * ends.length);
   for (let i = 0; i < ends.length; i++) {
     const [origin, direction] = [row(sample.origin, i), row(sample.direction, i)];
-    const end = endOf(origin, direction, sample.tMax[i], ends[i], bounds);
-    const start = startOf(origin, direction, sample.tMin[i], end, bounds);
+    // Without a direction, a ray is a point.
+    const still = length(direction) === 0;
+    const end = still ? 0 : endOf(origin, direction, sample.tMax[i], ends[i], bounds);
+    const start = still ? 0 : startOf(origin, direction, sample.tMin[i], end, bounds);
     segments.set(sub(along(origin, direction, start), shift), 6 * i);
     segments.set(sub(along(origin, direction, end), shift), 6 * i + 3);
   }
@@ -117,7 +119,10 @@ export function drawnAnswer(answer: Answer, bounds: Bounds, shift: Vec3): DrawnA
   const first = answer.hits.length > 0 ? Math.min(answer.hits[0].t, end) : end;
   const [solid, pale] = answer.hits.length > 0 ? [rgb(HIT), rgb(BEHIND)] : [rgb(MISS), rgb(MISS)];
   // The first mark is drawn last, over the others.
-  const marks = answer.hits.flatMap((hit, i) => marksOf(hit, i === 0, reach)).slice(0, MOST_MARKS).reverse();
+  const marks = answer.hits
+    .flatMap((hit, i) => marksOf(hit, i === 0, reach))
+    .slice(0, MOST_MARKS)
+    .reverse();
   return {
     segments: Float32Array.from([...at(from), ...at(first), ...at(first), ...at(end)]),
     segmentTints: Uint8Array.from([...solid, 255, ...pale, 150]),

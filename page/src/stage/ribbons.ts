@@ -32,7 +32,9 @@ abstract class Overlay {
       this.scaled.push(scaled);
       const own = { [size]: scaled, opacity: { value: opacity }, wholeSpace: { value: style.wholeSpace } };
       const material = overlay(kind, { ...shared, ...own }, { depthFunc, defines });
-      return plain(kind === "ribbon" ? new THREE.Mesh(this.geometry, material) : new THREE.Points(this.geometry, material));
+      return plain(
+        kind === "ribbon" ? new THREE.Mesh(this.geometry, material) : new THREE.Points(this.geometry, material),
+      );
     };
     this.objects = [...(style.behind > 0 ? [drawn(style.behind, BEHIND)] : []), drawn(style.opacity, FRONT)];
   }
@@ -66,7 +68,8 @@ export class Ribbons extends Overlay {
   /** Replaces the lines: six coordinates and four bytes of colour a line. */
   set(segments: Float32Array, tints: Uint8Array): void {
     this.count = segments.length / 6;
-    const end = (offset: number) => Float32Array.from({ length: 12 * this.count }, (_, i) => segments[6 * ((i / 12) | 0) + offset + (i % 3)]);
+    const end = (offset: number) =>
+      Float32Array.from({ length: 12 * this.count }, (_, i) => segments[6 * ((i / 12) | 0) + offset + (i % 3)]);
     const tint = Uint8Array.from({ length: 16 * this.count }, (_, i) => tints[4 * ((i / 16) | 0) + (i % 4)]);
     this.replace({
       start: new THREE.BufferAttribute(end(0), 3),
@@ -74,7 +77,11 @@ export class Ribbons extends Overlay {
       tint: new THREE.BufferAttribute(tint, 4, true),
     });
     const index = new Uint32Array(6 * this.count);
-    for (let i = 0; i < this.count; i++) index.set([0, 1, 2, 2, 1, 3].map((k) => 4 * i + k), 6 * i); // prettier-ignore
+    for (let i = 0; i < this.count; i++)
+      index.set(
+        [0, 1, 2, 2, 1, 3].map((k) => 4 * i + k),
+        6 * i,
+      );
     this.geometry.setIndex(new THREE.BufferAttribute(index, 1));
   }
 }

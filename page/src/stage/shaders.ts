@@ -308,7 +308,8 @@ void main() {
   // A pixel nearer than the faces, so that an edge is in front of both. Offsets of polygons would do, but not all
   // devices count them in gl_FragCoord.z, which ties are found by.
   vec3 nearer = orthographic ? vPoint - forward * (1.2 / pixels) : vPoint * (1.0 - 1.2 / pixels);
-  gl_Position.z = (projection * vec4(rotation * nearer, 1.0)).z * gl_Position.w / (orthographic ? 1.0 : dot(nearer, forward));
+  vec4 clip = projection * vec4(rotation * nearer, 1.0);
+  gl_Position.z = clip.z * gl_Position.w / clip.w;
 #endif
 }
 `;

@@ -1,7 +1,7 @@
 /** The drawing of a scene: shapes, rays, points, cut and camera, as the panels use it. */
 
 import * as THREE from "three";
-import { BEHIND, FIRST, rgb } from "../look.ts";
+import { rgb } from "../look.ts";
 import type {
   Answer,
   CameraState,
@@ -24,38 +24,44 @@ import {
   depthRange,
   fit,
   type Insets,
-  orbit,
-  pan,
   pixelRay,
   projector,
   sceneDirections,
   standardDirection,
   type Viewport,
-  withTargetAt,
-  zoom,
 } from "./camera.ts";
-import { Controls, type Gestures } from "./controls.ts";
-import { halfSpaces, limitRay, movePlane, turnPlane } from "./cut.ts";
+import { Controls } from "./controls.ts";
+import { halfSpaces, limitRay } from "./cut.ts";
 import { Frames, type Quality } from "./frames.ts";
-import { drawFurniture, handlesOf } from "./furniture.ts";
+import { drawFurniture } from "./furniture.ts";
 import { GridLayer } from "./grid.ts";
 import type { Layer, LayerView } from "./layer.ts";
 import { layerOf } from "./layers.ts";
 import { composeLook, type Composed, lookTable } from "./looks.ts";
-import { outlineOf } from "./outline.ts";
+import { Overlays } from "./overlays.ts";
 import { Picture, type Plan } from "./picture.ts";
 import { composePicture } from "./png.ts";
+import { Pointing, type PointingHost } from "./pointing.ts";
 import { MOST_CUTS, sharedUniforms } from "./program.ts";
 import { distanceOfDepth, moved, projectionOf, relativeTo, sidesOf } from "./projection.ts";
-import { drawnAnswer, nearestLine, raySegments } from "./rays.ts";
-import { Dots, Ribbons } from "./ribbons.ts";
-import { add, along, type Bounds, corners, diagonal, dot, emptyBounds, include, isEmpty, length, middle, scale, sub } from "./vec.ts";
+import {
+  add,
+  along,
+  type Bounds,
+  boundsOf,
+  corners,
+  diagonal,
+  dot,
+  emptyBounds,
+  include,
+  isEmpty,
+  middle,
+  scale,
+  sub,
+} from "./vec.ts";
 
 const LIGHT = { background: "#f5f6f8", ink: "#1f2937" };
 const DARK = { background: "#15181d", ink: "#05070a" };
-const MOST_OUTLINES = 200;
-const RAY_PIXELS = 6;
-const HANDLE_PIXELS = { mouse: 14, touch: 26 };
 /** A finer scene than this part of its size is not looked at. */
 const SMALLEST = 1e-6;
 /** What is fitted is shown with some of what is around it, and at least this part of the scene's size. */
@@ -78,11 +84,7 @@ export class Stage implements StageApi {
   private readonly picture: Picture;
   private readonly frames: Frames;
   private readonly controls: Controls;
-  private readonly rays: Ribbons;
-  private readonly outlines: Ribbons;
-  private readonly cast: Ribbons;
-  private readonly marks: Dots;
-  private readonly cloud: Dots;
+  private readonly overlays: Overlays;
 
   private model: SceneModel | null = null;
   private layers: Layer[] = [];
@@ -103,14 +105,8 @@ export class Stage implements StageApi {
   private faded = false;
   private dark = false;
   private highlight: number[] = [];
-  private segments: Float32Array = new Float32Array(0);
-  private rayBounds = emptyBounds();
-  private sample: { row: Uint32Array; rgba: Uint8Array } | null = null;
   private pointBounds = emptyBounds();
-  private pointsShown = false;
   private events: StageEvents | null = null;
-  private pivot: Vec3 | null = null;
-  private handle: { kind: "move" | "turn"; from: Vec3; arm: number } | null = null;
 
   constructor(canvas: HTMLCanvasElement) {
     this.canvas = canvas;
@@ -125,12 +121,8 @@ export class Stage implements StageApi {
     this.picture = new Picture(this.renderer, this.shared, this.slow);
     const host = { plan: (q: Quality, o: () => boolean) => this.plan(q, o), shown: () => this.drawFlat() };
     this.frames = new Frames(this.picture, host, this.slow);
-    this.rays = new Ribbons(this.shared, { width: 1.25, opacity: 0.65, behind: 0, wholeSpace: false });
-    this.outlines = new Ribbons(this.shared, { width: 2, opacity: 0.95, behind: 0.4, wholeSpace: false });
-    this.cast = new Ribbons(this.shared, { width: 3, opacity: 1, behind: 0.4, wholeSpace: true });
-    this.marks = new Dots(this.shared, { width: 12, opacity: 1, behind: 0.55, wholeSpace: true }, true);
-    this.cloud = new Dots(this.shared, { width: 2, opacity: 1, behind: 0, wholeSpace: false });
-    this.controls = new Controls(canvas, this.gestures());
+    this.overlays = new Overlays(this.shared);
+    this.controls = new Controls(canvas, new Pointing(this.pointingHost()));
     // A new size empties the canvas, so something is drawn at once.
     new ResizeObserver(() => this.frames.invalidate(true)).observe(canvas);
     canvas.addEventListener("webglcontextrestored", () => this.redraw());
@@ -157,12 +149,7 @@ export class Stage implements StageApi {
     this.layers = [];
     this.look = null;
     this.highlight = [];
-    this.sample = null;
-    this.rayBounds = emptyBounds();
-    this.pointsShown = false;
-    const none = new Float32Array(0);
-    for (const lines of [this.rays, this.outlines, this.cast]) lines.set(none, new Uint8Array(0));
-    for (const dots of [this.marks, this.cloud]) dots.set(none, new Uint8Array(0));
+    this.overlays.clear();
   }
 
   /** Returns the bounds of the scene and its points; a cube of 2 where it has neither. */
@@ -177,7 +164,8 @@ export class Stage implements StageApi {
   /** Returns the bounds of all that is drawn. */
   private drawnBounds(): Bounds {
     const bounds = this.sceneBounds();
-    if (!isEmpty(this.rayBounds)) corners(this.rayBounds).forEach((corner) => include(bounds, ...corner));
+    const { rayBounds } = this.overlays;
+    if (!isEmpty(rayBounds)) corners(rayBounds).forEach((corner) => include(bounds, ...corner));
     return bounds;
   }
 
@@ -206,7 +194,8 @@ export class Stage implements StageApi {
 
   private updateGrids(): void {
     const spaces = halfSpaces(this.cut);
-    for (const layer of this.layers) if (layer instanceof GridLayer && this.table) layer.update(this.table.data, spaces);
+    for (const layer of this.layers)
+      if (layer instanceof GridLayer && this.table) layer.update(this.table.data, spaces);
   }
 
   setEdges(on: boolean): void {
@@ -229,49 +218,22 @@ export class Stage implements StageApi {
   setHighlight(objects: number[]): void {
     this.highlight = [...new Set(objects)];
     this.compose();
-    this.outline();
+    if (this.model) this.overlays.setOutlines(this.model, this.highlight);
     this.redraw();
   }
 
-  /** Draws lines around what is highlighted: the first in orange, the others in blue. */
-  private outline(): void {
-    const lines = this.highlight.slice(0, MOST_OUTLINES).map((object) => outlineOf(this.model!, object));
-    const tints = lines.flatMap((one, i) => {
-      const tint = [...rgb(i === 0 ? FIRST : BEHIND), 255];
-      return Array.from({ length: one.length / 6 }, () => tint).flat();
-    });
-    // The first is drawn last, over the others.
-    this.outlines.set(Float32Array.from(lines.flat()), Uint8Array.from(tints));
-  }
-
   setAnswer(answer: Answer | null): void {
-    const none = { segments: new Float32Array(0), segmentTints: new Uint8Array(0) };
-    const drawn = answer
-      ? drawnAnswer(answer, this.sceneBounds(), this.shift)
-      : { ...none, marks: none.segments, markTints: none.segmentTints };
-    this.cast.set(drawn.segments, drawn.segmentTints);
-    this.marks.set(drawn.marks, drawn.markTints);
+    this.overlays.setAnswer(answer, this.sceneBounds(), this.shift);
     this.redraw();
   }
 
   setRays(sample: RaySample, rgba: Uint8Array, ends: Float64Array): void {
-    this.segments = raySegments(sample, ends, this.sceneBounds(), this.shift);
-    this.sample = { row: sample.row, rgba };
-    this.rayBounds = boundsOf(this.segments, this.shift);
-    this.rays.set(this.segments, rgba);
+    this.overlays.setRays(sample, rgba, ends, this.sceneBounds(), this.shift);
     this.redraw();
   }
 
   setPoints(on: boolean, rgbOfPoints: Uint8Array): void {
-    const xyz = this.model?.points?.xyz;
-    this.pointsShown = on && xyz !== undefined;
-    if (xyz && on) {
-      const points = Float32Array.from(xyz, (value, i) => value - this.shift[i % 3]);
-      const tints = Uint8Array.from({ length: (4 * xyz.length) / 3 }, (_, i) =>
-        i % 4 === 3 ? 255 : rgbOfPoints[3 * (i >> 2) + (i % 4)],
-      );
-      this.cloud.set(points, tints);
-    }
+    this.overlays.setPoints(on, this.model?.points?.xyz, rgbOfPoints, this.shift);
     this.redraw();
   }
 
@@ -325,18 +287,17 @@ export class Stage implements StageApi {
   }
 
   rayOf(x: number, y: number): Ray | null {
+    const box = this.canvas.getBoundingClientRect();
+    return this.cutRay(x - box.left, y - box.top);
+  }
+
+  private cutRay(x: number, y: number): Ray | null {
     return limitRay(this.fullRay(x, y), halfSpaces(this.cut));
   }
 
+  /** Returns the ray of a pixel of the canvas, as if nothing was cut. */
   private fullRay(x: number, y: number): Ray {
-    const at = this.local(x, y);
-    return pixelRay(this.state, this.viewport, at.x, at.y, this.drawnBounds());
-  }
-
-  /** Returns pixels of the canvas for those of the page. */
-  private local(x: number, y: number): { x: number; y: number } {
-    const box = this.canvas.getBoundingClientRect();
-    return { x: x - box.left, y: y - box.top };
+    return pixelRay(this.state, this.viewport, x, y, this.drawnBounds());
   }
 
   private get viewport(): Viewport {
@@ -346,18 +307,22 @@ export class Stage implements StageApi {
   async png(legend: LegendEntry[], title: string): Promise<Blob> {
     const density = MOST_PIXELS / this.density();
     this.frames.drawNow(density);
-    const what = { camera: this.state, view: this.viewport, bounds: this.sceneBounds(), cut: this.cut, dark: this.dark };
+    const what = {
+      camera: this.state,
+      view: this.viewport,
+      bounds: this.sceneBounds(),
+      cut: this.cut,
+      dark: this.dark,
+    };
     const credit = this.model?.credit ?? "";
     return composePicture(this.picture.pixels(), what, { legend, title, credit });
   }
 
   stats(): DrawnStats {
-    const shown = [this.rays, this.outlines, this.cast, this.marks, this.cloud];
     const layers = this.layers.reduce((sum, layer) => sum + layer.bytes, 0);
-    const lines = shown.reduce((sum, one) => sum + one.bytes, 0);
     return {
       drawCalls: this.picture.drawCalls,
-      bufferBytes: layers + lines + (this.table?.data.byteLength ?? 0),
+      bufferBytes: layers + this.overlays.bytes + (this.table?.data.byteLength ?? 0),
       frames: this.frames.frames,
       complete: this.frames.complete,
       renderer: this.rendererName,
@@ -393,7 +358,7 @@ export class Stage implements StageApi {
     this.shared.ink.value.set(...(rgb(theme.ink).map((byte) => byte / 255) as Vec3));
     return {
       layers: this.layers,
-      overlays: (pixels) => this.overlays(pixels),
+      overlays: (pixels) => this.overlays.drawn(pixels),
       view: this.prepareView(view, pixelScale, quality),
       width: Math.max(1, Math.round(view.width * pixelScale)),
       height: Math.max(1, Math.round(view.height * pixelScale)),
@@ -457,11 +422,6 @@ export class Stage implements StageApi {
     return spaces.length > 0;
   }
 
-  private overlays(pixels: number): THREE.Object3D[] {
-    const shown = [this.rays, ...(this.pointsShown ? [this.cloud] : []), this.outlines, this.cast, this.marks];
-    return shown.flatMap((one) => one.drawn(pixels));
-  }
-
   private drawFlat(): void {
     const view = this.viewport;
     const density = this.density();
@@ -475,49 +435,49 @@ export class Stage implements StageApi {
 
   // ---- pointers
 
-  private gestures(): Gestures {
+  private pointingHost(): PointingHost {
+    const stage = this;
     return {
-      grab: (x, y, touch) => this.grab(x, y, touch),
-      dragHandle: (x, y) => this.dragHandle(x, y),
-      begin: (x, y) => this.beginMove(x, y),
-      orbit: (dx, dy) => this.turn(dx, dy),
-      pan: (dx, dy) => this.moveTo(pan(this.state, this.viewport, dx, dy), true),
-      zoom: (x, y, factor) => this.zoomAt(x, y, factor),
-      click: (x, y, add) => this.click(x, y, add),
-      end: () => this.endMove(),
+      get camera() {
+        return stage.state;
+      },
+      get viewport() {
+        return stage.viewport;
+      },
+      get cut() {
+        return stage.cut;
+      },
+      get smallest() {
+        return SMALLEST * diagonal(stage.sceneBounds());
+      },
+      fullRay: (x, y) => this.fullRay(x, y),
+      pointAt: (x, y) => this.pointAt(x, y),
+      rayNear: (x, y, within) =>
+        this.overlays.rayNear(projector(this.state, this.viewport), this.shift, { x, y, within }),
+      moveTo: (camera) => this.moveTo(camera, true),
+      moveCut: (planes) => this.moveCut(planes),
+      rest: () => this.frames.invalidate(false),
+      picked: (x, y, add) => this.picked(x, y, add),
+      pickedRow: (row) => this.events?.pickRow(row),
     };
   }
 
-  private turn(dx: number, dy: number): void {
-    const angle = Math.PI / Math.max(300, Math.min(this.viewport.width, this.viewport.height));
-    this.moveTo(orbit(this.state, this.pivot ?? this.state.target, dx * angle, dy * angle), true);
+  private picked(x: number, y: number, add: boolean): void {
+    const ray = this.cutRay(x, y);
+    if (ray) this.events?.pick(ray, { add });
   }
 
-  /** Makes the point under the pointer the one about which the view turns. */
-  private beginMove(x: number, y: number): void {
-    this.pivot = this.pointAt(x, y);
-    if (this.pivot) this.state = withTargetAt(this.state, this.pivot);
+  private moveCut(planes: CutPlane[]): void {
+    this.cut = planes;
+    this.updateGrids();
+    this.frames.invalidate(true);
+    this.events?.cutChanged(structuredClone(planes));
   }
 
-  private zoomAt(x: number, y: number, factor: number): void {
-    const ray = this.fullRay(x, y);
-    const { forward } = basisOf(this.state);
-    const t = dot(sub(this.state.target, ray.origin), forward) / dot(ray.direction, forward);
-    const point = along(ray.origin, ray.direction, t);
-    this.moveTo(zoom(this.state, point, factor, SMALLEST * diagonal(this.sceneBounds())), true);
-  }
-
-  private endMove(): void {
-    this.pivot = null;
-    this.handle = null;
-    this.frames.invalidate(false);
-  }
-
-  /** Returns the point of the shapes at a pixel of the page, as they are drawn; null beside them. */
+  /** Returns the point of the shapes at a pixel of the canvas, as they are drawn; null where none is. */
   private pointAt(x: number, y: number): Vec3 | null {
-    const at = this.local(x, y);
     const pixels = this.picture.size.width / this.viewport.width;
-    const depth = this.picture.depthAt(at.x * pixels, at.y * pixels);
+    const depth = this.picture.depthAt(x * pixels, y * pixels);
     if (depth === null) return null;
     const distance = distanceOfDepth(depth, this.depths(), this.state.orthographic);
     const ray = this.fullRay(x, y);
@@ -525,71 +485,11 @@ export class Stage implements StageApi {
     const start = dot(sub(ray.origin, this.state.eye), forward);
     return along(ray.origin, ray.direction, (distance - start) / dot(ray.direction, forward));
   }
-
-  private click(x: number, y: number, add: boolean): void {
-    const row = this.rowAt(x, y);
-    if (row !== null) return this.events?.pickRow(row);
-    const ray = this.rayOf(x, y);
-    if (ray) this.events?.pick(ray, { add });
-  }
-
-  /** Returns the row of the drawn ray at a pixel, unless a shape is in front of it. */
-  private rowAt(x: number, y: number): number | null {
-    if (!this.sample) return null;
-    const { row, rgba } = this.sample;
-    const pixel = { ...this.local(x, y), within: RAY_PIXELS };
-    const project = projector(this.state, this.viewport);
-    const near = nearestLine(this.segments, (i) => rgba[4 * i + 3] > 0, project, this.shift, pixel);
-    if (!near) return null;
-    const shape = this.pointAt(x, y);
-    if (shape && project(shape).depth < near.depth + 0.005 * length(sub(shape, this.state.eye))) return null;
-    return row[near.index];
-  }
-
-  private freePlane(): number {
-    return this.cut.findIndex((plane) => plane.on && plane.axis === "free");
-  }
-
-  private grab(x: number, y: number, touch: boolean): boolean {
-    const index = this.freePlane();
-    if (index < 0) return false;
-    const plane = this.cut[index];
-    const { move, turn, arm } = handlesOf(this.state, this.viewport, plane);
-    const at = this.local(x, y);
-    const near = (point: { x: number; y: number }) => Math.hypot(point.x - at.x, point.y - at.y);
-    const reach = touch ? HANDLE_PIXELS.touch : HANDLE_PIXELS.mouse;
-    if (Math.min(near(move), near(turn)) > reach) return false;
-    const kind = near(turn) < near(move) ? "turn" : "move";
-    this.handle = { kind, from: plane.point ?? [0, 0, 0], arm };
-    return true;
-  }
-
-  private dragHandle(x: number, y: number): void {
-    const index = this.freePlane();
-    if (index < 0 || !this.handle) return;
-    const { kind, from, arm } = this.handle;
-    const ray = this.fullRay(x, y);
-    const plane = this.cut[index];
-    const changed = kind === "turn" ? turnPlane(plane, arm, ray) : movePlane(plane, from, ray);
-    this.cut = this.cut.map((one, i) => (i === index ? changed : one));
-    this.updateGrids();
-    this.frames.invalidate(true);
-    this.events?.cutChanged(structuredClone(this.cut));
-  }
 }
 
 /** Returns whether a scene came again, such as after a lost connection: the view stays. */
 function sameScene(a: SceneModel, b: SceneModel): boolean {
   return a.name === b.name && a.objects === b.objects && JSON.stringify(a.bounds) === JSON.stringify(b.bounds);
-}
-
-/** Returns the bounds of points that are relative to another. */
-function boundsOf(points: Float32Array | Float64Array, shift: Vec3): Bounds {
-  const bounds = emptyBounds();
-  for (let i = 0; i < points.length; i += 3) {
-    include(bounds, points[i] + shift[0], points[i + 1] + shift[1], points[i + 2] + shift[2]);
-  }
-  return bounds;
 }
 
 /** Returns the name of the device that draws. */
@@ -601,7 +501,13 @@ function nameOf(context: WebGLRenderingContext | WebGL2RenderingContext): string
 /** Returns a canvas over another, which no pointer meets. */
 function flatCanvas(below: HTMLCanvasElement): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
-  Object.assign(canvas.style, { position: "absolute", inset: "0", width: "100%", height: "100%", pointerEvents: "none" });
+  Object.assign(canvas.style, {
+    position: "absolute",
+    inset: "0",
+    width: "100%",
+    height: "100%",
+    pointerEvents: "none",
+  });
   canvas.setAttribute("aria-hidden", "true");
   below.after(canvas);
   return canvas;

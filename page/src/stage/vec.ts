@@ -66,3 +66,12 @@ export function corners(bounds: Bounds): Vec3[] {
   const ends = [bounds.lower, bounds.upper];
   return Array.from({ length: 8 }, (_, k) => [ends[k & 1][0], ends[(k >> 1) & 1][1], ends[k >> 2][2]]);
 }
+
+/** Returns the bounds of points that are relative to another. */
+export function boundsOf(points: Float32Array | Float64Array, shift: Vec3): Bounds {
+  const bounds = emptyBounds();
+  for (let i = 0; i < points.length; i += 3) {
+    include(bounds, points[i] + shift[0], points[i + 1] + shift[1], points[i + 2] + shift[2]);
+  }
+  return bounds;
+}
