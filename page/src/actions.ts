@@ -47,7 +47,7 @@ export class Actions {
     await this.cast(() => this.caster.row(row), { select: true, add: false });
   }
 
-  /** Show an answer that was not asked for here: a click by the server. */
+  /** Show an answer to a ray that Python casts. */
   show(answer: Answer): void {
     this.casts++;
     this.present(answer, { select: true, add: false });

@@ -74,7 +74,15 @@ function byWord(label: Coded, top: number[]): Colouring {
   const colours = label.words.map((_, code) => rgb(CATEGORIES[top.indexOf(code)] ?? OTHER));
   const bytes = new Uint8Array(3 * label.codes.length);
   for (let object = 0; object < label.codes.length; object++) bytes.set(colours[label.codes[object]], 3 * object);
-  return { rgb: bytes, legend: (shown) => wordLegend(label, top, countShown(label, (object) => shown[object])) };
+  return {
+    rgb: bytes,
+    legend: (shown) =>
+      wordLegend(
+        label,
+        top,
+        countShown(label, (object) => shown[object]),
+      ),
+  };
 }
 
 function wordLegend({ words }: Coded, top: number[], counts: Uint32Array): LegendEntry[] {
@@ -95,7 +103,8 @@ function byNumber(name: string, values: ArrayLike<number>): Colouring {
     bytes.set(valid ? ramp((values[object] - low) / (high - low)) : none, 3 * object);
   }
   const scale = { text: `${name}: ${short(low)} to ${short(high)}`, colours: [...RAMP] };
-  const missing = (shown: Uint8Array) => shown.reduce((sum, byte, at) => sum + Number(byte && !Number.isFinite(values[at])), 0);
+  const missing = (shown: Uint8Array) =>
+    shown.reduce((sum, byte, at) => sum + Number(byte && !Number.isFinite(values[at])), 0);
   const legend = (shown: Uint8Array) => {
     const entries: LegendEntry[] = [scale, { text: "no value", colours: [OTHER], count: missing(shown) }];
     return entries.filter((entry) => entry.count !== 0);

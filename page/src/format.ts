@@ -25,7 +25,10 @@ export function shortPoint(point: Vec3): string {
 
 /** Three numbers from text, separated by commas or spaces; null if there are not three. */
 export function parsePoint(text: string): Vec3 | null {
-  const parts = text.replace(/[()[\]]/g, " ").trim().split(/[\s,;]+/);
+  const parts = text
+    .replace(/[()[\]]/g, " ")
+    .trim()
+    .split(/[\s,;]+/);
   const numbers = parts.map(Number);
   if (parts.length !== 3 || parts.includes("") || !numbers.every(Number.isFinite)) return null;
   return numbers as Vec3;

@@ -4,7 +4,9 @@ import type { Geometry, Hit, SceneModel } from "./types.ts";
 
 /** Number of the geometry of an object; geometries follow one another in their objects. */
 export function geometryOf(model: SceneModel, object: number): number {
-  return model.geometries.findIndex(({ firstObject, objects }) => object >= firstObject && object < firstObject + objects);
+  return model.geometries.findIndex(
+    ({ firstObject, objects }) => object >= firstObject && object < firstObject + objects,
+  );
 }
 
 /** A miss of the one primitive of an object, with NaN for each t; null if it has several or none. */

@@ -19,7 +19,8 @@ export function heights(model: SceneModel): Float64Array {
 
 function write(geometry: Geometry, out: Float64Array): void {
   if (geometry.type === "boxes") {
-    for (let box = 0; box < out.length; box++) out[box] = middle(geometry.lower[3 * box + 2], geometry.upper[3 * box + 2]);
+    for (let box = 0; box < out.length; box++)
+      out[box] = middle(geometry.lower[3 * box + 2], geometry.upper[3 * box + 2]);
   } else if (geometry.type === "mesh") ofMesh(geometry, out);
   else if (geometry.type === "instances") ofInstances(geometry, out);
   else if (geometry.type === "grid") ofGrid(geometry, out);

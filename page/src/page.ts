@@ -39,11 +39,23 @@ export class Page {
   readonly stage: Stage;
   actions: Actions | null = null;
   files: Files | null = null;
-  private readonly canvas = el("canvas", { tabindex: 0, "aria-label": "scene: Enter casts a ray through its middle, arrows turn it", "data-test": "scene" });
+  private readonly canvas = el("canvas", {
+    tabindex: 0,
+    "aria-label": "scene: Enter casts a ray through its middle, arrows turn it",
+    "data-test": "scene",
+  });
   private readonly overlay = el("div", { class: "legend overlay", "data-test": "scene-legend", hidden: true });
   private readonly bars = el("div", { class: "bars" });
   private readonly drop = el("div", { class: "dropping", "aria-hidden": "true" }, "Drop a file to open it");
-  private readonly scene = el("main", { class: "scene" }, this.canvas, this.overlay, this.bars, this.notice.element, this.drop);
+  private readonly scene = el(
+    "main",
+    { class: "scene" },
+    this.canvas,
+    this.overlay,
+    this.bars,
+    this.notice.element,
+    this.drop,
+  );
   private readonly title = el("h1", { "data-test": "title" }, "raybox");
   private readonly size = el("small", { "data-test": "size" });
   private readonly shown = el("span", {});
@@ -100,7 +112,12 @@ export class Page {
     replace(this.find, search.element);
     replace(this.picked, new Selection(actions).element);
     const hits = this.fillPanels(actions, files);
-    const more = { find: () => search.input.focus(), help: () => help.showModal(), explain: () => void hits.explain(), files };
+    const more = {
+      find: () => search.input.focus(),
+      help: () => help.showModal(),
+      explain: () => void hits.explain(),
+      files,
+    };
     const shortcuts = shortcutsOf(actions, more);
     const help = helpSheet(shortcuts);
     this.key = listen(shortcuts);
@@ -202,7 +219,10 @@ export class Page {
     store.watch(["faded"], () => stage.setFaded(store.state.faded));
     store.watch(["answer"], () => stage.setAnswer(store.state.answer));
     store.watch(["dark"], () => this.setDark(store.state.dark));
-    store.changed(VIEW_KEYS, later(PAUSE, () => void keepAddress(store)));
+    store.changed(
+      VIEW_KEYS,
+      later(PAUSE, () => void keepAddress(store)),
+    );
     stage.on({
       pick: (ray, { add }) => void actions.pick(ray, add),
       pickRow: (row) => void actions.pickRow(row),

@@ -53,7 +53,8 @@ function oneOf<T extends string>(...words: T[]): Check<T> {
 }
 
 function objectOf(model: SceneModel): Check<number> {
-  return (value) => (Number.isInteger(value) && Number(value) >= 0 && Number(value) < model.objects ? Number(value) : null);
+  return (value) =>
+    Number.isInteger(value) && Number(value) >= 0 && Number(value) < model.objects ? Number(value) : null;
 }
 
 function rangesOf(model: SceneModel): Check<number[]> {

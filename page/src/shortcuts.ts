@@ -23,7 +23,11 @@ export function shortcutsOf(
     { key: "/", text: "find", act: more.find },
     { key: "H", text: "hide the selection", act: () => actions.hideSelection() },
     { key: "I", text: "show only the selection", act: () => actions.isolateSelection() },
-    { key: "P", text: "rays pass through the selection, or hit it again", act: () => actions.toggleSelectionPickable() },
+    {
+      key: "P",
+      text: "rays pass through the selection, or hit it again",
+      act: () => actions.toggleSelectionPickable(),
+    },
     { key: "A", text: "show all", act: () => actions.showAll() },
     { key: "R", text: "show what was shown at the start", act: () => actions.resetFilters() },
     { key: "U", text: "undo hiding (also Ctrl + Z)", act: () => store.undo() },

@@ -63,7 +63,7 @@ export class Store {
     return this.now;
   }
 
-  /** Change parts of the state; those who watch a changed part are called once. */
+  /** Change parts of the state; each watcher of a changed part is called once. */
   set(changes: Partial<PageState>): void {
     const changed = (Object.keys(changes) as Key[]).filter((key) => this.now[key] !== changes[key]);
     if (!changed.length) return;

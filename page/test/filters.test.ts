@@ -31,7 +31,7 @@ test("a range hides what is outside it and what has no value, its ends included"
   assert.deepEqual([...visibilityOf(model, { ...nothing, ranges: { unknown: [2, 3] } }).shown], [1, 1, 1, 1, 1]);
 });
 
-test("a store calls who watches a changed part, once, and computes filters once", () => {
+test("a store calls the watchers of a changed part once, and computes filters once", () => {
   const store = new Store(model, startState(model, false));
   const calls: string[] = [];
   store.watch(["hidden", "ranges"], () => calls.push("filters"));
@@ -72,7 +72,10 @@ test("find compares labels", () => {
 
 test("labels group if several objects share a word; numbers filter if they differ", () => {
   assert.deepEqual(groupLabels(model), ["type", "name"]);
-  assert.deepEqual(numberLabels(model).map(({ name, extent }) => [name, extent]), [["height", [1, 4]]]);
+  assert.deepEqual(
+    numberLabels(model).map(({ name, extent }) => [name, extent]),
+    [["height", [1, 4]]],
+  );
   assert.deepEqual([...codedLabel(model, "type")!.counts], [3, 1, 1]);
 });
 

@@ -18,7 +18,13 @@ export function sceneOfBoxes(): SceneModel {
     objects: 5,
     geometries: [{ type: "boxes", firstObject: 0, objects: 5, primitives: 5, lower, upper }],
     labels: [
-      { name: "type", kind: "class", words: ["wall", "door"], codes: Uint16Array.of(0, 0, 1, 0xffff, 0), missing: 0xffff },
+      {
+        name: "type",
+        kind: "class",
+        words: ["wall", "door"],
+        codes: Uint16Array.of(0, 0, 1, 0xffff, 0),
+        missing: 0xffff,
+      },
       { name: "name", kind: "text", values: ["north", "door wall", "door", "back door", null] },
       { name: "height", kind: "number", values: Float64Array.of(1, 2, 3, 4, NaN) },
     ],

@@ -20,7 +20,10 @@ const start = startState(model, false);
 
 test("a link gives back the view, short ones plain, long ones compressed", async () => {
   const view = { ...start, hidden: Array.from({ length: 4000 }, (_, at) => 2 * at), selection: [4] };
-  for (const [one, kind] of [[{ dark: true }, "v="], [view, "z="]] as const) {
+  for (const [one, kind] of [
+    [{ dark: true }, "v="],
+    [view, "z="],
+  ] as const) {
     const hash = await toHash(one as typeof view);
     assert.ok(hash.startsWith(kind));
     assert.match(hash, /^[vz]=[A-Za-z0-9_-]+$/);
@@ -62,9 +65,15 @@ test("a set of objects is packed as words of a label and unpacked again, whole",
 });
 
 test("ways to colour without effect are absent", () => {
-  assert.deepEqual(waysToColour(model).map(({ text }) => text), ["type", "name", "height", "height", "one colour"]);
+  assert.deepEqual(
+    waysToColour(model).map(({ text }) => text),
+    ["type", "name", "height", "height", "one colour"],
+  );
   const flat = { ...model, labels: [], classes: null, names: null };
-  assert.deepEqual(waysToColour({ ...flat, geometries: [] }).map(({ text }) => text), ["one colour"]);
+  assert.deepEqual(
+    waysToColour({ ...flat, geometries: [] }).map(({ text }) => text),
+    ["one colour"],
+  );
   assert.deepEqual(firstColour(model), { by: "class" });
 });
 
@@ -72,7 +81,13 @@ test("the legend has the colours of the objects, with counts of what is shown", 
   const made = colouring(model, { by: "class" });
   assert.deepEqual([...made.rgb.subarray(0, 3)], rgb(CATEGORIES[0]));
   const legend = made.legend(Uint8Array.of(1, 0, 1, 0, 1));
-  assert.deepEqual(legend.map(({ text, count }) => [text, count]), [["wall", 2], ["door", 1]]);
+  assert.deepEqual(
+    legend.map(({ text, count }) => [text, count]),
+    [
+      ["wall", 2],
+      ["door", 1],
+    ],
+  );
   const numbers = colouring(model, { by: "label", label: "height" });
   assert.deepEqual([...numbers.rgb.subarray(0, 3)], rgb(RAMP[0]));
   assert.deepEqual([...numbers.rgb.subarray(12)], rgb(OTHER));
@@ -97,7 +112,13 @@ test("drawn rays have the colours of the legend; what is off is not drawn", () =
   assert.deepEqual([...rgba.subarray(8)], new Array(8).fill(0));
   assert.deepEqual(legend, [{ text: "hit", colours: [HIT], count: 2 }]);
   const byObject = drawRays(scene, scene.rays!, { hits: true, misses: true, points: true, colour: "object" });
-  assert.deepEqual(byObject.legend.map(({ text, count }) => [text, count]), [["wall north", 2], ["miss", 2]]);
+  assert.deepEqual(
+    byObject.legend.map(({ text, count }) => [text, count]),
+    [
+      ["wall north", 2],
+      ["miss", 2],
+    ],
+  );
 });
 
 test("section planes have normals towards what is cut away", () => {
@@ -119,7 +140,14 @@ test("numbers and points are read and written", () => {
 });
 
 test("keys turn the camera at the same distance, never past the up axis", () => {
-  const camera = { eye: [10, 0, 0], target: [0, 0, 0], up: "z", orthographic: false, height: 5, fov: 45 } as CameraState;
+  const camera = {
+    eye: [10, 0, 0],
+    target: [0, 0, 0],
+    up: "z",
+    orthographic: false,
+    height: 5,
+    fov: 45,
+  } as CameraState;
   const side = turned(camera, Math.PI / 2, 0).eye;
   assert.ok(Math.hypot(side[0], side[1] - 10, side[2]) < 1e-12);
   const top = turned(camera, 0, 9).eye;

@@ -11,14 +11,13 @@ export class ColourPanel {
   readonly element: HTMLElement;
   private readonly legend = el("div", { class: "legend", "data-test": "legend" });
 
-  constructor(
-    actions: Actions,
-    changed: (legend: LegendEntry[]) => void,
-  ) {
+  constructor(actions: Actions, changed: (legend: LegendEntry[]) => void) {
     const { store } = actions;
     const ways = waysToColour(store.model);
     const options = ways.map(({ text }, at) => ({ value: String(at), text }));
-    const by = choice("colour objects by", "colour-by", options, (at) => store.set({ colour: ways[Number(at)].colour }));
+    const by = choice("colour objects by", "colour-by", options, (at) =>
+      store.set({ colour: ways[Number(at)].colour }),
+    );
     const edges = checkBox("Edges", "edges", (on) => store.set({ edges: on }));
     const colour = ways.length > 1 && el("label", {}, "Colour by ", by);
     const bar = el("div", { class: "bar" }, colour, edges.node);

@@ -11,7 +11,14 @@ export function cutPanel(actions: Actions): HTMLElement {
   const axes = (["x", "y", "z"] as const).map((axis) => new AxisCut(actions, axis).element);
   const off = textButton("No cut", "cut-none", () => actions.noCut(), "remove all section planes (C)");
   const note = el("p", { class: "note" }, "What is cut away is not drawn, and rays of clicks pass it.");
-  const element = el("div", { class: "panel cut" }, ...axes, new FreeCut(actions).element, el("div", { class: "bar" }, off), note);
+  const element = el(
+    "div",
+    { class: "panel cut" },
+    ...axes,
+    new FreeCut(actions).element,
+    el("div", { class: "bar" }, off),
+    note,
+  );
   actions.store.watch(["cut"], () => (off.disabled = !actions.store.state.cut.some(({ on }) => on)));
   return element;
 }
@@ -93,7 +100,12 @@ class FreeCut {
       onchange: () => this.centre(),
     });
     [this.point, this.normal] = [this.field("point"), this.field("normal")];
-    const across = textButton("Face the camera", "cut-free-camera", () => this.face(), "turn the plane across the line of sight");
+    const across = textButton(
+      "Face the camera",
+      "cut-free-camera",
+      () => this.face(),
+      "turn the plane across the line of sight",
+    );
     const fields = [el("label", {}, "point ", this.point), el("label", {}, "normal ", this.normal), across];
     this.rest = el("div", { class: "free" }, ...fields);
     const head = el("div", { class: "plane" }, this.on.node, this.slider, flipButton(actions, "free"));
@@ -103,7 +115,12 @@ class FreeCut {
 
   private field(name: "point" | "normal"): HTMLInputElement {
     const change = () => this.type(name);
-    return el("input", { type: "text", "aria-label": `${name} of the free plane`, "data-test": `cut-free-${name}`, onchange: change });
+    return el("input", {
+      type: "text",
+      "aria-label": `${name} of the free plane`,
+      "data-test": `cut-free-${name}`,
+      onchange: change,
+    });
   }
 
   private type(name: "point" | "normal"): void {

@@ -12,7 +12,12 @@ export class Files {
   private readonly input: HTMLInputElement;
 
   constructor(private readonly actions: Actions) {
-    this.input = el("input", { type: "file", "data-test": "file", "aria-label": "file to open", onchange: () => this.chosen() });
+    this.input = el("input", {
+      type: "file",
+      "data-test": "file",
+      "aria-label": "file to open",
+      onchange: () => this.chosen(),
+    });
   }
 
   /** The address of this view. */

@@ -34,7 +34,11 @@ export function helpSheet(shortcuts: Shortcut[]): HTMLDialogElement {
 }
 
 function table(rows: [string, string][]): HTMLElement {
-  return el("dl", {}, ...rows.map(([key, text]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, text))));
+  return el(
+    "dl",
+    {},
+    ...rows.map(([key, text]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, text))),
+  );
 }
 
 /** Run shortcuts on key presses that no field, list or dialog uses. */

@@ -27,12 +27,26 @@ export class Hits {
   constructor(private readonly actions: Actions) {
     const { store, caster } = actions;
     this.copies = this.copyButtons();
-    this.why = textButton("Explain", "explain", () => void this.explain(), "the exact numbers of this ray and primitive (X)");
+    this.why = textButton(
+      "Explain",
+      "explain",
+      () => void this.explain(),
+      "the exact numbers of this ray and primitive (X)",
+    );
     const forget = textButton("Forget", "clear-ray", () => actions.clearRay(), "remove the ray and its marks");
     this.bar = el("div", { class: "bar", "data-test": "hit-actions" }, ...this.copies, this.why, forget);
     const reason = caster.reason !== null && !caster.live;
     const note = reason && el("p", { class: "note", "data-test": "no-picks" }, caster.reason);
-    const parts = [note, this.summary, this.ray, this.scale, this.list, this.bar, this.explanation, !reason && typedRay(actions)];
+    const parts = [
+      note,
+      this.summary,
+      this.ray,
+      this.scale,
+      this.list,
+      this.bar,
+      this.explanation,
+      !reason && typedRay(actions),
+    ];
     this.element = el("div", { class: "panel hits" }, ...parts);
     store.watch(["answer"], () => this.draw());
     store.watch(["chosen"], () => this.drawChosen());
@@ -54,7 +68,9 @@ export class Hits {
     this.ray.textContent = answer ? rayText(answer) : "";
     this.ray.title = answer ? `origin ${exact(answer.ray.origin)}; direction ${exact(answer.ray.direction)}` : "";
     const length = answer ? lengthOf(answer.ray.direction) : 1;
-    this.scale.textContent = isUnit(length) ? "" : `t counts lengths of the direction, |d| = ${short(length)}; metres = t × |d|.`;
+    this.scale.textContent = isUnit(length)
+      ? ""
+      : `t counts lengths of the direction, |d| = ${short(length)}; metres = t × |d|.`;
     this.list.hidden = !answer?.hits.length;
     if (answer) this.useTable(isUnit(length));
     this.table?.fill(Uint32Array.from(answer?.hits ?? [], (_, at) => at));
@@ -86,7 +102,13 @@ export class Hits {
     const hit = (row: number): Hit => store.state.answer!.hits[row];
     const name = (row: number) => naming.full(hit(row).object);
     const numeric = (title: string, value: (hit: Hit) => number): Column => {
-      return { title, width: NUMBER, numeric: true, text: (row) => short(value(hit(row))), key: (row) => value(hit(row)) };
+      return {
+        title,
+        width: NUMBER,
+        numeric: true,
+        text: (row) => short(value(hit(row))),
+        key: (row) => value(hit(row)),
+      };
     };
     const metres = (one: Hit) => one.t * lengthOf(store.state.answer!.ray.direction);
     return [
@@ -162,7 +184,8 @@ function isUnit(length: number): boolean {
 
 /** A ray whose numbers are typed. */
 function typedRay(actions: Actions): HTMLElement {
-  const field = (name: string) => el("input", { type: "text", "aria-label": `${name} of the ray`, "data-test": `ray-${name}` });
+  const field = (name: string) =>
+    el("input", { type: "text", "aria-label": `${name} of the ray`, "data-test": `ray-${name}` });
   const [origin, direction] = [field("origin"), field("direction")];
   origin.placeholder = "origin: x, y, z";
   direction.placeholder = "direction: x, y, z";

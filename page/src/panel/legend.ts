@@ -5,7 +5,9 @@ import { count } from "../format.ts";
 import type { LegendEntry } from "../types.ts";
 
 export function legendRows(entries: LegendEntry[]): HTMLElement[] {
-  return entries.map((entry) => el("div", { class: "entry" }, ...(entry.colours.length > 1 ? scale(entry) : word(entry))));
+  return entries.map((entry) =>
+    el("div", { class: "entry" }, ...(entry.colours.length > 1 ? scale(entry) : word(entry))),
+  );
 }
 
 function word({ text, colours, count: number }: LegendEntry): HTMLElement[] {

@@ -31,7 +31,9 @@ export class Rays {
     const { model } = actions.store;
     this.points = model.points && pointColours(model.points.distance);
     this.toggles = [this.toggle("hits"), this.toggle("misses"), this.toggle("points")];
-    this.colour = choice("colour rays by", "rays-colour", COLOURS, (colour) => this.set({ colour: colour as RayColour }));
+    this.colour = choice("colour rays by", "rays-colour", COLOURS, (colour) =>
+      this.set({ colour: colour as RayColour }),
+    );
     this.table = model.rays || model.table ? this.makeTable() : null;
     const colour = model.table && model.rays && this.colour;
     const bar = el("div", { class: "bar" }, ...this.toggles.map(({ node }) => node), colour);
@@ -129,12 +131,16 @@ function kinds(model: SceneModel): Record<"hits" | "misses" | "points", boolean>
 
 function summaryOf({ rays, points }: SceneModel): string {
   if (!rays) return points ? `${count(points.distance.length)} points` : "";
-  if (rays.row.length < rays.total) return `${count(rays.row.length)} of ${count(rays.total)} rays drawn, an even sample`;
+  if (rays.row.length < rays.total)
+    return `${count(rays.row.length)} of ${count(rays.total)} rays drawn, an even sample`;
   return rays.total === 1 ? "1 ray" : `${count(rays.total)} rays, all drawn`;
 }
 
 function noteOf({ table, points }: SceneModel): string {
   const hits = table?.object.reduce((sum, object) => sum + Number(object >= 0), 0);
-  const parts = [hits !== undefined && `${count(hits)} hit an object`, points && `${count(points.distance.length)} points`];
+  const parts = [
+    hits !== undefined && `${count(hits)} hit an object`,
+    points && `${count(points.distance.length)} points`,
+  ];
   return parts.filter(Boolean).join(" · ");
 }

@@ -61,9 +61,18 @@ export class Search {
     this.results.hidden = !this.input.value.trim();
     const shown = total > objects.length ? `the first ${count(objects.length)} of ${count(total)}` : count(total);
     const text = total ? `${shown} found` : "nothing found";
-    const all = textButton("Select these", "select-found", () => this.actions.zoomTo(objects), "select and zoom to these");
+    const all = textButton(
+      "Select these",
+      "select-found",
+      () => this.actions.zoomTo(objects),
+      "select and zoom to these",
+    );
     const bar = el("div", { class: "bar" }, el("span", { class: "total", role: "status" }, text), total > 1 && all);
-    replace(this.results, bar, el("ul", { class: "found" }, ...objects.map((object) => el("li", {}, this.result(object)))));
+    replace(
+      this.results,
+      bar,
+      el("ul", { class: "found" }, ...objects.map((object) => el("li", {}, this.result(object)))),
+    );
   }
 
   private result(object: number): HTMLElement {
@@ -74,7 +83,12 @@ export class Search {
       if (event.ctrlKey || event.metaKey || event.shiftKey) this.actions.toggleSelected(object);
       else this.actions.zoomTo([object]);
     };
-    const attributes = { type: "button", "data-test": "result", "data-object": object, title: `zoom to ${naming.full(object)}` };
+    const attributes = {
+      type: "button",
+      "data-test": "result",
+      "data-object": object,
+      title: `zoom to ${naming.full(object)}`,
+    };
     return el(
       "button",
       { ...attributes, onclick: choose, onkeydown: move },

@@ -41,7 +41,11 @@ export class Selection {
     const number = `#${object}`;
     const named = naming.name(object) !== number;
     const title = el("h2", { "data-test": "selected-name" }, named ? naming.name(object) : naming.full(object));
-    const kind = el("small", { "data-test": "selected-class" }, named ? `${naming.class(object)} ${number}` : "details");
+    const kind = el(
+      "small",
+      { "data-test": "selected-class" },
+      named ? `${naming.class(object)} ${number}` : "details",
+    );
     if (!id.length && !values.length) return named ? [title, kind] : [title];
     const open = !matchMedia(NARROW).matches;
     const summary = el("summary", { "data-test": "selected-details" }, kind);
@@ -49,13 +53,20 @@ export class Selection {
   }
 
   private copyId(object: number): HTMLElement {
-    return iconButton("copy", "copy the id", "copy-id", () => void this.actions.copy(this.actions.naming.id(object), "id"));
+    return iconButton(
+      "copy",
+      "copy the id",
+      "copy-id",
+      () => void this.actions.copy(this.actions.naming.id(object), "id"),
+    );
   }
 
   private several(selection: number[]): HTMLElement[] {
     const { naming } = this.actions;
     const rows = selection.slice(0, LISTED).map((object) => {
-      const drop = iconButton("close", `deselect ${naming.full(object)}`, "deselect", () => this.actions.toggleSelected(object));
+      const drop = iconButton("close", `deselect ${naming.full(object)}`, "deselect", () =>
+        this.actions.toggleSelected(object),
+      );
       return el("li", { class: "leaf" }, el("span", { class: "text" }, naming.full(object)), drop);
     });
     const more = selection.length - LISTED;
@@ -69,8 +80,12 @@ export class Selection {
     const { actions } = this;
     const { unpickable } = actions.store.visibility;
     const locked = selection.every((object) => unpickable[object]);
-    const through = textButton(locked ? "Rays hit" : "Rays pass", "unpickable", () => actions.toggleSelectionPickable());
-    through.title = locked ? "let rays hit the selection again (P)" : "rays pass through the selection, which stays drawn (P)";
+    const through = textButton(locked ? "Rays hit" : "Rays pass", "unpickable", () =>
+      actions.toggleSelectionPickable(),
+    );
+    through.title = locked
+      ? "let rays hit the selection again (P)"
+      : "rays pass through the selection, which stays drawn (P)";
     const ids = () => void actions.copy(selection.map((object) => actions.naming.id(object)).join("\n"), "ids");
     return el(
       "div",

@@ -1,4 +1,4 @@
-/** The panel's place: a column beside the scene, or a sheet over its lower part on narrow screens. */
+/** The panel's place: a column next to the scene, or a sheet over its lower part on narrow screens. */
 
 import { el } from "../dom.ts";
 

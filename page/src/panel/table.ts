@@ -67,7 +67,9 @@ export class VirtualTable {
     const top = total > TALLEST ? (scroll / (TALLEST - this.body.clientHeight)) * hidden : scroll;
     const first = Math.max(0, Math.floor(top / height));
     const last = Math.min(this.order.length, first + Math.ceil(this.body.clientHeight / height) + 1);
-    const rows = Array.from({ length: last - first }, (_, at) => this.row(first + at, scroll - top + (first + at) * height));
+    const rows = Array.from({ length: last - first }, (_, at) =>
+      this.row(first + at, scroll - top + (first + at) * height),
+    );
     this.body.replaceChildren(this.space, ...rows);
   }
 

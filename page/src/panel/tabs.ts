@@ -19,7 +19,12 @@ export class Tabs {
     label: string,
     private readonly changed: () => void = () => {},
   ) {
-    this.list = el("div", { class: "tabs", role: "tablist", "aria-label": label, onkeydown: (event) => this.key(event) });
+    this.list = el("div", {
+      class: "tabs",
+      role: "tablist",
+      "aria-label": label,
+      onkeydown: (event) => this.key(event),
+    });
     this.element = el("section", { class: "tabbed" }, this.list, this.body);
   }
 

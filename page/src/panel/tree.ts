@@ -43,7 +43,15 @@ export class Tree {
     this.all = textButton("Show all", "show-all", () => actions.showAll(), "show everything, without any filter (A)");
     this.reset = textButton("Reset", "reset", () => actions.resetFilters(), "show what was shown at the start (R)");
     const atStart = store.model.hiddenAtStart !== null && this.reset;
-    const bar = el("div", { class: "bar" }, labels.length > 1 && grouping, el("span", { class: "text" }), this.undo, atStart, this.all);
+    const bar = el(
+      "div",
+      { class: "bar" },
+      labels.length > 1 && grouping,
+      el("span", { class: "text" }),
+      this.undo,
+      atStart,
+      this.all,
+    );
     this.element = el("div", { class: "block" }, bar, labels.length ? this.list : false);
     store.watch(["hidden", "unpickable", "ranges", "undoable"], () => this.draw());
     store.watch(["selection"], () => this.markSelected());
@@ -117,7 +125,12 @@ export class Tree {
       this.draw();
     };
     const attributes = { type: "button", class: "expand", "aria-expanded": String(open), "data-key": key, title: text };
-    return el("button", { ...attributes, "data-test": "tree-expand", onclick: flip }, icon("right"), el("span", { class: "text" }, text));
+    return el(
+      "button",
+      { ...attributes, "data-test": "tree-expand", onclick: flip },
+      icon("right"),
+      el("span", { class: "text" }, text),
+    );
   }
 
   private act(name: IconName, label: string, key: string, act: () => void): HTMLElement {
