@@ -8,13 +8,11 @@ import type { Layer, LayerView, Part } from "./layer.ts";
 import { MeshLayer, type MeshRows } from "./mesh.ts";
 import type { SharedUniforms } from "./program.ts";
 import type { Pass } from "./shaders.ts";
-import { dot, sub } from "./vec.ts";
 
 /** The most cells that are drawn; of more with a free face, the first. */
 const MOST_CELLS = 2_000_000;
 
-/** Where a cell is to the cut: left whole, touched by a plane, or cut away whole. */
-const WHOLE = 0;
+/** Where a cell is to the cut, if it is not left whole: touched by a plane, or cut away whole. */
 const TOUCHED = 1;
 const AWAY = 2;
 
@@ -82,36 +80,43 @@ export function visibleObjects(
   const cells = grid.cells!;
   const asStored = spaces.length === 0 && cells.every((_, object) => opacity(object) === 255);
   if (asStored && grid.visible !== null) return grid.visible;
-  const cut = cutOf(grid, spaces);
+  const cut = cutStates(grid, spaces);
   const opaque = new CellSet(grid);
-  cells.forEach((cell, object) => {
-    if (opacity(object) === 255 && cut(cell) !== AWAY) opaque.add(cell);
-  });
+  for (let object = 0; object < cells.length; object++) {
+    if (opacity(object) === 255 && cut[object] !== AWAY) opaque.add(cells[object]);
+  }
   const chosen: number[] = [];
   for (let object = 0; object < cells.length && chosen.length < MOST_CELLS; object++) {
-    if (opacity(object) === 0) continue;
-    const where = cut(cells[object]);
-    if (where === TOUCHED || (where === WHOLE && !opaque.surrounds(cells[object]))) chosen.push(object);
+    if (opacity(object) === 0 || cut[object] === AWAY) continue;
+    if (cut[object] === TOUCHED || !opaque.surrounds(cells[object])) chosen.push(object);
   }
   return Uint32Array.from(chosen);
 }
 
-/** Returns a function that says where a cell is to the planes of the cut. */
-function cutOf(grid: GridGeometry, spaces: readonly HalfSpace[]): (cell: number) => number {
-  if (spaces.length === 0) return () => WHOLE;
-  return (cell) => {
-    const index = cellIndex(grid, cell);
-    const lower = index.map((i, a) => grid.edges[a][i]) as Vec3;
-    const upper = index.map((i, a) => grid.edges[a][i + 1]) as Vec3;
-    return Math.max(...spaces.map((space) => side(space, lower, upper)));
-  };
+/** Returns where the cell of each object is to the planes of the cut. */
+function cutStates(grid: GridGeometry, spaces: readonly HalfSpace[]): Uint8Array {
+  const states = new Uint8Array(grid.cells!.length);
+  for (const space of spaces) markCut(grid, space, states);
+  return states;
 }
 
-function side({ point, normal }: HalfSpace, lower: Vec3, upper: Vec3): number {
-  const far = normal.map((n, a) => (n > 0 ? upper[a] : lower[a])) as Vec3;
-  const near = normal.map((n, a) => (n > 0 ? lower[a] : upper[a])) as Vec3;
-  if (dot(normal, sub(near, point)) >= 0) return AWAY;
-  return dot(normal, sub(far, point)) > 0 ? TOUCHED : WHOLE;
+function markCut(grid: GridGeometry, { point, normal }: HalfSpace, states: Uint8Array): void {
+  // The part of each axis in normal · (corner - point), for the corners nearest to and farthest along the normal.
+  const parts = (past: 0 | 1) =>
+    grid.edges.map((edges, a) =>
+      Float64Array.from(
+        { length: edges.length - 1 },
+        (_, i) => normal[a] * (edges[i + (normal[a] > 0 ? past : 1 - past)] - point[a]),
+      ),
+    );
+  const [near, far] = [parts(0), parts(1)];
+  const [ny, nz] = [grid.edges[1].length - 1, grid.edges[2].length - 1];
+  grid.cells!.forEach((cell, object) => {
+    const row = Math.floor(cell / nz);
+    const [x, y, z] = [Math.floor(row / ny), row % ny, cell - row * nz];
+    if (near[0][x] + near[1][y] + near[2][z] >= 0) states[object] = AWAY;
+    else if (far[0][x] + far[1][y] + far[2][z] > 0) states[object] = Math.max(states[object], TOUCHED);
+  });
 }
 
 /** Some cells of a grid, one bit each. */
@@ -139,7 +144,9 @@ class CellSet {
     const y = Math.floor(cell / nz) % ny;
     const x = Math.floor(cell / (ny * nz));
     if (x === 0 || y === 0 || z === 0 || x === nx - 1 || y === ny - 1 || z === nz - 1) return false;
-    return [1, nz, ny * nz].every((step) => this.has(cell - step) && this.has(cell + step));
+    const row = ny * nz;
+    const across = this.has(cell - row) && this.has(cell + row) && this.has(cell - nz) && this.has(cell + nz);
+    return across && this.has(cell - 1) && this.has(cell + 1);
   }
 }
 

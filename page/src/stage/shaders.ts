@@ -244,6 +244,23 @@ void main() {
 const DOT_VERTEX = `${VERTEX}${BOX_ROW}
 uniform int stride;
 
+/** Returns the mean shade of the faces towards the eye, each by its area in the picture. */
+float meanShade(Box box, vec3 size) {
+  vec3 middle = inScene(box, 0.5 * (box.lower + box.upper));
+  vec3 toEye = orthographic ? -forward : normalize(eye - middle);
+  vec3 area = vec3(size.y * size.z, size.z * size.x, size.x * size.y) + 1e-30;
+  float sum = 0.0;
+  float total = 0.0;
+  for (int a = 0; a < 3; a++) {
+    vec3 normal = normalize(box.axes[a]);
+    float towards = dot(normal, toEye);
+    float weight = abs(towards) * area[a];
+    sum += weight * shade(towards < 0.0 ? -normal : normal);
+    total += weight;
+  }
+  return sum / total;
+}
+
 void main() {
   Box box = boxOf(first + gl_VertexID * stride);
   vTone = lookOf(box.object);
@@ -255,8 +272,8 @@ void main() {
     gl_PointSize = 1.0;
     return;
   }
-  vTone.rgb *= 0.8;
   vec3 size = box.upper - box.lower;
+  vTone.rgb *= meanShade(box, size);
   gl_Position = place(inScene(box, 0.5 * (box.lower + box.upper)));
   float fullness = (size.x + size.y + size.z) / (3.0 * max(size.x, max(size.y, size.z)) + 1e-30);
   // Each stands for a few boxes where some are left out.
