@@ -207,7 +207,10 @@ def test_a_grid_that_is_one_object_loses_cells(monkeypatch):
     ray = rb.Rays([0.5, 2, -1], [0, 0, 1])
     assert shown.all(ray).index.tolist() == [2, 3]
     assert not shown.all(ray, np.zeros(1, bool)).index.size
-    assert shown.objects_of(*map(np.array, ([0, -1], [3, -1]))).tolist() == [0, -1]
+    assert shown.objects_of(shown.scene.nearest(rb.Rays([[0.5, 2, -1], [9, 9, 9]], [0, 0, 1]))).tolist() == [
+        0,
+        -1,
+    ]
 
 
 def test_spaces_and_openings_are_hidden_unless_nothing_else_is_shown():

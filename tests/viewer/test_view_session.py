@@ -366,7 +366,7 @@ def test_a_state_may_be_long():
     state = {"version": 1, "hidden": list(range(40_000))}
     assert messages.parse(json.dumps({"kind": "save", "seq": 1, "state": state})).fields["state"] == state
     longer = json.dumps({"kind": "save", "seq": 1, "state": {"version": 1, "hidden": list(range(400_000))}})
-    with pytest.raises(rb.InvalidInput, match="send 1,048,576 at most"):
+    with pytest.raises(rb.InvalidInput, match="got 3,088,953 bytes of at most 1,048,576"):
         messages.parse(longer)
 
 

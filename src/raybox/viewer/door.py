@@ -55,12 +55,12 @@ def is_own_page(origin: str | None, host_header: str, host: str, names: Collecti
     an allowed one: any other name may be of a foreign site that resolves to this machine (DNS rebinding).
     Where only this machine can connect, the address must be a loopback address.
     """
-    if origin is not None and urlsplit(origin).netloc.lower() != host_header.lower():
+    if origin is not None and origin.partition("://")[2].lower() != host_header.lower():
         return False
     name = _host_of(host_header)
     if name and (name == host.lower() or name in names or _is_loopback(name)):
         return True
-    return _is_address(name) and not _is_loopback(host)
+    return _address(name) is not None and not _is_loopback(host)
 
 
 def content_policy(page: bytes, connect: str) -> str:
@@ -102,17 +102,13 @@ def _host_of(host_header: str) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    address = _address(host)
+    return host.lower() == "localhost" or (address is not None and address.is_loopback)
 
 
-def _is_address(host: str) -> bool:
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the IP address that a text is; None for names."""
     try:
-        ipaddress.ip_address(host)
+        return ipaddress.ip_address(host)
     except ValueError:
-        return False
-    return True
+        return None

@@ -52,7 +52,7 @@ def scene_frame(stage: Stage, follow: Sequence[str] = ()) -> bytes:
         hiddenAtStart="hidden" if "hidden" in arrays else None,
         offline="none" if reason else "exact",
         offlineReason=reason,
-        **roles(columns)._asdict(),
+        **roles(columns),
     )
 
 
@@ -132,7 +132,7 @@ def table_frame(stage: Stage, rays: Rays, mask: Bools | None = None) -> bytes:
     hits = stage.scene.nearest(rays, where=stage.where(mask))
     arrays: Arrays = {
         "t": hits.t,
-        "object": stage.objects_of(hits.geometry, hits.index),
+        "object": stage.objects_of(hits),
         "primitive": hits.index.astype(np.float64),
         "length": np.linalg.norm(rays.directions, axis=-1),
     }
@@ -150,7 +150,7 @@ def hits_frame(stage: Stage, ray: Rays, hits: AllHits, *, seq: int, row: int | N
     """Return the frame ``hits``: what one ray hits, in the order of (t, geometry, index)."""
     some = slice(MAX_LISTED)
     arrays: Arrays = {
-        "object": stage.objects_of(hits.geometry, hits.index)[some],
+        "object": stage.objects_of(hits)[some],
         "geometry": hits.geometry[some].astype(np.uint32),
         "primitive": hits.index[some].astype(np.float64),
         **{name: getattr(hits, name)[some] for name in ("t", "t_enter", "t_exit")},

@@ -22,30 +22,20 @@ class LabelColumn(NamedTuple):
     values: NDArray[Any] | None
 
 
-class Roles(NamedTuple):
-    """Which labels name objects, class them and give their storey; None without."""
-
-    names: str | None
-    classes: str | None
-    levels: str | None
-
-
 def label_columns(labels: Columns) -> list[LabelColumn]:
     """Return the labels of all objects as numbers, classes or text; those without any value are none."""
     columns = (_column(name, values) for name, values in labels.items())
     return [one for one in columns if one.entry.get("words", [""])]
 
 
-def roles(columns: list[LabelColumn]) -> Roles:
-    """Return the roles of labels, by their names; else the first class of 2 to 24 words classes."""
+def roles(columns: list[LabelColumn]) -> dict[str, str | None]:
+    """Return which labels name objects, class them and give their storey; None without."""
     texts = [str(one.entry["name"]) for one in columns if one.entry["kind"] != "number"]
-    kinds = {str(one.entry["name"]): one.entry["words"] for one in columns if one.entry["kind"] == "class"}
-    named = _first(CLASSES, list(kinds))
-    small = (
-        name for name, words in kinds.items() if isinstance(words, list) and 1 < len(words) <= _FEW_WORDS
-    )
-    names = _first(NAMES, [name for name in texts if name != named])
-    return Roles(names, named or next(small, None), _first(LEVELS, list(kinds)))
+    words = {str(one.entry["name"]): len(one.entry.get("words", ())) for one in columns}  # type: ignore[arg-type]
+    small = [name for name, count in words.items() if 1 < count <= _FEW_WORDS]
+    classes = _first((*CLASSES, *small), [name for name, count in words.items() if count])
+    names = _first(NAMES, [name for name in texts if name != classes])
+    return {"names": names, "classes": classes, "levels": _first(LEVELS, texts)}
 
 
 def _first(wanted: tuple[str, ...], present: list[str]) -> str | None:

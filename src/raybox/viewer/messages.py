@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from raybox.errors import InvalidInput
 
@@ -68,50 +68,31 @@ class Message(NamedTuple):
 
 def parse(text: str) -> Message:
     """Return a message; raise `InvalidInput` for text that does not fit the schema."""
-    size = len(text.encode("utf-8", "replace"))
-    if size > MAX_STATE:
-        raise _refusal(f"{size:,} bytes", f"send {MAX_STATE:,} at most")
-    found = _parsed(text)
-    kind, seq = found.pop("kind", None), found.pop("seq", None)
+    try:
+        found = json.loads(text, parse_constant=_finite, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise _refusal("no JSON of finite numbers") from error
+    kind = found.pop("kind", None) if isinstance(found, dict) else None
     if not isinstance(kind, str) or kind not in SCHEMA:
-        raise _refusal(f"the kind {str(kind)[:40]!r}", f"kinds are {', '.join(SCHEMA)}")
-    if size > MAX_TEXT and kind != "save":
-        raise _refusal(f"{size:,} bytes", f"send {MAX_TEXT:,} at most")
-    if not isinstance(seq, int) or not _is_whole(seq):
-        raise _refusal(f"a seq of type {type(seq).__name__}", "count messages by whole numbers")
-    schema = SCHEMA[kind]
+        raise _refusal(f"the kind {str(kind)[:40]!r}")
+    size, most = len(text.encode("utf-8", "replace")), MAX_STATE if kind == "save" else MAX_TEXT
+    if size > most:
+        raise _refusal(f"{size:,} bytes of at most {most:,}")
+    schema = {"seq": _is_whole, **SCHEMA[kind]}
     wrong = [name for name in {**schema, **found} if name not in schema or name not in found]
     wrong += [name for name, check in schema.items() if name in found and not check(found[name])]
     if wrong:
-        raise _refusal(
-            f"{kind} with a wrong or missing field {wrong[0][:40]!r}", f"fields are {', '.join(schema)}"
-        )
-    return Message(kind, seq, found)
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    """Return the object that text holds, of finite numbers."""
-    try:
-        found = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        raise _refusal("no JSON of finite numbers", "send one JSON object") from error
-    if not isinstance(found, dict):
-        raise _refusal(f"JSON of type {type(found).__name__}", "send one JSON object")
-    return found
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)
+        raise _refusal(f"{kind} with a wrong or missing field {wrong[0][:40]!r}")
+    return Message(kind, found.pop("seq"), found)
 
 
 def _finite(text: str) -> float:
+    """Return the number in a text; raise `ValueError` for one that is not finite."""
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(text)
     return value
 
 
-def _refusal(found: str, way_out: str) -> InvalidInput:
-    return InvalidInput(
-        f"a message must fit the schema of the page; got {found}. Reload the page, or {way_out}."
-    )
+def _refusal(found: str) -> InvalidInput:
+    return InvalidInput(f"a message must fit the schema of the page; got {found}. Reload the page.")

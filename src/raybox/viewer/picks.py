@@ -48,7 +48,7 @@ def pick(stage: Stage, ray: Rays, mask: Bools | None = None) -> Picked:
     """Return all hits of one ray with the objects of a mask, by object, in order."""
     hits = stage.all(ray, mask)
     objects = hits.by_object()
-    numbers = stage.objects_of(hits.geometry, hits.index)
+    numbers = stage.objects_of(hits)
     _, first = np.unique(numbers, return_index=True)  # the first hit of each object
     first = np.sort(first)[:MAX_CONTACTS]
     fields = {name: getattr(hits, name)[first].tolist() for name in ("object", "index", "t", "geometry")}

@@ -6,7 +6,6 @@ import os
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
@@ -26,6 +25,7 @@ _LOGGER = logging.getLogger("raybox.view")
 _LOGGER.addHandler(logging.NullHandler())  # refused connections print nothing
 T = TypeVar("T")
 Serve = Callable[["ServerConnection"], Awaitable[None]]
+Farewell = Callable[[], Coroutine[None, None, None]]
 
 
 @final
@@ -41,11 +41,12 @@ class PageServer:
         self.port: Final[int] = self._socket.getsockname()[1]
         self._door, self._serve = door, serve
         self._most = max(MAX_PART, most_objects // 8 + 1) + 1
-        self._loop = asyncio.new_event_loop()
-        ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(ready,), name="raybox-view", daemon=True)
+        self._ready = threading.Event()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._main()), name="raybox-view", daemon=True
+        )
         self._thread.start()
-        ready.wait()
+        self._ready.wait()
 
     def call(self, work: Coroutine[None, None, T]) -> T:
         """Return the result of a coroutine that runs on the server's loop."""
@@ -54,29 +55,20 @@ class PageServer:
             raise RayboxError("the server has stopped; call raybox.view again")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    def stop(self, farewell: Callable[[], Awaitable[None]] | None = None) -> None:
+    def stop(self, farewell: Farewell) -> None:
         """Stop: await a farewell, then close all sockets; again does nothing."""
         if not self._thread.is_alive():
             return
         self._loop.call_soon_threadsafe(self._end.set_result, farewell)
         self._thread.join()
 
-    def _run(self, ready: threading.Event) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.set_default_executor(executor := ThreadPoolExecutor(thread_name_prefix="raybox-view"))
-        self._end: asyncio.Future[Callable[[], Awaitable[None]] | None] = self._loop.create_future()
-        try:
-            self._loop.run_until_complete(self._main(ready))
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
-            self._loop.close()
-
-    async def _main(self, ready: threading.Event) -> None:
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._end: asyncio.Future[Farewell] = self._loop.create_future()
         server = await self._started()
-        ready.set()
+        self._ready.set()
         farewell = await self._end
-        if farewell is not None:
-            await asyncio.wait([asyncio.ensure_future(farewell())], timeout=_CLOSE_SECONDS)
+        await asyncio.wait([asyncio.ensure_future(farewell())], timeout=_CLOSE_SECONDS)
         server.close()
         await server.wait_closed()
 

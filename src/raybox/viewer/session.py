@@ -42,6 +42,7 @@ class Session:
         self._connection, self._uploads, self._answered = connection, uploads, answered
         self._mask: Bools | None = None
         self._upload: Upload | None = None
+        self._opening: asyncio.Task[None] | None = None
         self._mask_changed = asyncio.Event()
 
     async def run(self, server_name: str) -> None:
@@ -64,8 +65,11 @@ class Session:
             self._end_upload()
 
     async def send(self, content: bytes) -> None:
-        """Send a frame, in parts, as fast as the page reads them."""
-        await self._connection.send(fragments(content))
+        """Send a frame, in parts, as fast as the page reads them; nothing once the page is closed."""
+        from websockets.exceptions import ConnectionClosed
+
+        with suppress(ConnectionClosed):
+            await self._connection.send(fragments(content))
 
     async def show(self, content: Content) -> None:
         """Replace the scene of this page."""
@@ -75,20 +79,23 @@ class Session:
 
     async def _receive(self, message: str | bytes) -> None:
         """Answer one message; an error is an answer too."""
-        seq: dict[str, int] = {}
+        seq = None
         try:
             if isinstance(message, bytes):
-                await self._receive_bytes(message[:1], memoryview(message)[1:])
+                seq = self._upload.seq if self._upload and message[:1] == messages.UPLOAD_PART else None
+                self._receive_bytes(message[:1], memoryview(message)[1:])
                 return
             request = messages.parse(message)
-            seq = {"seq": request.seq}
+            seq = request.seq
             answer = await self._answer(request)
-        except RayboxError as error:
-            answer = frame("error", text=str(error), **seq)
-        except (ArithmeticError, LookupError, TypeError, ValueError, MemoryError, OSError) as error:
-            answer = frame("error", text=f"that did not work: {type(error).__name__}", **seq)
-        if answer is not None:
-            await self.send(answer)
+            if answer is not None:
+                await self.send(answer)
+        except Exception as error:
+            await self._send_error(error, seq)
+
+    async def _send_error(self, error: Exception, seq: int | None) -> None:
+        text = str(error) if isinstance(error, RayboxError) else f"that did not work: {type(error).__name__}"
+        await self.send(frame("error", text=text, **({} if seq is None else {"seq": seq})))
 
     async def _answer(self, request: Message) -> bytes | None:
         """Return the answer to a message; None where it comes later."""
@@ -106,7 +113,8 @@ class Session:
                 self._upload = self._uploads.begin(
                     request.fields["name"], request.fields["size"], request.seq
                 )
-                return await self._opened(self._upload)
+                self._open_if_complete(self._upload)
+                return None
             case "cancel":
                 self._end_upload()
                 return frame("state", seq=request.seq)
@@ -114,11 +122,11 @@ class Session:
                 self.picture.announce(request.seq, request.fields["size"])
                 return None
 
-    async def _receive_bytes(self, kind: bytes, content: memoryview) -> None:
+    def _receive_bytes(self, kind: bytes, content: memoryview) -> None:
         if kind == messages.MASK:
             self._set_mask(content)
         elif kind == messages.UPLOAD_PART:
-            await self._receive_upload(content)
+            self._receive_upload(content)
         elif kind == messages.PICTURE_PART:
             self.picture.add(content)
         else:
@@ -182,36 +190,49 @@ class Session:
             if table is not None and content is self.content and not self._mask_changed.is_set():
                 await self.send(table)
 
-    async def _receive_upload(self, part: memoryview) -> None:
+    def _receive_upload(self, part: memoryview) -> None:
         """Write a part of the upload; parts that arrive after its end count for nothing."""
         upload = self._upload
         if upload is None:
             return
         try:
             upload.add(part, self._uploads.clock())
-            answer = await self._opened(upload)
-        except RayboxError as error:
+        except Exception:
             self._end_upload()
-            answer = frame("error", seq=upload.seq, text=str(error))
-        if answer is not None:
-            await self.send(answer)
+            raise
+        self._open_if_complete(upload)
 
-    async def _opened(self, upload: Upload) -> bytes | None:
-        """Show the scene of an upload once all of it is here; an error leaves the scene as it is."""
-        if not upload.is_complete:
-            return None
-        await self.send(frame("progress", text=f"reading {upload.name}", fraction=1.0))
+    def _open_if_complete(self, upload: Upload) -> None:
+        """Read an upload once all of it is here; meanwhile the page can cast rays at its scene."""
+        if upload.is_complete:
+            self._opening = asyncio.ensure_future(self._open(upload))
+
+    async def _open(self, upload: Upload) -> None:
+        """Show the scene of an upload; an error leaves the scene as it is."""
         try:
+            await self.send(frame("progress", text=f"reading {upload.name}", fraction=1.0))
             stage = await asyncio.to_thread(stage_of_upload, upload.path, upload.name)
-            await self.show(await asyncio.to_thread(make_content, stage))
-        finally:
-            self._end_upload()
-        return frame("state", seq=upload.seq)
+            content = await asyncio.to_thread(make_content, stage)
+            self._forget(upload)
+            await self.show(content)
+            await self.send(frame("state", seq=upload.seq))
+        except Exception as error:
+            self._forget(upload)
+            await self._send_error(error, upload.seq)
+
+    def _forget(self, upload: Upload) -> None:
+        """Remove an upload that has been read."""
+        self._uploads.end(upload)
+        if self._upload is upload:
+            self._upload = None
 
     def _end_upload(self) -> None:
+        """End the upload, if there is one, and its reading."""
+        if self._opening is not None:
+            self._opening.cancel()
         if self._upload is not None:
             self._uploads.end(self._upload)
-        self._upload = None
+        self._upload = self._opening = None
 
 
 def _ray_of(request: Message) -> Rays:

@@ -22,7 +22,7 @@ from raybox.geometry import (
 from raybox.geometry.grid_cells import count_occupied
 from raybox.geometry.mesh import restored
 from raybox.geometry.object_rows import combined
-from raybox.hits import AllHits
+from raybox.hits import AllHits, Hits
 from raybox.scene.scene import Scene
 from raybox.validation import Bools, Floats, Ints, MaskInput
 from raybox.viewer.bounds import Solid, finite_bounds
@@ -44,12 +44,11 @@ class StagePart(NamedTuple):
     cells: Ints | None = None
     """of a grid: the cell of each object, ascending; None where the grid is one object"""
 
-    def objects_of(self, rows: Ints) -> Ints:
-        """Return the stage's object of each row (box, triangle, cell, copy, plane)."""
+    def objects_of(self, own: Ints) -> Ints:
+        """Return the stage's objects, from those of the geometry (of a grid, cells)."""
         if isinstance(self.geometry, Grid):
-            return self.first_object + (0 * rows if self.cells is None else np.searchsorted(self.cells, rows))
-        numbers = _numbers(self.geometry)
-        return self.first_object + (rows if numbers is None else numbers[rows])
+            own = 0 * own if self.cells is None else np.searchsorted(self.cells, own)
+        return self.first_object + own
 
     def rows_of(self, mask: Bools) -> Bools:
         """Return which rows belong to the objects of a mask of all objects of the stage."""
@@ -100,12 +99,12 @@ class Stage(NamedTuple):
         """Return all hits of one ray with the objects of a mask."""
         return self.scene.all(ray, workers=1, where=self.where(mask))
 
-    def objects_of(self, geometry: Ints, index: Ints) -> NDArray[np.int32]:
-        """Return the objects of hits by geometry and index, -1 for misses."""
-        numbers = np.full(index.shape, -1, np.int32)
+    def objects_of(self, hits: Hits | AllHits) -> NDArray[np.int32]:
+        """Return the object of each hit, -1 for misses."""
+        numbers = np.full(hits.index.shape, -1, np.int32)
         for number, part in enumerate(self.parts):
-            rows = (geometry == number) & (index >= 0)
-            numbers[rows] = part.objects_of(index[rows])
+            rows = (hits.geometry == number) & (hits.index >= 0)
+            numbers[rows] = part.objects_of(hits.object[rows])
         return numbers
 
 

@@ -21,7 +21,7 @@ class Upload:
     """A file that arrives in parts, in a private folder, which `close` removes."""
 
     def __init__(self, name: str, size: int, seq: int, now: float) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="raybox-")
+        self._folder = tempfile.TemporaryDirectory(prefix="raybox-", ignore_cleanup_errors=True)
         self.path: Final[Path] = upload_path(Path(self._folder.name), name)
         self.name, self.size, self.seq = name, size, seq
         self.started = self.last_part = now

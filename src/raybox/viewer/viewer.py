@@ -5,8 +5,7 @@ import atexit
 import os
 import secrets
 import time
-import weakref
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import TimeoutError as LateError
 from html import escape
 from pathlib import Path
@@ -36,6 +35,9 @@ PICTURE_SECONDS = 120.0  # for a browser without a GPU to draw a large scene
 _SEND_SECONDS = 5.0
 
 
+PageWork = Callable[[Session], Coroutine[None, None, None]]
+
+
 class _Click(NamedTuple):
     """The ray of the last click, of a page or of Python."""
 
@@ -59,7 +61,7 @@ class Viewer:
         self._last: _Click | None = None
         door = Door(host, checked_names(allowed_hosts), built_page())
         self._server = PageServer(door, port, self._serve, most_objects=len(content.stage.visible))
-        atexit.register(_stop, weakref.ref(self))
+        atexit.register(self.stop)
 
     @property
     def url(self) -> str:
@@ -88,13 +90,13 @@ class Viewer:
         self._set_last(self.stage, ray, None)
         content = self._content
         answer = hits_frame(content.stage, ray, content.stage.all(ray), seq=0)
-        self._server.call(self._send([one for one in self._sessions if one.content is content], answer))
+        self._server.call(self._with_all(lambda page: page.send(answer), content))
         return found
 
     def open(self, name: str, content: bytes) -> None:
         """Replace the scene of all open pages by that of a file's bytes; an error changes nothing."""
         self._content, self._last = make_content(open_file.stage_of_bytes(name, content)), None
-        self._server.call(self._show_all())
+        self._server.call(self._with_all(lambda page: page.show(self._content)))
 
     def html(self) -> str:
         """Return the page with its scene as one HTML file, which needs no server."""
@@ -125,7 +127,9 @@ class Viewer:
 
     def stop(self) -> None:
         """Stop the server; open pages say so."""
-        self._server.stop(self._bid_farewell)
+        atexit.unregister(self.stop)
+        end = frame("end", text="the server has stopped; start it again to go on")
+        self._server.stop(lambda: self._with_all(lambda page: page.send(end)))
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, as a notebook shows it."""
@@ -152,30 +156,14 @@ class Viewer:
     def _set_last(self, stage: Stage, ray: Rays, mask: Bools | None) -> None:
         self._last = _Click(stage, ray, mask)
 
-    async def _show_all(self) -> None:
-        await _all(one.show(self._content) for one in self._sessions)
-
-    async def _send(self, sessions: list[Session], content: bytes) -> None:
-        await _all(one.send(content) for one in sessions)
-
-    async def _bid_farewell(self) -> None:
-        await self._send(self._sessions, frame("end", text="the server has stopped; start it again to go on"))
-
-
-def _stop(reference: "weakref.ref[Viewer]") -> None:
-    """Stop a viewer at the end of the program, if it is still there."""
-    viewer = reference()
-    if viewer is not None:
-        viewer.stop()
-
-
-async def _all(work: Iterable[Coroutine[None, None, None]]) -> None:
-    """Run coroutines together; a page that has gone, or reads too slowly, does not matter."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    if tasks:
-        await asyncio.wait(tasks, timeout=_SEND_SECONDS)
-        for task in tasks:
-            task.cancel()
+    async def _with_all(self, work: PageWork, content: Content | None = None) -> None:
+        """Await work with all open pages, or those that show some content; slow ones do not matter."""
+        pages = [page for page in self._sessions if content is None or page.content is content]
+        tasks = [asyncio.ensure_future(work(page)) for page in pages]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=_SEND_SECONDS)
+            for task in late:
+                task.cancel()
 
 
 @in_default_environment
