@@ -5,6 +5,8 @@ import { boxRows, faceIndices } from "../src/stage/boxes.ts";
 import { lengthText, roundLength } from "../src/stage/furniture.ts";
 import { visibleObjects } from "../src/stage/grid.ts";
 import { grouped, rowsOf } from "../src/stage/group.ts";
+import { largeBoxes } from "../src/stage/large.ts";
+import type { LayerView } from "../src/stage/layer.ts";
 import { composeLook } from "../src/stage/looks.ts";
 import { meshRows } from "../src/stage/mesh.ts";
 import { chunkCount, chunkLimits, growingLimits, largestFirst, trianglesLargestFirst } from "../src/stage/order.ts";
@@ -104,6 +106,48 @@ test("the last vertex of each triangle of a box is in one face alone", () => {
     const own = 7 * (face >= 3 ? 1 : 0) + 4 + (face % 3);
     assert.deepEqual([index[6 * face + 2], index[6 * face + 5]], [own, own]);
   }
+});
+
+/** An orthographic view down z of x and y from -10 to 10, ten pixels a length of 1. */
+const VIEW: LayerView = {
+  eye: [0, 0, 20],
+  forward: [0, 0, -1],
+  orthographic: true,
+  pixels: 10,
+  dotsBelow: 5,
+  mostBoxes: null,
+  stride: 1,
+  cut: false,
+  sides: [
+    { normal: [1, 0, 0], offset: 10 },
+    { normal: [-1, 0, 0], offset: 10 },
+    { normal: [0, 1, 0], offset: 10 },
+    { normal: [0, -1, 0], offset: 10 },
+  ],
+};
+
+test("large boxes in the picture are found; of too many, the largest", () => {
+  // Boxes of side 0.1, 0.2, … 9.9 in the picture; one outside, one behind.
+  const rows = Array.from({ length: 99 }, (_, i) => [0, 0, 0, 7, 0.1 * (i + 1), 0.1, 0.1, 0]);
+  const data = Float32Array.from([...rows, [40, 0, 0, 7, 49, 1, 1, 0], [0, 0, 30, 7, 1, 1, 31, 0]].flat());
+  const all = largeBoxes(data, [[0, 101]], VIEW, 1000);
+  assert.equal(all.least, 5);
+  assert.deepEqual(all.rows, [...Array.from({ length: 95 }, (_, i) => i + 4), 100]);
+  const perspective = largeBoxes(data, [[0, 101]], { ...VIEW, orthographic: false, pixels: 200 }, 1000);
+  assert.ok(!perspective.rows.includes(100), "what is behind the eye is not in the picture");
+  const some = largeBoxes(
+    data,
+    [
+      [0, 50],
+      [50, 101],
+    ],
+    VIEW,
+    20,
+  );
+  assert.ok(some.rows.length <= 20 && some.rows.length > 10);
+  assert.ok(some.rows.every((row) => row === 100 || 10 * 0.1 * (row + 1) >= some.least * 0.999));
+  assert.ok(some.rows.includes(98));
+  assert.equal(largeBoxes(data, [[0, 101]], VIEW, 0).rows.length, 0);
 });
 
 test("a vertex of two objects is there for each, in the order of the engine", () => {

@@ -4,6 +4,7 @@ import * as THREE from "three";
 import type { BoxesGeometry, InstancesGeometry, Vec3 } from "../types.ts";
 import { baseBounds, transformed } from "./bounds.ts";
 import { inPicture, type Layer, type LayerView, type Part, pixelRange } from "./layer.ts";
+import { largeBoxes } from "./large.ts";
 import { chunkCount, chunkLimits, largestFirst } from "./order.ts";
 import { material, plain, type SharedUniforms, table, transformTable, type Uniforms } from "./program.ts";
 import type { Pass } from "./shaders.ts";
@@ -23,10 +24,12 @@ interface Chunk {
   bounds: Bounds;
   smallest: number;
   largest: number;
-  sides: [THREE.Mesh, THREE.Mesh];
+  sides: Sides;
   dots: THREE.Points;
 }
 
+/** The faces of boxes towards the eye, and those away from it. */
+type Sides = [THREE.Mesh, THREE.Mesh];
 type Drawn = "side" | "dot";
 const DOT_PASSES: readonly Pass[] = ["opaque", "translucent"];
 
@@ -70,6 +73,10 @@ export class BoxLayer implements Layer {
   private readonly defines: Record<string, number>;
   private readonly geometry = new THREE.BufferGeometry();
   private readonly dotGeometry = new THREE.BufferGeometry();
+  /** Eight numbers a box, of which the largest can be found; null for copies. */
+  private readonly boxes: Float32Array | null;
+  private selection: Selection | null = null;
+  private selected: { view: LayerView; objects: Sides[]; least: number } | null = null;
 
   private constructor(shared: SharedUniforms, tables: { boxes: THREE.Texture; copies?: THREE.Texture }, own: Uniforms) {
     const boxes = { value: tables.boxes };
@@ -79,6 +86,7 @@ export class BoxLayer implements Layer {
     this.uniforms = { ...shared, boxes, ...(tables.copies ? { copies } : {}), ...changing, ...own };
     this.textures = [tables.boxes, ...(tables.copies ? [tables.copies] : [])];
     this.defines = tables.copies ? { COPIES: 1 } : {};
+    this.boxes = tables.copies ? null : (tables.boxes.image as { data: Float32Array }).data;
     this.bytes = this.textures.reduce((sum, texture) => sum + (texture.image as ImageData).data.byteLength, 0);
   }
 
@@ -140,20 +148,36 @@ export class BoxLayer implements Layer {
 
   parts(pass: Pass, view: LayerView): Part[] {
     if (pass === "lines") return [];
-    (this.uniforms.limits.value as THREE.Vector2).set(view.dotsBelow, view.dotsBelow);
     this.uniforms.stride.value = view.stride;
     const chunks = this.chunks.filter((chunk) => inPicture(chunk.bounds, view));
     const sides = chunks.filter((chunk) => chunk.largest * pixelRange(chunk.bounds, view)[1] >= view.dotsBelow);
-    const drawn = sides.flatMap((chunk) => (view.cut ? chunk.sides : chunk.sides.slice(0, 1)));
+    const { objects, least } = this.chosen(sides, view);
+    (this.uniforms.limits.value as THREE.Vector2).set(least, least);
+    const drawn = objects.flatMap((pair) => (view.cut ? pair : pair.slice(0, 1)));
     const shapes = drawn.map((object) => ({ object, material: this.material("side", pass) }));
     if (!DOT_PASSES.includes(pass)) return shapes;
-    const small = chunks.filter((chunk) => chunk.smallest * pixelRange(chunk.bounds, view)[0] < view.dotsBelow);
+    const small = chunks.filter((chunk) => chunk.smallest * pixelRange(chunk.bounds, view)[0] < least);
     const material = this.material("dot", pass);
     const dots = small.map((chunk) => {
       chunk.dots.geometry.setDrawRange(0, Math.ceil(chunk.count / view.stride));
       return { object: chunk.dots, material, always: true };
     });
     return [...dots, ...shapes];
+  }
+
+  /** Returns what draws the faces of boxes, and the pixels from which on boxes are among them. */
+  private chosen(chunks: readonly Chunk[], view: LayerView): { objects: Sides[]; least: number } {
+    const rows = chunks.reduce((sum, chunk) => sum + chunk.count, 0);
+    if (view.mostBoxes === null || this.boxes === null || rows <= view.mostBoxes) {
+      return { objects: chunks.map((chunk) => chunk.sides), least: view.dotsBelow };
+    }
+    if (this.selected?.view === view) return this.selected;
+    this.selection ??= new Selection((mesh, far) => this.prepared(mesh, 0, far));
+    const ranges = chunks.map((chunk) => [chunk.first, chunk.first + chunk.count] as const);
+    const large = largeBoxes(this.boxes, ranges, view, view.mostBoxes);
+    this.selection.set(large.rows);
+    this.selected = { view, objects: large.rows.length > 0 ? [this.selection.sides] : [], least: large.least };
+    return this.selected;
   }
 
   private material(drawn: Drawn, pass: Pass): THREE.RawShaderMaterial {
@@ -168,6 +192,37 @@ export class BoxLayer implements Layer {
     this.textures.forEach((texture) => texture.dispose());
     this.materials.forEach((one) => one.dispose());
     for (const chunk of this.chunks) [...chunk.sides, chunk.dots].forEach((object) => object.geometry.dispose());
+    this.selection?.dispose();
+  }
+}
+
+/** Some boxes, by indices that are written for each picture. */
+class Selection {
+  readonly sides: Sides;
+  private readonly geometry = new THREE.BufferGeometry();
+
+  constructor(prepared: (mesh: THREE.Mesh, far: boolean) => THREE.Mesh) {
+    const side = (far: boolean) => prepared(plain(new THREE.Mesh(this.geometry)), far);
+    this.sides = [side(false), side(true)];
+  }
+
+  set(rows: readonly number[]): void {
+    const size = 18 * rows.length;
+    if ((this.geometry.index?.count ?? 0) < size) {
+      this.geometry.dispose();
+      const index = new THREE.BufferAttribute(new Uint32Array(2 * size), 1);
+      this.geometry.setIndex(index.setUsage(THREE.DynamicDrawUsage));
+    }
+    const index = this.geometry.index!;
+    rows.forEach((row, i) => writeFaces(index.array as Uint32Array, i, row));
+    index.clearUpdateRanges();
+    index.addUpdateRange(0, size);
+    index.needsUpdate = true;
+    this.geometry.setDrawRange(0, size);
+  }
+
+  dispose(): void {
+    this.geometry.dispose();
   }
 }
 
@@ -186,16 +241,18 @@ function rowTable(rows: BoxRows): THREE.Texture {
 /** Returns triangles of three faces of boxes; the last vertex of each is in one face alone. */
 export function faceIndices(boxes: number): Uint32Array {
   const index = new Uint32Array(18 * boxes);
-  for (let i = 0; i < boxes; i++) {
-    for (let a = 0; a < 3; a++) {
-      const [next, other, own] = [1 + ((a + 1) % 3), 1 + ((a + 2) % 3), 4 + a];
-      index.set(
-        [0, next, own, other, 0, own].map((k) => 7 * i + k),
-        18 * i + 6 * a,
-      );
-    }
-  }
+  for (let i = 0; i < boxes; i++) writeFaces(index, i, i);
   return index;
+}
+
+/** Vertices of the faces of a box; the faces have 0 in common. */
+const FACES = [0, 1, 2].flatMap((a) => {
+  const [next, other, own] = [1 + ((a + 1) % 3), 1 + ((a + 2) % 3), 4 + a];
+  return [0, next, own, other, 0, own];
+});
+
+function writeFaces(index: Uint32Array, at: number, row: number): void {
+  for (let k = 0; k < 18; k++) index[18 * at + k] = 7 * row + FACES[k];
 }
 
 /** Where rows are, and the largest extents of the smallest and of the largest of them. */

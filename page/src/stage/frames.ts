@@ -9,7 +9,9 @@ export interface Quality {
   scale: number;
   /** Boxes of fewer pixels are points. */
   dotsBelow: number;
-  /** Of these, one in this number is drawn. */
+  /** The most boxes that are not points; null: all. */
+  mostBoxes: number | null;
+  /** Of points, one in this number is drawn. */
   stride: number;
 }
 
@@ -28,7 +30,9 @@ const TARGET = 140;
 const FINE_WITHIN = 350;
 /** A full picture that takes longer than this shows its parts. */
 const PATIENCE = 700;
-const DOTS = { slow: 3, fast: 1.5, most: 24 };
+const DOTS = { slow: 3, fast: 1.5 };
+/** The most boxes of a moving picture that are not points. */
+const MOST_BOXES = 6000;
 const LEAST_SCALE = 0.5;
 /** How coarse moving pictures can be: 0 is as good as at rest; above 1 points are left out. */
 const COARSEST = 6;
@@ -79,7 +83,7 @@ export class Frames {
 
   /** Draws a full picture at once; the screen keeps what it shows. */
   drawNow(scale: number): void {
-    const quality: Quality = { kind: "fine", scale, dotsBelow: this.restDots, stride: 1 };
+    const quality: Quality = { kind: "fine", scale, dotsBelow: this.restDots, mostBoxes: null, stride: 1 };
     const steps = this.picture.drawing(this.host.plan(quality, () => false));
     while (!steps.next().done);
     this.work = null;
@@ -128,10 +132,11 @@ export class Frames {
 
   private quality(kind: Quality["kind"]): Quality {
     const fine = kind === "fine" ? 2 : 1;
-    if (kind !== "moving") return { kind, scale: fine, dotsBelow: this.restDots * fine, stride: 1 };
+    const full = { kind, scale: fine, dotsBelow: this.restDots * fine, mostBoxes: null, stride: 1 };
+    if (kind !== "moving" || !this.slow) return full;
     const scale = Math.max(LEAST_SCALE, 1 / (1 + this.coarse));
-    const dotsBelow = Math.min(DOTS.most, this.restDots * (1 + 2 * this.coarse));
-    return { kind, scale, dotsBelow, stride: 2 ** Math.max(0, Math.floor(this.coarse - 1)) };
+    const mostBoxes = Math.round(MOST_BOXES / (1 + this.coarse));
+    return { ...full, scale, mostBoxes, stride: 2 ** Math.max(0, Math.floor(this.coarse - 1)) };
   }
 
   private begin(kind: "rest" | "fine"): void {

@@ -15,6 +15,8 @@ export interface LayerView {
   pixels: number;
   /** Boxes of fewer pixels are points. */
   dotsBelow: number;
+  /** The most boxes of a layer that are not points; null: all. */
+  mostBoxes: number | null;
   /** Of boxes that are points, one in this number is drawn. */
   stride: number;
   cut: boolean;

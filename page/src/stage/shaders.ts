@@ -277,7 +277,7 @@ void main() {
   gl_Position = place(inScene(box, 0.5 * (box.lower + box.upper)));
   float fullness = (size.x + size.y + size.z) / (3.0 * max(size.x, max(size.y, size.z)) + 1e-30);
   // Each stands for a few boxes where some are left out.
-  gl_PointSize = max(extent * (0.4 + 0.6 * fullness) * sqrt(float(stride)), 1.0);
+  gl_PointSize = max(extent * (0.4 + 0.6 * fullness) * pow(float(stride), 0.25), 1.0);
 }
 `;
 

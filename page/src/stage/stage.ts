@@ -401,10 +401,10 @@ export class Stage implements StageApi {
     s.lightSide.value.set(...scene.away);
     const cut = this.prepareCut();
     const { eye, orthographic } = camera;
-    const { stride } = quality;
+    const { stride, mostBoxes } = quality;
     const dotsBelow = quality.dotsBelow * this.density();
     const sides = sidesOf(camera, view);
-    return { eye, forward, orthographic, pixels: pixels * pixelScale, dotsBelow, stride, cut, sides };
+    return { eye, forward, orthographic, pixels: pixels * pixelScale, dotsBelow, mostBoxes, stride, cut, sides };
   }
 
   private depths(): { near: number; far: number } {
