@@ -12,6 +12,8 @@ const page = new Page(document.body);
 /** For tests and for the console. */
 Object.assign(window, { raybox: page });
 
+addEventListener("hashchange", async () => page.reopen(await viewInAddress()));
+
 async function start(): Promise<void> {
   const view = await viewInAddress();
   const saved = await readSaved(document);

@@ -20,7 +20,7 @@ import { Sheet } from "./panel/sheet.ts";
 import { Tabs, type Panel } from "./panel/tabs.ts";
 import { toolbar } from "./panel/toolbar.ts";
 import { Tree } from "./panel/tree.ts";
-import { restore } from "./restore.ts";
+import { isOfAnother, restore } from "./restore.ts";
 import { shortcutsOf } from "./shortcuts.ts";
 import { CAMERA_KEYS } from "./orbit.ts";
 import { Stage } from "./stage/stage.ts";
@@ -93,7 +93,13 @@ export class Page {
     this.follow(actions);
     if (store.state.camera) this.stage.setCamera(store.state.camera);
     else this.stage.fitAll();
+    if (isOfAnother(model, view)) this.notice.info("This link is of another scene, so its view is not shown.");
     void actions.restoreRay();
+  }
+
+  /** Show another view of the same scene: its link was opened here. */
+  reopen(view: unknown): void {
+    if (this.actions) this.open(this.actions.store.model, this.actions.caster, view);
   }
 
   /** The same scene came again, or with another table of rays. */
@@ -109,7 +115,7 @@ export class Page {
     this.size.textContent = sizeOf(model);
     this.credit.textContent = model.credit;
     const search = new Search(actions);
-    replace(this.find, search.element);
+    replace(this.find, model.objects > 1 && search.element);
     replace(this.picked, new Selection(actions).element);
     const hits = this.fillPanels(actions, files);
     const more = {

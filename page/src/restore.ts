@@ -10,7 +10,7 @@ type Check<T> = (value: unknown) => T | null;
 
 /** The state `given` as far as it is valid for this scene, with `start` for the rest. */
 export function restore(model: SceneModel, given: unknown, start: View): View {
-  if (!isRaw(given)) return start;
+  if (!isRaw(given) || isOfAnother(model, given)) return start;
   const part = <K extends keyof View>(key: K, check: Check<View[K]>) => check(given[key]) ?? start[key];
   return {
     version: 1,
@@ -28,6 +28,16 @@ export function restore(model: SceneModel, given: unknown, start: View): View {
     ray: part("ray", ray),
     dark: part("dark", flag),
   };
+}
+
+/** Whether a state says that it belongs to another scene: its numbers of objects mean nothing here. */
+export function isOfAnother(model: SceneModel, given: unknown): boolean {
+  return isRaw(given) && typeof given.scene === "string" && given.scene !== sceneKey(model);
+}
+
+/** Name and size of a scene. */
+export function sceneKey({ name, objects }: SceneModel): string {
+  return `${name}, ${objects}`;
 }
 
 const isRaw = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);

@@ -2,6 +2,7 @@
 
 import { firstColour } from "./colouring.ts";
 import { packSet } from "./object_set.ts";
+import { sceneKey } from "./restore.ts";
 import type { Answer, CutPlane, SceneModel, ViewState } from "./types.ts";
 import { visibilityOf, toRanges, type Filters, type Visibility } from "./visibility.ts";
 
@@ -116,7 +117,12 @@ export class Store {
   view(): ViewState {
     const { answer: _answer, chosen: _chosen, undoable: _undoable, table: _table, ...view } = this.now;
     const { hidden, unpickable } = view;
-    return { ...view, hidden: packSet(this.model, hidden), unpickable: packSet(this.model, unpickable) };
+    return {
+      ...view,
+      scene: sceneKey(this.model),
+      hidden: packSet(this.model, hidden),
+      unpickable: packSet(this.model, unpickable),
+    };
   }
 
   cutOf(axis: CutPlane["axis"]): CutPlane | undefined {

@@ -200,6 +200,8 @@ export type ObjectSet = number[] | { label: string; words: string[]; except: num
 
 export interface ViewState {
   version: 1;
+  /** Name and size of the scene that it belongs to; of any scene if absent. */
+  scene?: string;
   camera: CameraState | null;
   hidden: ObjectSet;
   unpickable: ObjectSet;

@@ -9,7 +9,7 @@ import { CATEGORIES, HIT, OTHER, RAMP, rgb } from "../src/look.ts";
 import { packSet, unpackSet } from "../src/object_set.ts";
 import { scaled, turned } from "../src/orbit.ts";
 import { drawRays, rayEnds } from "../src/rays.ts";
-import { restore } from "../src/restore.ts";
+import { restore, sceneKey } from "../src/restore.ts";
 import { startState, Store } from "../src/store.ts";
 import type { CameraState } from "../src/types.ts";
 import { fromRanges, toRanges } from "../src/visibility.ts";
@@ -48,6 +48,8 @@ test("a restored view is checked part by part", () => {
   };
   const restored = restore(model, damaged, start);
   assert.deepEqual(restored, { ...start, ranges: { height: [1, 2] }, opacity: { wall: 1 }, dark: true });
+  assert.equal(restore(model, { scene: "other.csv, 5", dark: true }, start), start);
+  assert.equal(restore(model, { scene: sceneKey(model), dark: true }, start).dark, true);
   for (const nothing of [null, 3, "text", []]) assert.equal(restore(model, nothing, start), start);
 });
 

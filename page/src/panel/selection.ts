@@ -79,6 +79,7 @@ export class Selection {
   private buttons(selection: number[]): HTMLElement {
     const { actions } = this;
     const { unpickable } = actions.store.visibility;
+    const several = actions.store.model.objects > 1;
     const locked = selection.every((object) => unpickable[object]);
     const through = textButton(locked ? "Rays hit" : "Rays pass", "unpickable", () =>
       actions.toggleSelectionPickable(),
@@ -92,9 +93,9 @@ export class Selection {
       { class: "bar" },
       textButton("Zoom", "zoom", () => actions.zoomTo(selection), "zoom to the selection, the others faded (Z)"),
       textButton("Hide", "hide", () => actions.hideSelection(), "hide the selection (H)"),
-      textButton("Only", "only", () => actions.isolateSelection(), "hide all others (I)"),
+      several && textButton("Only", "only", () => actions.isolateSelection(), "hide all others (I)"),
       through,
-      this.fade.node,
+      several && this.fade.node,
       selection.length > 1 && iconButton("copy", "copy the ids", "copy-ids", ids),
     );
   }
