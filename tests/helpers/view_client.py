@@ -69,7 +69,7 @@ class Client:
         self.line.send(json.dumps({"kind": kind, "seq": self.seq, **fields}))
         return self.seq
 
-    def ask(self, kind, **fields) -> Frame:
+    def request(self, kind, **fields) -> Frame:
         """Send a message; return the answer."""
         seq = self.send(kind, **fields)
         frame = self.receive()
@@ -79,7 +79,7 @@ class Client:
     def pick(self, origin, direction, t_min=0.0, t_max=None) -> Frame:
         """Cast a ray; return its hits."""
         fields = {"t_min": t_min, "t_max": t_max}
-        return self.ask("pick", origin=list(origin), direction=list(direction), **fields)
+        return self.request("pick", origin=list(origin), direction=list(direction), **fields)
 
     def set_mask(self, mask) -> None:
         """Send which objects rays may hit."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import raybox as rb
-from raybox.viewer.content import Content, make_content
+from raybox.viewer.content import PageContent, make_content
 from raybox.viewer.open_file import stage_of
 from raybox.viewer.stage import Stage, make_stage
 
@@ -26,19 +26,19 @@ LIDAR = DATA / "pandaset_frame"
 HOUSE_CREDIT = 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0'
 
 
-def house() -> Content:
+def house() -> PageContent:
     return make_content(stage_of(HOUSE, credit=HOUSE_CREDIT))
 
 
-def house_boxes() -> Content:
+def house_boxes() -> PageContent:
     return make_content(stage_of(HOUSE, boxes=True, credit=HOUSE_CREDIT))
 
 
-def city() -> Content:
+def city() -> PageContent:
     return make_content(stage_of(CITY, credit="3D geoinformation group, TU Delft"))
 
 
-def shop() -> Content:
+def shop() -> PageContent:
     grid = rb.load_grid(SHOP)
     return make_content(make_stage(grid, SHOP.name, credit="Mike Judge, CC BY 4.0"))
 
@@ -60,14 +60,14 @@ def cuboids() -> rb.Instances:
     )
 
 
-def lidar() -> Content:
+def lidar() -> PageContent:
     with np.load(LIDAR / "frame.npz") as frame:
         points = frame["xyz"][frame["sensor"] == 0].astype(np.float64)
     stage = make_stage(cuboids(), "pandaset_frame", credit="PandaSet, Hesai and Scale AI, CC BY 4.0")
     return make_content(stage, rb.Rays(np.zeros(3), points), is_scan=True)
 
 
-def random_boxes(count: int = 100_000) -> Content:
+def random_boxes(count: int = 100_000) -> PageContent:
     generator = np.random.default_rng(1)
     centers = generator.uniform(0, 1000, (count, 3)) + np.array([84900.0, 447500.0, 0.0])
     halves = generator.uniform(0.2, 2.0, (count, 3))
@@ -87,7 +87,7 @@ SCENES = {
 }
 
 
-def write_frames(content: Content, path: Path) -> None:
+def write_frames(content: PageContent, path: Path) -> None:
     parts = (part for one in content.all_frames for part in (struct.pack("<Q", len(one)), one))
     path.write_bytes(b"".join(parts))
 

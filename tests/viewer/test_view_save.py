@@ -39,8 +39,8 @@ def test_a_saved_page_is_the_built_one_with_the_frames_of_its_scene():
     frames, state = parts_of(page)
     assert tuple(frames) == content.all_frames
     assert state is None
-    kept = built_page().partition(b"<head>")[2].rpartition(b"</body>")[0]
-    assert re.sub(rb"<title>.*?</title>", b"", kept) in re.sub(rb"<title>.*?</title>", b"", page)
+    template = built_page().partition(b"<head>")[2].rpartition(b"</body>")[0]
+    assert re.sub(rb"<title>.*?</title>", b"", template) in re.sub(rb"<title>.*?</title>", b"", page)
     assert page == content.saved()
 
 
@@ -59,7 +59,7 @@ def test_no_name_is_markup():
     assert b"<title>&lt;img src=x onerror=alert(1)&gt;&lt;/title&gt;</title>" in page
 
 
-def test_it_may_ask_nothing_of_the_network():
+def test_it_requests_nothing_of_the_network():
     page = make_content(make_stage(ROW)).saved()
     policy = re.search(rb'<head>\n<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)[1]
     assert b"connect-src 'none'" in policy

@@ -92,9 +92,9 @@ def test_rays_of_the_table_are_cast_by_their_row(page):
     assert drawn.header["total"] == table.header["total"] == 3
     assert table.arrays["object"].tolist() == [0, -1, 0]
     assert table.arrays["t"].tolist() == [2.0, INF, 1.0]
-    answer = page.ask("ray", row=2)
+    answer = page.request("ray", row=2)
     assert (rows(answer), answer.header["row"], answer.header["direction"]) == ([0, 1, 2], 2, [2, 0, 0])
-    assert "row must be that of a ray; got 3 of 3" in page.ask("ray", row=3).header["text"]
+    assert "row must be that of a ray; got 3 of 3" in page.request("ray", row=3).header["text"]
 
 
 def test_long_answers_are_cut_and_say_so(monkeypatch, page):
@@ -111,7 +111,7 @@ def test_what_is_hidden_is_hit_by_no_click_and_no_ray_of_the_table(page):
     table = page.receive("table")
     assert table.arrays["object"].tolist() == [1, -1, 1]
     assert rows(page.pick([0, 0, 0], [1, 0, 0])) == [1, 2]
-    assert rows(page.ask("ray", row=0)) == [1, 2]
+    assert rows(page.request("ray", row=0)) == [1, 2]
     page.set_mask([False] * 3)
     assert page.receive("table").arrays["t"].tolist() == [INF] * 3
     page.set_mask([True] * 3)
@@ -142,7 +142,7 @@ def test_where_hides_at_the_start_only():
 
 
 def test_a_box_is_explained_in_exact_numbers(page):
-    found = page.ask("explain", **RIGHT, t_min=0, t_max=None, geometry=0, primitive=1).header
+    found = page.request("explain", **RIGHT, t_min=0, t_max=None, geometry=0, primitive=1).header
     assert found["axes"] == [
         {"axis": "x", "lower": "5.0", "upper": "6.0", "near": "5.0", "far": "6.0"},
         {"axis": "y", "lower": "-1.0", "upper": "1.0", "near": "-inf", "far": "inf"},
@@ -150,9 +150,9 @@ def test_a_box_is_explained_in_exact_numbers(page):
     ]
     assert (found["verdict"], found["t"]) == ("hit at t = 5.0", "5 = 5.0")
     assert "CANDIDATE FACES" in found["text"]
-    missed = page.ask("explain", **RIGHT, t_min=0, t_max=4.5, geometry=0, primitive=1).header
+    missed = page.request("explain", **RIGHT, t_min=0, t_max=4.5, geometry=0, primitive=1).header
     assert (missed["verdict"], missed["t"]) == ("miss", "")
-    none = page.ask("explain", **RIGHT, t_min=0, t_max=None, geometry=1, primitive=0)
+    none = page.request("explain", **RIGHT, t_min=0, t_max=None, geometry=1, primitive=0)
     assert "explain needs a primitive of the scene; got 0 of geometry 1" in none.header["text"]
     assert none.kind == "error"
 
@@ -165,7 +165,7 @@ def test_every_geometry_is_explained():
     scene = [triangle, cells, turned, pair, rb.Planes([3, 0, 0], 40)]
     with rb.view(scene, port=0) as viewer, Client(viewer) as page:
         ray = {"origin": [0, 0, 0], "direction": [3, 0, 0], "t_min": 0, "t_max": None}
-        found = [page.ask("explain", **ray, geometry=k, primitive=0).header for k in range(5)]
+        found = [page.request("explain", **ray, geometry=k, primitive=0).header for k in range(5)]
         hits = page.pick([0, 0, 0], [3, 0, 0]).arrays
     times = [Fraction(one["t"].split(" = ")[0]) for one in found]
     assert times == [Fraction(4, 3), 2, Fraction(5, 2), Fraction(11, 3), Fraction(40, 9)]
@@ -182,7 +182,7 @@ def test_a_page_is_saved_with_its_state_and_its_table(page):
     page.set_mask([False, True, True])
     page.receive("table")
     state = {"version": 1, "hidden": [0, 0], "note": "</script>"}
-    answer = page.ask("save", state=state)
+    answer = page.request("save", state=state)
     assert answer.header["name"] == "scene.html"
     text = answer.arrays["content"].tobytes().decode()
     assert '"note": "\\u003c/script>"' in text
@@ -276,8 +276,8 @@ PNG = b"\x89PNG" + bytes(range(256)) * 10
 
 def answer_picture(page, *parts, size):
     """Answer a request for a picture, as a page does."""
-    asked = page.receive("picture").header["seq"]
-    page.line.send(json.dumps({"kind": "picture", "seq": asked, "size": size}))
+    number = page.receive("picture").header["seq"]
+    page.line.send(json.dumps({"kind": "picture", "seq": number, "size": size}))
     for part in parts:
         page.line.send(b"\3" + part)
 
@@ -372,7 +372,7 @@ def test_a_state_may_be_long():
 
 def test_an_answer_that_breaks_is_a_message(page, monkeypatch):
     monkeypatch.setattr("raybox.viewer.session.hits_frame", lambda *_, **__: 1 / 0)
-    answer = page.ask("pick", **RIGHT, t_min=0, t_max=None)
+    answer = page.request("pick", **RIGHT, t_min=0, t_max=None)
     assert answer.header["text"] == "that did not work: ZeroDivisionError"
     monkeypatch.undo()
     assert rows(page.pick([0, 0, 0], [1, 0, 0])) == [0, 1, 2]

@@ -107,7 +107,7 @@ def test_an_abandoned_upload_leaves_nothing(viewer, page, folder, how):
         other.upload("half.csv", TABLE, sent=1)
         wait_until(lambda: len(viewer._uploads.running) == 1, "the upload has begun")
         if how == "cancels":
-            assert other.ask("cancel").kind == "state"
+            assert other.request("cancel").kind == "state"
         elif how == "begins another":
             opened(other, other.upload("one.csv", TABLE))
     wait_until(lambda: not viewer._uploads.running, "the upload has ended")

@@ -12,7 +12,7 @@ from raybox.viewer.stage import Stage, rays_in_3d
 MAX_RAYS = 5_000_000  # in the table of a page
 
 
-class Content(NamedTuple):
+class PageContent(NamedTuple):
     """A stage and rays with their frames, made once for all pages that show them."""
 
     stage: Stage
@@ -40,14 +40,14 @@ class Content(NamedTuple):
         return saved_page(frames, self.stage.name, state)
 
 
-def make_content(stage: Stage, rays: Rays | None = None, *, is_scan: bool = False) -> Content:
+def make_content(stage: Stage, rays: Rays | None = None, *, is_scan: bool = False) -> PageContent:
     """Return what a page shows of a stage and rays; is_scan: t = 1 of each ray is a measured point."""
     if rays is None:
-        return Content(stage, None, (scene_frame(stage),), None)
+        return PageContent(stage, None, (scene_frame(stage),), None)
     flat = rays_in_3d(rays)
     if len(flat) > MAX_RAYS:
         raise InvalidInput(f"a page shows up to {MAX_RAYS:,} rays; got {len(flat):,}. Pass some: rays[::10].")
     points = (points_frame(flat),) if is_scan else ()
     follow = ["rays", *["points"] * is_scan, "table"]
     frames = (scene_frame(stage, follow), rays_frame(flat), *points)
-    return Content(stage, flat, frames, table_frame(stage, flat))
+    return PageContent(stage, flat, frames, table_frame(stage, flat))

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from raybox import __version__
+from raybox._version import __version__
 from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Rays
 from raybox.textbook.pair import explain_pair
 from raybox.validation import Bools
 from raybox.viewer import messages
-from raybox.viewer.content import Content, make_content
+from raybox.viewer.content import PageContent, make_content
 from raybox.viewer.frames import hits_frame
 from raybox.viewer.messages import Message
 from raybox.viewer.open_file import stage_of_upload
 from raybox.viewer.stage import Stage
-from raybox.viewer.uploads import Picture, Upload, Uploads
+from raybox.viewer.uploads import PictureRequest, Upload, Uploads
 from raybox.viewer.wire import fragments, frame
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ class Session:
     """
 
     def __init__(
-        self, connection: "ServerConnection", content: Content, uploads: Uploads, answered: Answered
+        self, connection: "ServerConnection", content: PageContent, uploads: Uploads, answered: Answered
     ) -> None:
-        self.content, self.picture = content, Picture()
+        self.content, self.picture = content, PictureRequest()
         self._connection, self._uploads, self._answered = connection, uploads, answered
         self._mask: Bools | None = None
         self._upload: Upload | None = None
@@ -71,7 +71,7 @@ class Session:
         with suppress(ConnectionClosed):
             await self._connection.send(fragments(content))
 
-    async def show(self, content: Content) -> None:
+    async def show(self, content: PageContent) -> None:
         """Replace the scene of this page."""
         self.content, self._mask = content, None
         for one in content.all_frames:

@@ -87,7 +87,7 @@ class Uploads:
 
 
 @final
-class Picture:
+class PictureRequest:
     """The picture that Python requests of one page, at most one at a time."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Rays
 from raybox.validation import ArrayInput, Bools, MaskInput
 from raybox.viewer import open_file
-from raybox.viewer.content import Content, make_content
+from raybox.viewer.content import PageContent, make_content
 from raybox.viewer.door import Door, checked_names
 from raybox.viewer.frames import hits_frame
 from raybox.viewer.open_file import ViewInput
@@ -54,7 +54,7 @@ class Viewer:
     Each page that is open has its own state: what is hidden there, or uploaded, is so there alone.
     """
 
-    def __init__(self, content: Content, host: str, port: int, allowed_hosts: Iterable[str] = ()) -> None:
+    def __init__(self, content: PageContent, host: str, port: int, allowed_hosts: Iterable[str] = ()) -> None:
         self._content, self._host = content, host
         self._name, self._uploads = secrets.token_hex(8), Uploads()
         self._sessions: list[Session] = []
@@ -156,7 +156,7 @@ class Viewer:
     def _set_last(self, stage: Stage, ray: Rays, mask: Bools | None) -> None:
         self._last = _Click(stage, ray, mask)
 
-    async def _with_all(self, work: PageWork, content: Content | None = None) -> None:
+    async def _with_all(self, work: PageWork, content: PageContent | None = None) -> None:
         """Await work with all open pages, or those that show some content; slow ones do not matter."""
         pages = [page for page in self._sessions if content is None or page.content is content]
         tasks = [asyncio.ensure_future(work(page)) for page in pages]
