@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import view_scenes
-from raybox.viewer.content import Content
+from raybox.viewer.content import PageContent
 from raybox.viewer.viewer import Viewer
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -47,7 +47,7 @@ def chromium() -> Iterator[Any]:
 
 
 @lru_cache
-def content_of(scene: str) -> Content:
+def content_of(scene: str) -> PageContent:
     """Return a scene of view_scenes.py, read once a process."""
     return view_scenes.SCENES[scene]()
 
