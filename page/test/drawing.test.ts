@@ -115,7 +115,8 @@ const VIEW: LayerView = {
   orthographic: true,
   pixels: 10,
   dotsBelow: 5,
-  mostBoxes: null,
+  mostBoxes: Infinity,
+  choose: true,
   stride: 1,
   cut: false,
   sides: [

@@ -31,6 +31,9 @@ interface Chunk {
 /** The faces of boxes towards the eye, and those away from it. */
 type Sides = [THREE.Mesh, THREE.Mesh];
 type Drawn = "side" | "dot";
+/** Boxes are chosen one by one from so many on, if they are a smaller part of all than this. */
+const LEAST_CHOSEN = 6000;
+const WORTHWHILE = 0.5;
 const DOT_PASSES: readonly Pass[] = ["opaque", "translucent"];
 
 /** Returns boxes relative to a point, without what is outside of bounds; the largest first. */
@@ -65,7 +68,7 @@ export function sorted(rows: BoxRows): BoxRows {
 
 /** Draws boxes, or copies of a base of boxes. */
 export class BoxLayer implements Layer {
-  readonly bytes: number;
+  private fixedBytes: number;
   private readonly chunks: Chunk[] = [];
   private readonly textures: THREE.Texture[];
   private readonly materials = new Map<string, THREE.RawShaderMaterial>();
@@ -75,7 +78,7 @@ export class BoxLayer implements Layer {
   private readonly dotGeometry = new THREE.BufferGeometry();
   /** Eight numbers a box, of which the largest can be found; null for copies. */
   private readonly boxes: Float32Array | null;
-  private selection: Selection | null = null;
+  private readonly selection = new Selection((mesh, far) => this.prepared(mesh, 0, far));
   private selected: { view: LayerView; objects: Sides[]; least: number } | null = null;
 
   private constructor(shared: SharedUniforms, tables: { boxes: THREE.Texture; copies?: THREE.Texture }, own: Uniforms) {
@@ -87,7 +90,7 @@ export class BoxLayer implements Layer {
     this.textures = [tables.boxes, ...(tables.copies ? [tables.copies] : [])];
     this.defines = tables.copies ? { COPIES: 1 } : {};
     this.boxes = tables.copies ? null : (tables.boxes.image as { data: Float32Array }).data;
-    this.bytes = this.textures.reduce((sum, texture) => sum + (texture.image as ImageData).data.byteLength, 0);
+    this.fixedBytes = this.textures.reduce((sum, texture) => sum + (texture.image as ImageData).data.byteLength, 0);
   }
 
   /** Returns the layer of boxes that are sorted by size. */
@@ -133,8 +136,12 @@ export class BoxLayer implements Layer {
     const most = Math.max(...this.chunks.map((chunk) => chunk.count));
     const index = new THREE.BufferAttribute(faceIndices(most), 1);
     for (const chunk of this.chunks) for (const mesh of chunk.sides) mesh.geometry.setIndex(index);
-    Object.assign(this, { bytes: this.bytes + index.array.byteLength });
+    this.fixedBytes += index.array.byteLength;
     return this;
+  }
+
+  get bytes(): number {
+    return this.fixedBytes + this.selection.bytes;
   }
 
   private prepared<T extends THREE.Mesh | THREE.Points>(object: T, first: number, far: boolean): T {
@@ -167,16 +174,15 @@ export class BoxLayer implements Layer {
 
   /** Returns what draws the faces of boxes, and the pixels from which on boxes are among them. */
   private chosen(chunks: readonly Chunk[], view: LayerView): { objects: Sides[]; least: number } {
+    const all = { objects: chunks.map((chunk) => chunk.sides), least: view.dotsBelow };
     const rows = chunks.reduce((sum, chunk) => sum + chunk.count, 0);
-    if (view.mostBoxes === null || this.boxes === null || rows <= view.mostBoxes) {
-      return { objects: chunks.map((chunk) => chunk.sides), least: view.dotsBelow };
-    }
+    if (!view.choose || this.boxes === null || rows <= Math.min(view.mostBoxes, LEAST_CHOSEN)) return all;
     if (this.selected?.view === view) return this.selected;
-    this.selection ??= new Selection((mesh, far) => this.prepared(mesh, 0, far));
     const ranges = chunks.map((chunk) => [chunk.first, chunk.first + chunk.count] as const);
     const large = largeBoxes(this.boxes, ranges, view, view.mostBoxes);
-    this.selection.set(large.rows);
-    this.selected = { view, objects: large.rows.length > 0 ? [this.selection.sides] : [], least: large.least };
+    const worthwhile = large.rows.length < WORTHWHILE * rows || large.rows.length <= LEAST_CHOSEN;
+    const objects = worthwhile ? this.selection.draw(large.rows) : all.objects;
+    this.selected = { view, objects, least: large.least };
     return this.selected;
   }
 
@@ -192,37 +198,55 @@ export class BoxLayer implements Layer {
     this.textures.forEach((texture) => texture.dispose());
     this.materials.forEach((one) => one.dispose());
     for (const chunk of this.chunks) [...chunk.sides, chunk.dots].forEach((object) => object.geometry.dispose());
-    this.selection?.dispose();
+    this.selection.dispose();
   }
 }
 
 /** Some boxes, by indices that are written for each picture. */
 class Selection {
-  readonly sides: Sides;
-  private readonly geometry = new THREE.BufferGeometry();
+  private index = new THREE.BufferAttribute(new Uint32Array(0), 1);
+  private readonly sides: Sides[] = [];
+  private readonly prepared: (mesh: THREE.Mesh, far: boolean) => THREE.Mesh;
 
   constructor(prepared: (mesh: THREE.Mesh, far: boolean) => THREE.Mesh) {
-    const side = (far: boolean) => prepared(plain(new THREE.Mesh(this.geometry)), far);
-    this.sides = [side(false), side(true)];
+    this.prepared = prepared;
   }
 
-  set(rows: readonly number[]): void {
-    const size = 18 * rows.length;
-    if ((this.geometry.index?.count ?? 0) < size) {
-      this.geometry.dispose();
-      const index = new THREE.BufferAttribute(new Uint32Array(2 * size), 1);
-      this.geometry.setIndex(index.setUsage(THREE.DynamicDrawUsage));
-    }
-    const index = this.geometry.index!;
+  /** Returns what draws the boxes of some rows. */
+  draw(rows: readonly number[]): Sides[] {
+    const index = this.reserve(18 * rows.length);
     rows.forEach((row, i) => writeFaces(index.array as Uint32Array, i, row));
     index.clearUpdateRanges();
-    index.addUpdateRange(0, size);
+    index.addUpdateRange(0, 18 * rows.length);
     index.needsUpdate = true;
-    this.geometry.setDrawRange(0, size);
+    if (rows.length === 0) return [];
+    const limits = chunkLimits(rows.length, chunkCount(rows.length));
+    return limits.slice(1).map((end, k) => this.range(k, 18 * limits[k], 18 * (end - limits[k])));
+  }
+
+  private reserve(size: number): THREE.BufferAttribute {
+    if (this.index.count >= size) return this.index;
+    this.dispose();
+    const grown = new Uint32Array(Math.ceil(1.25 * size));
+    this.index = new THREE.BufferAttribute(grown, 1).setUsage(THREE.DynamicDrawUsage);
+    return this.index;
+  }
+
+  private range(k: number, first: number, count: number): Sides {
+    const geometry = () => new THREE.BufferGeometry().setIndex(this.index);
+    const side = (far: boolean) => this.prepared(plain(new THREE.Mesh(geometry())), far);
+    this.sides[k] ??= [side(false), side(true)];
+    for (const mesh of this.sides[k]) mesh.geometry.setDrawRange(first, count);
+    return this.sides[k];
+  }
+
+  get bytes(): number {
+    return this.index.array.byteLength;
   }
 
   dispose(): void {
-    this.geometry.dispose();
+    this.sides.forEach((pair) => pair.forEach((mesh) => mesh.geometry.dispose()));
+    this.sides.length = 0;
   }
 }
 

@@ -9,8 +9,8 @@ export interface Quality {
   scale: number;
   /** Boxes of fewer pixels are points. */
   dotsBelow: number;
-  /** The most boxes that are not points; null: all. */
-  mostBoxes: number | null;
+  /** The most boxes that are not points. */
+  mostBoxes: number;
   /** Of points, one in this number is drawn. */
   stride: number;
 }
@@ -83,7 +83,7 @@ export class Frames {
 
   /** Draws a full picture at once; the screen keeps what it shows. */
   drawNow(scale: number): void {
-    const quality: Quality = { kind: "fine", scale, dotsBelow: this.restDots, mostBoxes: null, stride: 1 };
+    const quality: Quality = { kind: "fine", scale, dotsBelow: this.restDots, mostBoxes: Infinity, stride: 1 };
     const steps = this.picture.drawing(this.host.plan(quality, () => false));
     while (!steps.next().done);
     this.work = null;
@@ -132,7 +132,7 @@ export class Frames {
 
   private quality(kind: Quality["kind"]): Quality {
     const fine = kind === "fine" ? 2 : 1;
-    const full = { kind, scale: fine, dotsBelow: this.restDots * fine, mostBoxes: null, stride: 1 };
+    const full = { kind, scale: fine, dotsBelow: this.restDots * fine, mostBoxes: Infinity, stride: 1 };
     if (kind !== "moving" || !this.slow) return full;
     const scale = Math.max(LEAST_SCALE, 1 / (1 + this.coarse));
     const mostBoxes = Math.round(MOST_BOXES / (1 + this.coarse));

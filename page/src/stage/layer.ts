@@ -15,8 +15,10 @@ export interface LayerView {
   pixels: number;
   /** Boxes of fewer pixels are points. */
   dotsBelow: number;
-  /** The most boxes of a layer that are not points; null: all. */
-  mostBoxes: number | null;
+  /** The most boxes of a layer that are not points. */
+  mostBoxes: number;
+  /** Whether the processor chooses the boxes that are drawn: it is faster where it draws, too. */
+  choose: boolean;
   /** Of boxes that are points, one in this number is drawn. */
   stride: number;
   cut: boolean;

@@ -404,7 +404,18 @@ export class Stage implements StageApi {
     const { stride, mostBoxes } = quality;
     const dotsBelow = quality.dotsBelow * this.density();
     const sides = sidesOf(camera, view);
-    return { eye, forward, orthographic, pixels: pixels * pixelScale, dotsBelow, mostBoxes, stride, cut, sides };
+    return {
+      eye,
+      forward,
+      orthographic,
+      pixels: pixels * pixelScale,
+      dotsBelow,
+      mostBoxes,
+      choose: this.slow,
+      stride,
+      cut,
+      sides,
+    };
   }
 
   private depths(): { near: number; far: number } {
