@@ -7,10 +7,14 @@ export function count(value: number): string {
   return value.toLocaleString("en-US");
 }
 
+/** From here on numbers are written with exponents. */
+const LARGE = 1e9;
+
 /** Six significant digits; a dash where there is no number. */
 export function short(value: number): string {
   if (Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "-∞";
+  if (Math.abs(value) >= LARGE) return value.toExponential(3);
   return String(Number(value.toPrecision(6)));
 }
 

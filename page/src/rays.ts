@@ -80,9 +80,22 @@ function byStatus(model: SceneModel, sample: RaySample): Palette {
 
 function byDistance(model: SceneModel, sample: RaySample): Palette {
   const metres = (row: number) => model.table!.t[row] * model.table!.length[row];
-  const [low, high] = extent(Float64Array.from(hitRows(model, sample), metres)) ?? [0, 1];
-  const text = `distance: ${short(low)} to ${short(high)}`;
-  return { colourOf: (row) => ramp((metres(row) - low) / (high - low)), legend: [{ text, colours: [...RAMP] }] };
+  const { low, high, text } = distanceScale(Float64Array.from(hitRows(model, sample), metres));
+  const legend = [{ text: `distance: ${text}`, colours: [...RAMP] }];
+  return { colourOf: (row) => ramp((metres(row) - low) / (high - low)), legend };
+}
+
+/** Hits much farther than nearly all others have the last colour, so that the others differ. */
+const NEARLY_ALL = 0.98;
+const MUCH_FARTHER = 4;
+
+function distanceScale(distances: Float64Array): { low: number; high: number; text: string } {
+  const [low, farthest] = extent(distances) ?? [0, 1];
+  const high = distances.sort()[Math.floor(NEARLY_ALL * (distances.length - 1))] ?? farthest;
+  if (high <= low || farthest - low <= MUCH_FARTHER * (high - low)) {
+    return { low, high: farthest, text: `${short(low)} to ${short(farthest)}` };
+  }
+  return { low, high, text: `${short(low)} to ${short(high)}, and up to ${short(farthest)}` };
 }
 
 /** The objects hit most have colours, the others are grey. */
@@ -112,8 +125,8 @@ function objectLegend(naming: Naming, order: [number, number][]): LegendEntry[] 
 
 /** Three bytes a point: the same scale as rays by distance. */
 export function pointColours(distance: Float64Array): { rgb: Uint8Array; legend: LegendEntry[] } {
-  const [low, high] = extent(distance) ?? [0, 1];
+  const { low, high, text } = distanceScale(distance.slice());
   const bytes = new Uint8Array(3 * distance.length);
   for (let at = 0; at < distance.length; at++) bytes.set(ramp((distance[at] - low) / (high - low)), 3 * at);
-  return { rgb: bytes, legend: [{ text: `points, distance: ${short(low)} to ${short(high)}`, colours: [...RAMP] }] };
+  return { rgb: bytes, legend: [{ text: `points, distance: ${text}`, colours: [...RAMP] }] };
 }

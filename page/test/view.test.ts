@@ -8,7 +8,7 @@ import { fromHash, toHash } from "../src/link.ts";
 import { CATEGORIES, HIT, OTHER, RAMP, rgb } from "../src/look.ts";
 import { packSet, unpackSet } from "../src/object_set.ts";
 import { scaled, turned } from "../src/orbit.ts";
-import { drawRays, rayEnds } from "../src/rays.ts";
+import { drawRays, pointColours, rayEnds } from "../src/rays.ts";
 import { restore, sceneKey } from "../src/restore.ts";
 import { startState, Store } from "../src/store.ts";
 import type { CameraState } from "../src/types.ts";
@@ -155,4 +155,12 @@ test("keys turn the camera at the same distance, never past the up axis", () => 
   const top = turned(camera, 0, 9).eye;
   assert.ok(Math.abs(Math.hypot(...top) - 10) < 1e-12 && top[0] > 0 && top[2] > 9.9);
   assert.deepEqual(scaled(camera, 0.5).eye, [5, 0, 0]);
+});
+
+test("one far hit does not take the colours of all others", () => {
+  const distances = Float64Array.from({ length: 200 }, (_, at) => (at === 7 ? 1e17 : 1 + at / 100));
+  const { rgb: colours, legend } = pointColours(distances);
+  assert.deepEqual([...colours.subarray(0, 3)], rgb(RAMP[0]));
+  assert.deepEqual([...colours.subarray(21, 24)], rgb(RAMP.at(-1)!));
+  assert.match(legend[0].text, /1 to 2\.9\d*, and up to 1\.000e\+17$/);
 });

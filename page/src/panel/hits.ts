@@ -68,9 +68,7 @@ export class Hits {
     this.ray.textContent = answer ? rayText(answer) : "";
     this.ray.title = answer ? `origin ${exact(answer.ray.origin)}; direction ${exact(answer.ray.direction)}` : "";
     const length = answer ? lengthOf(answer.ray.direction) : 1;
-    this.scale.textContent = isUnit(length)
-      ? ""
-      : `t counts lengths of the direction, |d| = ${short(length)}; metres = t × |d|.`;
+    this.scale.textContent = isUnit(length) ? "" : `t is in lengths of the direction; |d| = ${short(length)} metres`;
     this.list.hidden = !answer?.hits.length;
     if (answer) this.useTable(isUnit(length));
     this.table?.fill(Uint32Array.from(answer?.hits ?? [], (_, at) => at));
