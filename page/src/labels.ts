@@ -1,6 +1,7 @@
 /** Labels of objects: their values as codes, and the names under which lists show an object. */
 
 import { short } from "./format.ts";
+import { geometryOf } from "./geometry.ts";
 import type { Label, SceneModel } from "./types.ts";
 
 /** A class or text label: the word of each object by its code; the last word stands for "no value". */
@@ -70,6 +71,8 @@ export function textOf(label: Label, object: number): string | null {
   return Number.isNaN(label.values[object]) ? null : short(label.values[object]);
 }
 
+const KINDS = { boxes: "box", mesh: "object", instances: "copy", grid: "cell", planes: "plane" };
+
 /** How lists name objects: by class and name, else by id, else by number. */
 export class Naming {
   private readonly names: Label | null;
@@ -91,8 +94,14 @@ export class Naming {
     return id && id.length < LONG_ID ? id : null;
   }
 
+  /** The class of an object, else what its geometry is made of. */
   class(object: number): string {
-    return (this.classes && textOf(this.classes, object)) ?? "";
+    return (this.classes && textOf(this.classes, object)) ?? this.kind(object);
+  }
+
+  private kind(object: number): string {
+    const geometry = this.model.geometries[geometryOf(this.model, object)];
+    return geometry ? KINDS[geometry.type] : "";
   }
 
   full(object: number): string {
@@ -101,7 +110,7 @@ export class Naming {
 
   /** What "copy id" copies. */
   id(object: number): string {
-    return this.model.ids?.[object] ?? String(object);
+    return this.model.ids?.[object] || String(object);
   }
 }
 

@@ -85,6 +85,7 @@ test("objects are named by class and name, without a name by a short id or the n
   assert.equal(naming.full(4), "wall id-4");
   const ids = model.ids!.map(() => "0123456789abcdef0123456789abcdef");
   assert.equal(new Naming({ ...model, ids }).full(4), "wall #4");
+  assert.equal(new Naming({ ...model, ids: null, classes: null, names: null }).full(4), "box #4");
 });
 
 test("a miss names the primitive of an object that has exactly one", () => {

@@ -37,7 +37,7 @@ export class Selection {
       const text = textOf(label, object);
       return text === null ? [] : [pair(label.name, text)];
     });
-    const id = ids ? [pair("id", ids[object], this.copyId(object))] : [];
+    const id = ids?.[object] ? [pair("id", ids[object], this.copyId(object))] : [];
     const number = `#${object}`;
     const named = naming.name(object) !== number;
     const title = el("h2", { "data-test": "selected-name" }, named ? naming.name(object) : naming.full(object));
