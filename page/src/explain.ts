@@ -36,9 +36,9 @@ function fullText({ text }: Explanation, pair: Pair | null): Child[] {
 
 /** The planes of each axis and the times at which the line crosses them, with all digits. */
 function slabTable({ slabs }: BoxPair): HTMLElement {
-  const head = el("tr", {}, ...["", "lower", "upper", "near", "far"].map((name) => el("th", {}, name)));
+  const head = el("tr", {}, ...["", "near", "far", "lower", "upper"].map((name) => el("th", {}, name)));
   const rows = slabs.map((slab, k) => {
-    const texts = [number(slab.lower), number(slab.upper), ...slabTexts(slab)];
+    const texts = [...slabTexts(slab), number(slab.lower), number(slab.upper)];
     return el("tr", {}, el("th", {}, "xyz"[k]), ...texts.map((text) => el("td", {}, text)));
   });
   const table = el("table", { "data-test": "explain-slabs" }, head, ...rows);
@@ -70,7 +70,8 @@ function element(shape: Shape): SVGElement {
     case "polygon":
       return svg("polygon", { points: shape.points.join(" "), fill: shape.colour, "fill-opacity": 0.4, stroke: "currentColor" });
     case "text": {
-      const text = svg("text", { x: shape.x, y: shape.y, "text-anchor": shape.anchor, "font-size": 11, fill: "currentColor" });
+      const place = { x: shape.x, y: shape.y, "text-anchor": shape.anchor, "font-size": 11, fill: "currentColor" };
+      const text = svg("text", { ...place, stroke: "var(--back)", "stroke-width": 3, "paint-order": "stroke" });
       text.textContent = shape.text;
       return text;
     }

@@ -32,9 +32,8 @@ type Scale = (t: number) => number;
 
 /** Returns the interval of t between the planes of each axis, what all share, and the range of the ray. */
 export function slabPicture(pair: BoxPair, ray: Ray): Picture {
-  const scale = scaleOf(pair, ray);
-  const enter = pair.slabs.flatMap(({ times }) => times?.near ?? []).reduce<Time | null>((a, b) => (a ? later(a, b) : b), null);
-  const leave = pair.slabs.flatMap(({ times }) => times?.far ?? []).reduce<Time | null>((a, b) => (a ? earlier(a, b) : b), null);
+  const { enter, leave } = sharedTimes(pair);
+  const scale = scaleOf(pair, ray, enter?.value ?? NaN, leave?.value ?? NaN);
   const inside = pair.slabs.every((slab) => slab.inside);
   const shared = inside && (enter === null || leave === null || !isBefore(leave, enter));
   const colour = pair.contact === null ? MISS : HIT;
@@ -46,15 +45,26 @@ export function slabPicture(pair: BoxPair, ray: Ray): Picture {
     ? interval("box", 3, scale, enter?.value ?? -Infinity, leave?.value ?? Infinity, colour)
     : empty("box", 3, "no t that all share");
   const marks = [enter, leave].flatMap((time) => (time && inside ? mark(scale(time.value)) : []));
-  const height = 5 * ROW + 6;
-  return { width: WIDTH, height, title: "t between the planes of each axis", shapes: [...marks, ...axes, ...both, ...range(pair, ray, scale)] };
+  const shapes = [...marks, ...axes, ...both, ...range(pair, ray, scale)];
+  return { width: WIDTH, height: 5 * ROW + 6, title: "t between the planes of each axis", shapes };
 }
 
-function scaleOf({ slabs, contact }: BoxPair, ray: Ray): Scale {
+/** Returns the last time at which the line enters the planes of an axis, and the first at which it leaves some. */
+function sharedTimes({ slabs }: BoxPair): { enter: Time | null; leave: Time | null } {
+  const times = slabs.flatMap((slab) => slab.times ?? []);
+  if (times.length === 0) return { enter: null, leave: null };
+  return { enter: times.map(({ near }) => near).reduce(later), leave: times.map(({ far }) => far).reduce(earlier) };
+}
+
+/** Shows the times around those that all axes share, and the ray's range where the box is outside of it. */
+function scaleOf({ slabs, contact }: BoxPair, ray: Ray, enter: number, leave: number): Scale {
+  const isNear = (t: number) => Math.abs(t - enter) <= 2.5 * Math.abs(leave - enter);
   const ends = slabs.flatMap(({ times }) => (times === null ? [] : [times.near.value, times.far.value]));
-  const finite = [...ends, ray.tMin, ray.tMax, contact?.first.value ?? NaN].filter(Number.isFinite);
-  const [low, high] = [Math.min(...finite, Infinity), Math.max(...finite, -Infinity)];
-  const pad = high > low ? 0.08 * (high - low) : 1;
+  const range = contact === null && !(enter > leave) ? [ray.tMin, ray.tMax] : [];
+  const times = [enter, leave, ...ends.filter(isNear), ...range, contact?.first.value ?? NaN];
+  const finite = times.filter(Number.isFinite);
+  const [low, high] = [Math.min(...finite), Math.max(...finite)];
+  const pad = high > low ? 0.3 * (high - low) : 1;
   const [begin, end] = finite.length === 0 ? [-1, 1] : [low - pad, high + pad];
   return (t) => LEFT + (RIGHT - LEFT) * Math.min(1, Math.max(0, (t - begin) / (end - begin)));
 }
@@ -71,13 +81,13 @@ function interval(name: string, row: number, scale: Scale, near: number, far: nu
 
 /** The numbers below a bar: apart from each other, and within the picture. */
 function ends(row: number, x: number, end: number, [near, far]: [string, string]): Shape[] {
-  const y = middle(row) + BAR / 2 + 10;
-  const width = 5.6 * (near.length + far.length + 2);
-  if (near === far) return [{ kind: "text", x: clamp(x, 3 * near.length), y, text: near, anchor: "middle" }];
+  const y = middle(row) + BAR / 2 + 12;
+  const width = 6.6 * (near.length + far.length + 2);
+  if (near === far) return [{ kind: "text", x: clamp(x, 3.4 * near.length), y, text: near, anchor: "middle" }];
   if (end - x >= width / 2) {
     return [
-      { kind: "text", x: clamp(x, 3 * near.length), y, text: near, anchor: "middle" },
-      { kind: "text", x: clamp(end, 3 * far.length), y, text: far, anchor: "middle" },
+      { kind: "text", x: clamp(x, 3.4 * near.length), y, text: near, anchor: "middle" },
+      { kind: "text", x: clamp(end, 3.4 * far.length), y, text: far, anchor: "middle" },
     ];
   }
   return [{ kind: "text", x: clamp((x + end) / 2, width / 2), y, text: `${near} – ${far}`, anchor: "middle" }];
@@ -119,15 +129,15 @@ export function trianglePicture({ corners, crossing, hit }: TrianglePair): Pictu
   const crossed = weights === null ? null : pointOf(plane, weights);
   const all = crossed === null ? plane : [...plane, crossed];
   const fit = fitted(all);
-  const points = plane.map(fit);
+  const points = plane.map(fit.map);
   const shapes: Shape[] = [{ kind: "polygon", points, colour: PLAIN }];
   if (crossed !== null && weights !== null) {
-    const [x, y] = fit(crossed);
+    const [x, y] = fit.map(crossed);
     for (const [x2, y2] of points) shapes.push({ kind: "line", x1: x, y1: y, x2, y2, dashed: true });
     shapes.push({ kind: "dot", x, y, colour: hit ? HIT : MISS });
   }
-  points.forEach(([x, y], k) => shapes.push(corner(x, y, "ABC"[k], weights?.[k])));
-  return { width: WIDTH, height: HEIGHT, title: "where the line crosses the triangle's plane", shapes };
+  points.forEach((point, k) => shapes.push(corner(point, fit.height, "ABC"[k], weights?.[k])));
+  return { width: WIDTH, height: fit.height, title: "where the line crosses the triangle's plane", shapes };
 }
 
 type Point = [number, number];
@@ -148,18 +158,24 @@ function pointOf(plane: Point[], [, u, v]: [number, number, number]): Point {
   return [at(0), at(1)];
 }
 
-function fitted(points: Point[]): (point: Point) => Point {
+interface Fit {
+  height: number;
+  map: (point: Point) => Point;
+}
+
+/** Returns how points are drawn: as large as the width and the greatest height allow. */
+function fitted(points: Point[]): Fit {
   const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
   const [left, bottom] = [Math.min(...xs), Math.min(...ys)];
   const [width, height] = [Math.max(...xs) - left, Math.max(...ys) - bottom];
   const scale = Math.min((WIDTH - 2 * MARGIN) / (width || 1), (HEIGHT - 2 * MARGIN) / (height || 1));
-  const [x0, y0] = [(WIDTH - scale * width) / 2, (HEIGHT + scale * height) / 2];
-  return ([x, y]) => [x0 + scale * (x - left), y0 - scale * (y - bottom)];
+  const [x0, y0] = [(WIDTH - scale * width) / 2, scale * height + MARGIN];
+  return { height: scale * height + 2 * MARGIN, map: ([x, y]) => [x0 + scale * (x - left), y0 - scale * (y - bottom)] };
 }
 
-function corner(x: number, y: number, name: string, weight: number | undefined): Shape {
+function corner([x, y]: Point, height: number, name: string, weight: number | undefined): Shape {
   const text = weight === undefined ? name : `${name} ${short(weight)}`;
-  const half = 3 * text.length;
-  const below = y > HEIGHT / 2 ? 16 : -8;
+  const half = 3.4 * text.length;
+  const below = y > height / 2 ? 18 : -9;
   return { kind: "text", x: Math.min(WIDTH - half, Math.max(half, x)), y: y + below, text, anchor: "middle" };
 }

@@ -102,16 +102,26 @@ def rays_frame(rays: rb.Rays) -> bytes:
 
 def answers(geometries, rays: rb.Rays, pickable=None) -> Answers:
     """Return what the page's engine answers; pickable: a bool for each object of the scene."""
-    node, root, _ = compiled()
     content = scene_frame(geometries) + rays_frame(rays)
     if pickable is not None:
         content += frame("mask", {"bits": np.packbits(pickable, bitorder="little")})
+    rows = np.frombuffer(_computed(content)).reshape(-1, 8)
+    return Answers(*rows[:, :5].astype(np.int64).T, *rows[:, 5:].T)
+
+
+def explanations(geometries, rays: rb.Rays, geometry, primitive) -> list[dict]:
+    """Return what the page says of each ray and the primitive of a geometry."""
+    pairs = {"geometry": np.asarray(geometry, "u4"), "primitive": np.asarray(primitive, "f8")}
+    return json.loads(_computed(scene_frame(geometries) + rays_frame(rays) + frame("pairs", pairs)))
+
+
+def _computed(content: bytes) -> bytes:
+    node, root, _ = compiled()
     with TemporaryDirectory() as folder:
         given, found = Path(folder, "scene"), Path(folder, "answers")
         given.write_bytes(content)
         subprocess.run([node, root / "test" / "answers.js", given, found], check=True)
-        rows = np.fromfile(found).reshape(-1, 8)
-    return Answers(*rows[:, :5].astype(np.int64).T, *rows[:, 5:].T)
+        return found.read_bytes()
 
 
 def expected(geometries, rays: rb.Rays, where=None) -> Answers:
@@ -126,7 +136,9 @@ def expected(geometries, rays: rb.Rays, where=None) -> Answers:
         elif isinstance(geometry, rb.Instances):
             number[found.geometry == k] = found.index[found.geometry == k]
     number += first[found.geometry]
-    return Answers(found.ray, found.geometry, number, found.index, found.primitive, found.t, found.t_enter, found.t_exit)
+    return Answers(
+        found.ray, found.geometry, number, found.index, found.primitive, found.t, found.t_enter, found.t_exit
+    )
 
 
 def assert_same(found: Answers, want: Answers) -> None:

@@ -1,6 +1,8 @@
 """The picks of a saved page equal those of `Scene.all`: hits, order, and every bit of t."""
 
 from collections import Counter
+from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -8,7 +10,8 @@ import pytest
 import families
 import page_scenes
 import raybox as rb
-from page_engine import Answers, answers, assert_same, expected, objects_in
+from page_engine import Answers, answers, assert_same, expected, explanations, objects_in
+from raybox.textbook.pair import explain_pair
 from scenes import as_rays
 
 SEEDS = 1, 2
@@ -99,3 +102,51 @@ def test_empty_geometries_and_ranges():
     t_min, t_max = [0, 2, np.inf, -np.inf], [np.inf, 1, np.inf, -np.inf]
     rays = rb.Rays([[0.5, 0.5, 0.5]] * 4, [0, 0, 0], t_min=t_min, t_max=t_max, invalid="miss")
     assert check(geometries, rays)["hits"] == 1
+
+
+class Pair(NamedTuple):
+    """A ray, and a primitive that it may hit; inner: of a copy, the row of what is copied."""
+
+    ray: int
+    geometry: int
+    index: int
+    inner: int
+
+
+def pairs_of(found: Answers, rays: int) -> list[Pair]:
+    """Return each ray with what it hits first; box, copy or triangle 1 for the others."""
+    pairs = {ray: Pair(ray, 0, 1, 0) for ray in range(rays)}
+    columns = (values.tolist() for values in (found.ray, found.geometry, found.index, found.primitive))
+    for row in reversed(list(zip(*columns, strict=True))):
+        pairs[row[0]] = Pair(*row)
+    return list(pairs.values())
+
+
+@pytest.mark.parametrize("name", ["coincident_geometries", "boxes_of_a_map", "triangles", "sheared_meshes"])
+def test_explanations_are_those_of_the_server(name):
+    """Of hits and misses: slabs, the verdict, and the exact t as a fraction."""
+    geometries, rays = page_scenes.make(name, 6)
+    rays = rays[:150]
+    pairs = pairs_of(expected(geometries, rays), 150)
+    found = explanations(
+        geometries, rays, *([getattr(pair, k) for pair in pairs] for k in ("geometry", "index"))
+    )
+    hits = 0
+    for pair, one in zip(pairs, found, strict=True):
+        want = explain_pair(rays[pair.ray], geometries[pair.geometry], pair.index, pair.inner)
+        hits += want.verdict != "miss"
+        assert one["verdict"].split(" = ")[0] == want.verdict.split(" = ")[0]
+        assert numbers_of(one["t"]) == numbers_of(want.t)
+        assert list(map(floats, one["axes"])) == [floats(axis._asdict()) for axis in want.axes]
+    assert hits > 30
+
+
+def floats(axis: dict[str, str]) -> dict[str, object]:
+    """Return the texts of an axis as numbers."""
+    return {name: text if name == "axis" else float(text) for name, text in axis.items()}
+
+
+def numbers_of(text: str) -> tuple:
+    """Return the fraction and the decimal of a t; a whole number is its own fraction."""
+    fraction, decimal = text.split(" = ")[0], text.split(" = ")[-1]
+    return (Fraction(fraction) if "/" in fraction else None, float(decimal)) if text else ()
