@@ -117,6 +117,7 @@ const VIEW: LayerView = {
   dotsBelow: 5,
   mostBoxes: Infinity,
   choose: true,
+  look: new Uint8Array(400).fill(255),
   stride: 1,
   cut: false,
   sides: [
@@ -149,6 +150,8 @@ test("large boxes in the picture are found; of too many, the largest", () => {
   assert.ok(some.rows.every((row) => row === 100 || 10 * 0.1 * (row + 1) >= some.least * 0.999));
   assert.ok(some.rows.includes(98));
   assert.equal(largeBoxes(data, [[0, 101]], VIEW, 0).rows.length, 0);
+  const hidden = { ...VIEW, look: new Uint8Array(400) };
+  assert.equal(largeBoxes(data, [[0, 101]], hidden, 1000).rows.length, 0);
 });
 
 test("a vertex of two objects is there for each, in the order of the engine", () => {

@@ -5,6 +5,8 @@ export interface Gestures {
   /** Returns whether a handle is there, and takes the drag if so. */
   grab(x: number, y: number, touch: boolean): boolean;
   dragHandle(x: number, y: number): void;
+  /** Returns whether a handle is there. */
+  overHandle(x: number, y: number): boolean;
   /** A drag that orbits or moves begins, or the wheel turns after a pause. */
   begin(x: number, y: number): void;
   orbit(dx: number, dy: number): void;
@@ -69,8 +71,8 @@ export class Controls {
 
   private move(event: PointerEvent): void {
     const before = this.pointers.get(event.pointerId);
-    if (!before) return;
     const point = at(event);
+    if (!before) return this.hover(point);
     if (this.pointers.size > 1) return this.pinch(event.pointerId, point);
     if (this.mode === "click" && !this.begins(event, point)) return;
     this.pointers.set(event.pointerId, point);
@@ -78,6 +80,11 @@ export class Controls {
     if (this.mode === "handle") this.gestures.dragHandle(point.x, point.y);
     if (this.mode === "orbit") this.gestures.orbit(dx, dy);
     if (this.mode === "pan") this.gestures.pan(dx, dy);
+  }
+
+  private hover(point: Point): void {
+    const cursor = this.gestures.overHandle(point.x, point.y) ? "grab" : "";
+    if (this.element.style.cursor !== cursor) this.element.style.cursor = cursor;
   }
 
   /** Turns what may be a click into a drag once it is far enough. */

@@ -15,7 +15,7 @@ const DOUBLINGS = 24;
 /**
  * Returns the boxes of at least `view.dotsBelow` pixels in the picture; of more than `most`, the largest.
  *
- * `boxes` has eight numbers a row: lower corner, one that is not read, upper corner, one that is not read; `ranges` are
+ * `boxes` has eight numbers a row: lower corner, object, upper corner, one that is not read; `ranges` are
  * the first rows and the ends of those to look at.
  */
 export function largeBoxes(
@@ -29,6 +29,7 @@ export function largeBoxes(
   const counts = new Uint32Array(STEPS * DOUBLINGS);
   for (const [first, end] of ranges) {
     for (let row = first; row < end; row++) {
+      if (view.look[4 * boxes[8 * row + 3] + 3] === 0) continue;
       const pixels = pixelsOf(boxes, row, view);
       if (pixels < view.dotsBelow) continue;
       const step = Math.min(counts.length - 1, Math.floor(STEPS * Math.log2(pixels / view.dotsBelow)));

@@ -19,6 +19,8 @@ export interface LayerView {
   mostBoxes: number;
   /** Whether the processor chooses the boxes that are drawn: it is faster where it draws, too. */
   choose: boolean;
+  /** Four bytes an object, the last is its opacity. */
+  look: Uint8Array;
   /** Of boxes that are points, one in this number is drawn. */
   stride: number;
   cut: boolean;

@@ -94,16 +94,23 @@ export class Pointing implements Gestures {
   }
 
   grab(x: number, y: number, touch: boolean): boolean {
+    this.handle = this.handleAt(x, y, touch ? HANDLE_PIXELS.touch : HANDLE_PIXELS.mouse);
+    return this.handle !== null;
+  }
+
+  overHandle(x: number, y: number): boolean {
+    return this.handleAt(x, y, HANDLE_PIXELS.mouse) !== null;
+  }
+
+  private handleAt(x: number, y: number, reach: number): Handle | null {
     const index = this.freePlane();
-    if (index < 0) return false;
+    if (index < 0) return null;
     const plane = this.host.cut[index];
     const { move, turn, arm } = handlesOf(this.host.camera, this.host.viewport, plane);
     const distance = (point: { x: number; y: number }) => Math.hypot(point.x - x, point.y - y);
-    const reach = touch ? HANDLE_PIXELS.touch : HANDLE_PIXELS.mouse;
-    if (Math.min(distance(move), distance(turn)) > reach) return false;
+    if (Math.min(distance(move), distance(turn)) > reach) return null;
     const kind = distance(turn) < distance(move) ? "turn" : "move";
-    this.handle = { kind, from: plane.point ?? [0, 0, 0], arm };
-    return true;
+    return { kind, from: plane.point ?? [0, 0, 0], arm };
   }
 
   dragHandle(x: number, y: number): void {

@@ -26,7 +26,6 @@ import {
   type Insets,
   pixelRay,
   projector,
-  sceneDirections,
   standardDirection,
   type Viewport,
 } from "./camera.ts";
@@ -42,7 +41,7 @@ import { Overlays } from "./overlays.ts";
 import { Picture, type Plan } from "./picture.ts";
 import { composePicture } from "./png.ts";
 import { Pointing, type PointingHost } from "./pointing.ts";
-import { MOST_CUTS, sharedUniforms } from "./program.ts";
+import { sharedUniforms } from "./program.ts";
 import { distanceOfDepth, moved, projectionOf, relativeTo, sidesOf } from "./projection.ts";
 import {
   add,
@@ -59,6 +58,7 @@ import {
   scale,
   sub,
 } from "./vec.ts";
+import { writeCamera, writeCut } from "./writing.ts";
 
 const LIGHT = { background: "#f5f6f8", ink: "#1f2937" };
 const DARK = { background: "#15181d", ink: "#05070a" };
@@ -385,52 +385,29 @@ export class Stage implements StageApi {
   /** Writes the camera for the programs; returns it for the choice of parts. */
   private prepareView(view: Viewport, pixelScale: number, quality: Quality): LayerView {
     const camera = relativeTo(this.state, this.shift);
-    const range = this.depths();
-    const { basis, matrix, near, pixels } = projectionOf(camera, view, range);
-    const { right, up, forward } = basis;
-    const s = this.shared;
-    s.rotation.value.set(...right, ...up, ...scale(forward, -1));
-    s.projection.value.fromArray(matrix);
-    s.eye.value.set(...camera.eye);
-    s.forward.value.set(...forward);
-    s.orthographic.value = camera.orthographic;
-    s.nearest.value = near;
-    s.pixels.value = pixels * pixelScale;
-    const scene = sceneDirections(camera.up);
-    s.lightUp.value.set(...scene.up);
-    s.lightSide.value.set(...scene.away);
-    const cut = this.prepareCut();
-    const { eye, orthographic } = camera;
-    const { stride, mostBoxes } = quality;
-    const dotsBelow = quality.dotsBelow * this.density();
-    const sides = sidesOf(camera, view);
+    const projection = projectionOf(camera, view, this.depths());
+    const pixels = projection.pixels * pixelScale;
+    const spaces = halfSpaces(this.cut);
+    writeCamera(this.shared, camera, projection, pixels);
+    writeCut(this.shared, spaces, this.state.eye);
     return {
-      eye,
-      forward,
-      orthographic,
-      pixels: pixels * pixelScale,
-      dotsBelow,
-      mostBoxes,
+      eye: camera.eye,
+      forward: projection.basis.forward,
+      orthographic: camera.orthographic,
+      pixels,
+      dotsBelow: quality.dotsBelow * this.density(),
+      mostBoxes: quality.mostBoxes,
       choose: this.slow,
-      stride,
-      cut,
-      sides,
+      look: this.table?.data ?? new Uint8Array(0),
+      stride: quality.stride,
+      cut: spaces.length > 0,
+      sides: sidesOf(camera, view),
     };
   }
 
   private depths(): { near: number; far: number } {
     const camera = relativeTo(this.state, this.shift);
     return depthRange(camera, moved(this.drawnBounds(), scale(this.shift, -1)));
-  }
-
-  /** Writes the planes of the cut relative to the eye; returns whether there are some. */
-  private prepareCut(): boolean {
-    const spaces = halfSpaces(this.cut).slice(0, MOST_CUTS);
-    spaces.forEach(({ point, normal }, i) => {
-      this.shared.cuts.value[i].set(...normal, dot(normal, sub(point, this.state.eye)));
-    });
-    this.shared.cutCount.value = spaces.length;
-    return spaces.length > 0;
   }
 
   private drawFlat(): void {
