@@ -11,7 +11,7 @@ import { composeLook } from "../src/stage/looks.ts";
 import { meshRows } from "../src/stage/mesh.ts";
 import { chunkCount, chunkLimits, growingLimits, largestFirst, trianglesLargestFirst } from "../src/stage/order.ts";
 import { outlineOf } from "../src/stage/outline.ts";
-import { planeRows } from "../src/stage/planes.ts";
+import { boundsWithPlanes, planeRows } from "../src/stage/planes.ts";
 import { drawnAnswer, endOf, nearestLine, raySegments } from "../src/stage/rays.ts";
 import type { BoxesGeometry, Geometry, GridGeometry, MeshGeometry, SceneModel, Vec3 } from "../src/types.ts";
 
@@ -251,6 +251,20 @@ test("planes reach as far as the scene", () => {
   );
   assert.equal(rows.faces.length, 6);
   assert.ok(Math.max(...rows.points) > 10 && Math.max(...rows.points) < 11);
+});
+
+test("the scene reaches to planes near it, not to those far away", () => {
+  const at = (z: number): Geometry => ({
+    type: "planes",
+    firstObject: 0,
+    objects: 1,
+    primitives: 1,
+    points: Float64Array.from([0, 0, z]),
+    normals: Float64Array.from([0, 0, 2]),
+  });
+  assert.deepEqual(boundsWithPlanes(BOUNDS, [at(3)]), BOUNDS);
+  assert.deepEqual(boundsWithPlanes(BOUNDS, [at(-12)]).lower, [-10, -10, -12]);
+  assert.deepEqual(boundsWithPlanes(BOUNDS, [at(500)]), BOUNDS);
 });
 
 test("rays end at their hit, at t_max, or at the bounds", () => {

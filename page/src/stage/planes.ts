@@ -1,12 +1,34 @@
 /** Planes, as far as the scene reaches. */
 
-import type { PlanesGeometry, Vec3 } from "../types.ts";
-import { planeInBounds } from "./cut.ts";
+import type { Geometry, PlanesGeometry, Vec3 } from "../types.ts";
+import { type HalfSpace, planeInBounds } from "./cut.ts";
 import type { MeshRows } from "./mesh.ts";
-import { along, type Bounds, sub, unit } from "./vec.ts";
+import { along, type Bounds, corners, diagonal, dot, include, sub, unit } from "./vec.ts";
 
 /** The part of the scene's size by which planes go past it. */
 const PAST = 0.02;
+
+/** Returns bounds that planes near them meet: widened by the feet of their corners on planes that do not. */
+export function boundsWithPlanes(bounds: Bounds, geometries: readonly Geometry[]): Bounds {
+  const wide = { lower: [...bounds.lower] as Vec3, upper: [...bounds.upper] as Vec3 };
+  const planes = geometries.filter((geometry) => geometry.type === "planes").flatMap(halfSpacesOf);
+  for (const plane of planes) {
+    const heights = corners(bounds).map((corner) => dot(plane.normal, sub(corner, plane.point)));
+    const apart = Math.min(...heights) > 0 || Math.max(...heights) < 0;
+    const near = Math.min(...heights.map(Math.abs)) <= diagonal(bounds);
+    if (!apart || !near) continue;
+    corners(bounds).forEach((corner, k) => include(wide, ...along(corner, plane.normal, -heights[k])));
+  }
+  return wide;
+}
+
+function halfSpacesOf(planes: PlanesGeometry): HalfSpace[] {
+  const at = (rows: Float64Array, i: number) => [...rows.subarray(3 * i, 3 * i + 3)] as Vec3;
+  return Array.from({ length: planes.points.length / 3 }, (_, i) => ({
+    point: at(planes.points, i),
+    normal: unit(at(planes.normals, i)),
+  }));
+}
 
 /** Returns the polygons of planes within bounds, as triangles with their outlines as edges. */
 export function planeRows(planes: PlanesGeometry, bounds: Bounds, shift: Vec3): MeshRows {
@@ -15,9 +37,8 @@ export function planeRows(planes: PlanesGeometry, bounds: Bounds, shift: Vec3): 
   const faces: number[] = [];
   const edges: number[] = [];
   const reach = widened(bounds);
-  for (let i = 0; i < planes.points.length / 3; i++) {
-    const at = (rows: Float64Array) => [...rows.subarray(3 * i, 3 * i + 3)] as Vec3;
-    const polygon = planeInBounds({ point: at(planes.points), normal: unit(at(planes.normals)) }, reach);
+  halfSpacesOf(planes).forEach((plane, i) => {
+    const polygon = planeInBounds(plane, reach);
     const first = points.length / 3;
     polygon.forEach((point, k) => {
       points.push(...sub(point, shift));
@@ -25,7 +46,7 @@ export function planeRows(planes: PlanesGeometry, bounds: Bounds, shift: Vec3): 
       edges.push(first + k, first + ((k + 1) % polygon.length));
       if (k > 1) faces.push(first, first + k - 1, first + k);
     });
-  }
+  });
   return {
     points: Float32Array.from(points),
     owners: Uint32Array.from(owners),

@@ -39,6 +39,7 @@ import { layerOf } from "./layers.ts";
 import { composeLook, type Composed, lookTable } from "./looks.ts";
 import { Overlays } from "./overlays.ts";
 import { Picture, type Plan } from "./picture.ts";
+import { boundsWithPlanes } from "./planes.ts";
 import { composePicture } from "./png.ts";
 import { Pointing, type PointingHost } from "./pointing.ts";
 import { sharedUniforms } from "./program.ts";
@@ -72,6 +73,8 @@ const FADED = { opacity: 26, most: 0.8 };
 const MOST_PIXELS = 2;
 /** Software draws what coincides twice while the camera moves up to so large a scene. */
 const MOST_TIES_MOVING = 30_000;
+/** The bounds of nothing. */
+const CUBE: Bounds = { lower: [-1, -1, -1], upper: [1, 1, 1] };
 
 export class Stage implements StageApi {
   private readonly canvas: HTMLCanvasElement;
@@ -105,7 +108,7 @@ export class Stage implements StageApi {
   private faded = false;
   private dark = false;
   private highlight: number[] = [];
-  private pointBounds = emptyBounds();
+  private bounds: Bounds = CUBE;
   private events: StageEvents | null = null;
 
   constructor(canvas: HTMLCanvasElement) {
@@ -135,9 +138,8 @@ export class Stage implements StageApi {
     this.table = lookTable(model.objects);
     this.shared.look.value = this.table.texture;
     this.shared.orderScale.value = 1 / (model.objects + 1);
-    this.pointBounds = boundsOf(model.points?.xyz ?? new Float64Array(0), [0, 0, 0]);
-    const bounds = this.sceneBounds();
-    this.layers = model.geometries.map((geometry) => layerOf(geometry, bounds, model.shift, this.shared));
+    this.bounds = sceneBounds(model);
+    this.layers = model.geometries.map((geometry) => layerOf(geometry, this.bounds, model.shift, this.shared));
     this.compose();
     if (!again) this.fitAll();
     this.redraw();
@@ -152,20 +154,12 @@ export class Stage implements StageApi {
     this.overlays.clear();
   }
 
-  /** Returns the bounds of the scene and its points; a cube of 2 where it has neither. */
-  private sceneBounds(): Bounds {
-    const bounds = emptyBounds();
-    const [lower, upper] = this.model?.bounds ?? [];
-    if (lower && upper) [lower, upper].forEach((corner) => include(bounds, ...corner));
-    if (!isEmpty(this.pointBounds)) corners(this.pointBounds).forEach((corner) => include(bounds, ...corner));
-    return isEmpty(bounds) ? { lower: [-1, -1, -1], upper: [1, 1, 1] } : bounds;
-  }
-
   /** Returns the bounds of all that is drawn. */
   private drawnBounds(): Bounds {
-    const bounds = this.sceneBounds();
     const { rayBounds } = this.overlays;
-    if (!isEmpty(rayBounds)) corners(rayBounds).forEach((corner) => include(bounds, ...corner));
+    if (isEmpty(rayBounds)) return this.bounds;
+    const bounds = emptyBounds();
+    [...corners(this.bounds), ...corners(rayBounds)].forEach((corner) => include(bounds, ...corner));
     return bounds;
   }
 
@@ -223,12 +217,12 @@ export class Stage implements StageApi {
   }
 
   setAnswer(answer: Answer | null): void {
-    this.overlays.setAnswer(answer, this.sceneBounds(), this.shift);
+    this.overlays.setAnswer(answer, this.bounds, this.shift);
     this.redraw();
   }
 
   setRays(sample: RaySample, rgba: Uint8Array, ends: Float64Array): void {
-    this.overlays.setRays(sample, rgba, ends, this.sceneBounds(), this.shift);
+    this.overlays.setRays(sample, rgba, ends, this.bounds, this.shift);
     this.redraw();
   }
 
@@ -244,7 +238,7 @@ export class Stage implements StageApi {
 
   fitAll(): void {
     const points = this.model?.points?.xyz;
-    const bounds = points && points.length > 0 ? middleOfPoints(points) : this.sceneBounds();
+    const bounds = points && points.length > 0 ? middleOfPoints(points) : this.bounds;
     this.moveTo(fit(this.state, this.viewport, corners(bounds), standardDirection("iso", this.state.up)));
   }
 
@@ -252,7 +246,7 @@ export class Stage implements StageApi {
     if (!this.model) return;
     const bounds = objectBounds(this.model, objects);
     if (isEmpty(bounds)) return this.fitAll();
-    const least = LEAST_FIT * diagonal(this.sceneBounds());
+    const least = LEAST_FIT * diagonal(this.bounds);
     const half = scale(sub(bounds.upper, bounds.lower), ROOM / 2).map((size) => Math.max(size, least)) as Vec3;
     const points = corners({ lower: sub(middle(bounds), half), upper: add(middle(bounds), half) });
     this.moveTo(fit(this.state, this.viewport, points, this.toEye()));
@@ -263,7 +257,7 @@ export class Stage implements StageApi {
   }
 
   standardView(view: StandardView): void {
-    this.moveTo(fit(this.state, this.viewport, corners(this.sceneBounds()), standardDirection(view, this.state.up)));
+    this.moveTo(fit(this.state, this.viewport, corners(this.bounds), standardDirection(view, this.state.up)));
   }
 
   setInsets(insets: Insets): void {
@@ -310,7 +304,7 @@ export class Stage implements StageApi {
     const what = {
       camera: this.state,
       view: this.viewport,
-      bounds: this.sceneBounds(),
+      bounds: this.bounds,
       cut: this.cut,
       dark: this.dark,
     };
@@ -418,7 +412,7 @@ export class Stage implements StageApi {
     const context = this.flat.getContext("2d")!;
     context.setTransform(density, 0, 0, density, 0, 0);
     context.clearRect(0, 0, view.width, view.height);
-    drawFurniture(context, { camera: this.state, view, bounds: this.sceneBounds(), cut: this.cut, dark: this.dark });
+    drawFurniture(context, { camera: this.state, view, bounds: this.bounds, cut: this.cut, dark: this.dark });
   }
 
   // ---- pointers
@@ -436,7 +430,7 @@ export class Stage implements StageApi {
         return stage.cut;
       },
       get smallest() {
-        return SMALLEST * diagonal(stage.sceneBounds());
+        return SMALLEST * diagonal(stage.bounds);
       },
       fullRay: (x, y) => this.fullRay(x, y),
       pointAt: (x, y) => this.pointAt(x, y),
@@ -473,6 +467,16 @@ export class Stage implements StageApi {
     const start = dot(sub(ray.origin, this.state.eye), forward);
     return along(ray.origin, ray.direction, (distance - start) / dot(ray.direction, forward));
   }
+}
+
+/** Returns the bounds of a scene, of its points and of planes near it; a cube of 2 where it has none. */
+function sceneBounds(model: SceneModel): Bounds {
+  const bounds = boundsOf(model.points?.xyz ?? new Float64Array(0), [0, 0, 0]);
+  model.bounds.forEach((corner) => include(bounds, ...corner));
+  if (isEmpty(bounds)) return CUBE;
+  // A scene of one point has a size, too, so that an eye can be in front of it.
+  if (diagonal(bounds) === 0) return { lower: add(bounds.lower, CUBE.lower), upper: add(bounds.upper, CUBE.upper) };
+  return boundsWithPlanes(bounds, model.geometries);
 }
 
 /** Returns whether a scene came again, such as after a lost connection: the view stays. */
