@@ -31,6 +31,7 @@ import {
 } from "./camera.ts";
 import { Controls } from "./controls.ts";
 import { halfSpaces, limitRay } from "./cut.ts";
+import { flatCanvas, nameOf, rendererOf } from "./device.ts";
 import { Frames, type Quality } from "./frames.ts";
 import { drawFurniture } from "./furniture.ts";
 import { GridLayer } from "./grid.ts";
@@ -114,11 +115,7 @@ export class Stage implements StageApi {
   constructor(canvas: HTMLCanvasElement) {
     this.canvas = canvas;
     this.flat = flatCanvas(canvas);
-    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: false, depth: false, stencil: false, alpha: false });
-    this.renderer.autoClear = false;
-    this.renderer.sortObjects = false;
-    this.renderer.info.autoReset = false;
-    this.renderer.outputColorSpace = THREE.LinearSRGBColorSpace;
+    this.renderer = rendererOf(canvas);
     this.rendererName = nameOf(this.renderer.getContext());
     this.slow = /swiftshader|llvmpipe|software|basic render/i.test(this.rendererName);
     this.picture = new Picture(this.renderer, this.shared, this.slow);
@@ -482,25 +479,4 @@ function sceneBounds(model: SceneModel): Bounds {
 /** Returns whether a scene came again, such as after a lost connection: the view stays. */
 function sameScene(a: SceneModel, b: SceneModel): boolean {
   return a.name === b.name && a.objects === b.objects && JSON.stringify(a.bounds) === JSON.stringify(b.bounds);
-}
-
-/** Returns the name of the device that draws. */
-function nameOf(context: WebGLRenderingContext | WebGL2RenderingContext): string {
-  const info = context.getExtension("WEBGL_debug_renderer_info");
-  return String(context.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : context.RENDERER));
-}
-
-/** Returns a canvas over another, which no pointer meets. */
-function flatCanvas(below: HTMLCanvasElement): HTMLCanvasElement {
-  const canvas = document.createElement("canvas");
-  Object.assign(canvas.style, {
-    position: "absolute",
-    inset: "0",
-    width: "100%",
-    height: "100%",
-    pointerEvents: "none",
-  });
-  canvas.setAttribute("aria-hidden", "true");
-  below.after(canvas);
-  return canvas;
 }

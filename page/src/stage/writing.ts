@@ -7,7 +7,7 @@ import { MOST_CUTS, type SharedUniforms } from "./program.ts";
 import type { Projection } from "./projection.ts";
 import { dot, scale, sub } from "./vec.ts";
 
-/** Writes a camera relative to the scene's shift; `pixels` are those of a length of 1, perspective at a distance of 1. */
+/** Writes a camera relative to the shift; `pixels` are those of a length of 1, perspective at a distance of 1. */
 export function writeCamera(shared: SharedUniforms, camera: CameraState, projection: Projection, pixels: number): void {
   const { right, up, forward } = projection.basis;
   shared.rotation.value.set(...right, ...up, ...scale(forward, -1));
