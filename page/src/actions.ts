@@ -16,6 +16,7 @@ export class Actions {
   /** A cast: only the answer of the last one is shown. */
   private casts = 0;
   private maskSent: boolean;
+  private closed = false;
   private readonly recastLater = later(PAUSE, () => this.recast());
 
   constructor(
@@ -33,6 +34,12 @@ export class Actions {
   isStart(): boolean {
     const { hiddenAtStart } = this.store.model;
     return this.store.visibility.pickable.every((byte, object) => byte !== (hiddenAtStart?.[object] ?? 0));
+  }
+
+  /** Another scene is shown: answers that are on their way come to nothing. */
+  close(): void {
+    this.closed = true;
+    this.casts++;
   }
 
   // ---- rays
@@ -62,7 +69,7 @@ export class Actions {
   /** Cast the last ray again, unless another one was cast since the filters changed. */
   private async recast(): Promise<void> {
     const { answer } = this.store.state;
-    if (this.caster.reason !== null || this.maskSent) return;
+    if (this.closed || this.caster.reason !== null || this.maskSent) return;
     this.sendMask();
     if (!answer) return;
     const { row, ray } = answer;

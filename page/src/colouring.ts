@@ -1,6 +1,6 @@
 /** The colour of every object and the legend that says the same. */
 
-import { codedLabel, extent, frequentCodes, groupLabels, labelOf, numberLabels, type Coded } from "./labels.ts";
+import { codedLabel, extent, frequentCodes, groupLabels, labelOf, NONE, numberLabels, type Coded } from "./labels.ts";
 import { CATEGORIES, OTHER, PLAIN, RAMP, ramp, rgb } from "./look.ts";
 import { count, short } from "./format.ts";
 import { heights } from "./heights.ts";
@@ -60,7 +60,8 @@ function plain({ objects }: SceneModel): Colouring {
 function topWords({ hiddenAtStart }: SceneModel, label: Coded): number[] {
   const counts = countShown(label, (object) => !hiddenAtStart?.[object]);
   const hidden = frequentCodes(label).filter((code) => !counts[code]);
-  return [...frequentCodes({ ...label, counts }), ...hidden].slice(0, CATEGORIES.length);
+  const order = [...frequentCodes({ ...label, counts }), ...hidden];
+  return order.filter((code) => label.words[code] !== NONE).slice(0, CATEGORIES.length);
 }
 
 function countShown({ codes, words }: Coded, shown: (object: number) => boolean | number): Uint32Array {

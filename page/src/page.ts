@@ -67,6 +67,7 @@ export class Page {
   private readonly extras = el("div", { class: "extras" });
   private readonly sheet: Sheet;
   private panels: { upper: Panel[]; lower: Panel[] } = { upper: [], lower: [] };
+  private wasNarrow: boolean | null = null;
   private key: (event: KeyboardEvent) => void = () => {};
 
   constructor(body: HTMLElement) {
@@ -86,6 +87,7 @@ export class Page {
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
     const store = new Store(model, restore(model, view, startState(model, dark)));
     const actions = new Actions(store, this.stage, caster, this.notice);
+    this.actions?.close();
     this.actions = actions;
     this.files = new Files(actions);
     this.stage.load(model);
@@ -201,8 +203,6 @@ export class Page {
     this.lower.fill(this.sheet.narrow ? [] : lower);
   }
 
-  private wasNarrow: boolean | null = null;
-
   private placed(covered: number, narrow: boolean): void {
     if (narrow !== this.wasNarrow) this.arrange();
     this.wasNarrow = narrow;
@@ -227,7 +227,7 @@ export class Page {
     store.watch(["dark"], () => this.setDark(store.state.dark));
     store.changed(
       VIEW_KEYS,
-      later(PAUSE, () => void keepAddress(store)),
+      later(PAUSE, () => void this.keepAddress(store)),
     );
     stage.on({
       pick: (ray, { add }) => void actions.pick(ray, add),
@@ -237,19 +237,20 @@ export class Page {
     });
   }
 
+  /** Write the view into the address, so that a reload or a copied address shows it again. */
+  private async keepAddress(store: Store): Promise<void> {
+    const hash = await toHash(store.view());
+    if (store !== this.actions?.store || hash.length > LONGEST) return;
+    try {
+      history.replaceState(null, "", `#${hash}`);
+    } catch {
+      // Pages inside others may not change their address: the link button still works.
+    }
+  }
+
   private setDark(dark: boolean): void {
     document.documentElement.dataset.theme = dark ? "dark" : "light";
     this.stage.setDark(dark);
-  }
-}
-
-/** Write the view into the address, so that a reload or a copied address shows it again. */
-async function keepAddress(store: Store): Promise<void> {
-  const hash = await toHash(store.view());
-  try {
-    if (hash.length <= LONGEST) history.replaceState(null, "", `#${hash}`);
-  } catch {
-    // Pages inside others may not change their address: the link button still works.
   }
 }
 

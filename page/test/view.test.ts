@@ -90,6 +90,8 @@ test("the legend has the colours of the objects, with counts of what is shown", 
       ["door", 1],
     ],
   );
+  const missing = made.legend(Uint8Array.of(0, 0, 0, 1, 0));
+  assert.deepEqual(missing, [{ text: "(none)", colours: [OTHER], count: 1 }]);
   const numbers = colouring(model, { by: "label", label: "height" });
   assert.deepEqual([...numbers.rgb.subarray(0, 3)], rgb(RAMP[0]));
   assert.deepEqual([...numbers.rgb.subarray(12)], rgb(OTHER));
