@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -131,6 +132,15 @@ def log(cluster, tmp_path):
     cluster.unregister_worker_plugin("log")
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """Return a browser; while it runs, this thread has an event loop, so that it ends with its module."""
+    from browser import chromium
+
+    with chromium() as made:
+        yield made
+
+
 @pytest.fixture(autouse=True)
 def files_of_pages(request, tmp_path, monkeypatch):
     """Change to a folder with the files that a page names, or skip the page without them."""
@@ -157,3 +167,10 @@ def put(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def in_thread():
+    """Return a function that calls another in a thread, and returns a future of its result."""
+    with ThreadPoolExecutor() as pool:
+        yield pool.submit

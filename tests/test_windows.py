@@ -38,12 +38,11 @@ from test_store import (  # noqa: F401
 )
 from test_view_server import (  # noqa: F401
     port_of,
-    served,
-    test_a_file_from_the_page_is_shown_and_a_bad_one_is_a_message,
     test_a_taken_port_gives_the_next_one,
     test_it_listens_on_this_machine_only,
     viewer,
 )
+from test_view_uploads import test_every_scene_format_opens_from_bytes  # noqa: F401
 from windows import cp1252, windows  # noqa: F401
 
 pytestmark = [

@@ -1,6 +1,8 @@
 """Commands on files of objects: ids and labels of what is hit, filters, levels of detail, losses."""
 
+import base64
 import csv
+import gzip
 import io
 import json
 import math
@@ -16,6 +18,8 @@ import raybox as rb
 from raybox.cast import arguments as cast_arguments
 from raybox.cli import main
 from raybox.geometry.labels import with_skipped
+from raybox.viewer.open_file import stage_of
+from raybox.viewer.picks import pick
 from streaming import fail_at
 
 
@@ -523,60 +527,66 @@ def test_a_scene_of_several_geometries(folder):
 
 
 def test_view_shows_triangles_and_names_objects(folder):
-    from raybox.viewer import html
-    from raybox.viewer.model import PageState
-    from raybox.viewer.open_file import stage_of
-
     stage = stage_of("city.json")
-    assert "24 triangles of 2 objects" in html.summary(stage)
-    state = PageState(stage)
-    picked = state.click([0, 0.4, 0.5], [1, 0, 0])
-    assert [(c.object, c.id, c.t, c.t_last, c.contacts) for c in picked.contacts] == [
+    (part,) = stage.parts
+    assert (len(part.geometry), part.objects) == (24, 2)
+    found = pick(stage, rb.Rays([0, 0.4, 0.5], [1, 0, 0]))
+    assert [(c.object, c.id, c.t, c.t_last, c.contacts) for c in found.contacts] == [
         (0, "house", 2.0, 3.0, 2),
         (1, "shed", 5.0, 6.0, 2),
     ]
-    assert (picked.noun, picked.total) == ("Object", 2)
-    first = picked.contacts[0]
-    assert first.labels == (("type", "Building"), ("name", "Town, hall"), ("floors", "3"))
-    text = html.panel(state.result)
-    assert "Town, hall" in text
-    assert "Along the ray, in order: 2<" in text
-    assert sorted(stage.rows_of(first.index)) == list(range(12))
+    assert found.contacts[0].labels == (("type", "Building"), ("name", "Town, hall"), ("floors", "3"))
 
 
 @pytest.mark.parametrize("boxes", [False, True])
 def test_view_with_a_filter_keeps_the_numbers_of_the_file(folder, boxes):
-    from raybox.viewer import html
-    from raybox.viewer.model import PageState
-    from raybox.viewer.open_file import stage_of
-
     stage = stage_of("city.json", boxes=boxes, where="id == 'shed'")
-    text = html.summary(stage)
-    assert ("1 of 2 boxes" if boxes else "12 of 24 triangles of 1 objects") in text
-    assert [end.tolist() for end in stage.ends] == [[5, 0, 0], [6, 1, 2]]
-    state = PageState(stage)
-    (only,) = state.click([0, 0.4, 0.5], [1, 0, 0]).contacts
+    assert stage.visible.tolist() == [False, True]
+    (only,) = pick(stage, rb.Rays([0, 0.4, 0.5], [1, 0, 0])).contacts
     assert (only.object, only.id, only.t) == (1, "shed", 5.0)
     whole = rb.load("city.json", boxes=boxes)
     assert (only.index if boxes else whole.objects[only.index]) == 1
-    assert not state.click([0, 0.4, 2.5], [1, 0, 0]).contacts
-    line = state.set_mode(True) or [state.click(o, [1, 0, 0]) for o in ([0, 0.4, 0.5], [0, 0.6, 0.5])][-1]
-    assert line.clear
+    assert not pick(stage, rb.Rays([0, 0.4, 2.5], [1, 0, 0])).contacts
 
 
-def test_view_writes_a_page_of_objects(folder):
-    pytest.importorskip("viser")
-    raybox("view", "city.json", "rays.csv", "--html", "all.html", "--port", "0")
-    raybox("view", "city.json", "--where", "id == 'shed'", "--html", "shed.html", "--port", "0", "--boxes")
+def test_view_writes_a_page_of_objects_without_a_server(folder, monkeypatch):
+    monkeypatch.setattr("raybox.viewer.viewer.Viewer.__init__", lambda *_: pytest.fail("it serves"))
+    raybox("view", "city.json", "rays.csv", "--html", "all.html")
+    raybox("view", "city.json", "--where", "id == 'shed'", "--html", "shed.html", "--boxes")
     assert 0 < os.path.getsize("shed.html") < os.path.getsize("all.html")
 
 
-def test_view_of_oriented_boxes(folder):
-    from raybox.viewer import html
-    from raybox.viewer.model import PageState
-    from raybox.viewer.open_file import stage_of
+@pytest.mark.parametrize("more", [[], ["--all-objects"]])
+def test_view_reads_spaces_and_openings_and_hides_them_at_the_start(folder, more):
+    ifc_model("house.ifc")
+    raybox("view", "house.ifc", "--boxes", *more, "--html", "house.html")
+    scene = scene_in("house.html")
+    assert all(name in scene for name in (b"IfcSpace", b"IfcOpeningElement", b"IfcWall"))
+    assert (b'"hiddenAtStart": null' in scene) == bool(more)
 
-    sine, cosine = math.sin(0.3), math.cos(0.3)
+
+def test_view_of_several_geometries(folder):
+    rb.save("two.npz", [rb.load("city.json"), rb.Planes([0, 0, 1], 0)])
+    raybox("view", "two.npz", "--html", "two.html")
+    assert b"its scene has planes" in scene_in("two.html")
+
+
+def test_view_of_points_shows_them(folder):
+    np.savez("scan.npz", points=np.array([[3.0, 0.5, 0.5], [9.0, 0.5, 0.5]]))
+    raybox("view", "city.json", "scan.npz", "--origin", "0,0.5,0.5", "--html", "scan.html")
+    assert b'"kind": "points"' in scene_in("scan.html")
+    raybox("view", "city.json", "rays.csv", "--html", "rays.html")
+    assert b'"kind": "points"' not in scene_in("rays.html")
+
+
+def scene_in(path) -> bytes:
+    """Return the frames in a saved page."""
+    content = re.search(rb'id="raybox-scene">([^<]*)<', Path(path).read_bytes())[1]
+    return gzip.decompress(base64.b64decode(content))
+
+
+def test_view_of_oriented_boxes(folder):
+    cosine = math.cos(0.3)
     cars = rb.Instances.oriented_boxes(
         [[2, 0, 0], [6, 0, 0], [9, 0, 0]],
         [2, 1, 1],
@@ -586,25 +596,13 @@ def test_view_of_oriented_boxes(folder):
     )
     rb.save("cars.npz", cars)
     stage = stage_of("cars.npz", where="kind == 'y'")
-    assert "2 of 3 oriented boxes" in html.summary(stage)
-    corners = [
-        [x + u * cosine - v * sine, u * sine + v * cosine, z]
-        for x in (6, 9)
-        for u in (-1, 1)
-        for v in (-0.5, 0.5)
-        for z in (-0.5, 0.5)
-    ]
-    drawn = stage.drawn[stage.shown].corners().reshape(-1, 3)
-    np.testing.assert_allclose(np.unique(drawn.round(9), axis=0), np.unique(np.round(corners, 9), axis=0))
-    picked = PageState(stage).click([0, 0, 0], [1, 0, 0])
-    assert [(c.object, c.id, c.contacts, c.labels) for c in picked.contacts] == [
+    found = pick(stage, rb.Rays([0, 0, 0], [1, 0, 0]))
+    assert [(c.object, c.id, c.contacts, c.labels) for c in found.contacts] == [
         (1, "b", 1, (("kind", "y"),)),
         (2, "c", 1, (("kind", "y"),)),
     ]
-    assert picked.contacts[0].t == pytest.approx(6 - 1 / cosine)
-    assert sorted(stage.rows_of(1)) == list(range(12, 24)) == sorted(stage.outlined([1]))
-    pytest.importorskip("viser")
-    raybox("view", "cars.npz", "rays.csv", "--html", "cars.html", "--port", "0", "--where", "kind == 'x'")
+    assert found.contacts[0].t == pytest.approx(6 - 1 / cosine)
+    raybox("view", "cars.npz", "rays.csv", "--html", "cars.html", "--where", "kind == 'x'")
     error = raybox("view", "cars.npz", "--where", "colour == 1", code=2).stderr
     assert "--where, column 1: there is no label 'colour'" in error
 

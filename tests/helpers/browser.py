@@ -1,159 +1,239 @@
-"""A headless browser that is killed, with its child processes, when its time is over."""
+"""A headless Chromium that shows the page, as on a desktop and as on a phone with touch."""
 
-import contextlib
-import math
-import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-import numpy as np
+import view_scenes
+from raybox.viewer.content import PageContent
+from raybox.viewer.viewer import Viewer
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-WIDTH, HEIGHT = 640, 360  # half of it is the picture
-TIMEOUT = 90.0  # seconds of one step: a frame of many boxes takes seconds without a GPU
-_SCREENSHOTS = os.environ.get("RAYBOX_SCREENSHOTS")  # a folder for the pictures
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+SECONDS = 90  # of one step, at most: only what is broken takes so long
 
 # No GPU, no sandbox (CI runs as root), and no network traffic of the browser itself.
 FLAGS = [
-    *("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader"),
-    *("--enable-unsafe-swiftshader", "--ignore-gpu-blocklist", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--mute-audio"),
+    *("--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
+    *("--ignore-gpu-blocklist", "--disable-quic", "--no-first-run", "--mute-audio"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 
 
-@contextlib.contextmanager
-def killed_after(seconds, process):
-    """Kill a process and its group after a time and at the end; yield a function that sets the time."""
-    watchdogs = []
+class Size(NamedTuple):
+    """The width and height of a window in pixels, and whether fingers touch it."""
 
-    def kill():
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-    def kill_after(seconds):
-        for watchdog in watchdogs:
-            watchdog.cancel()
-        watchdogs.append(threading.Timer(seconds, kill))
-        watchdogs[-1].start()
-
-    kill_after(seconds)
-    try:
-        yield kill_after
-    finally:
-        watchdogs[-1].cancel()
-        kill()
-        process.wait()
+    width: int
+    height: int
+    touch: bool
 
 
-@contextlib.contextmanager
-def chromium(seconds):
-    """Start a browser, and kill it so many seconds after it answers; calls that wait then raise."""
+WIDE = Size(1280, 800, touch=False)
+PHONE = Size(390, 844, touch=True)
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Start a browser without a window."""
     from playwright.sync_api import sync_playwright
 
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        command = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", "--remote-debugging-port=0"]
-        process = subprocess.Popen(
-            [*command, "about:blank"], stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
-        with killed_after(TIMEOUT, process) as kill_after:
-            addresses = (re.search(r"listening on (ws://\S+)", line) for line in process.stderr)
-            address = next(found[1] for found in addresses if found)
-            threading.Thread(target=process.stderr.read, daemon=True).start()
-            with sync_playwright() as run:
-                browser = run.chromium.connect_over_cdp(address, timeout=1000 * TIMEOUT)
-                kill_after(seconds)
-                yield browser
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
 
 
-@contextlib.contextmanager
-def viewing(*arguments, seconds=300):
-    """Run `raybox view` as users do, and yield its address."""
-    command = [sys.executable, "-m", "raybox", "view", *map(str, arguments), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    with killed_after(seconds, process):
-        yield process.stdout.readline().strip()
-        assert process.poll() is None, "the server has ended"
+@lru_cache
+def content_of(scene: str) -> PageContent:
+    """Return a scene of view_scenes.py, read once a process."""
+    return view_scenes.SCENES[scene]()
+
+
+@lru_cache
+def served(scene: str) -> Viewer:
+    """Return the server of a scene, which runs until the process ends."""
+    return Viewer(content_of(scene), "127.0.0.1", 0)
 
 
 class Page:
-    """A page of the browser, and every URL that it requested."""
+    """A tab of the browser with the page, every address that it requested and every error of its code."""
 
-    def __init__(self, browser, url):
+    def __init__(self, browser: Any, address: str, size: Size = WIDE, *, offline: bool = False) -> None:
+        self.size = size
         self.requested: list[str] = []
-        context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, accept_downloads=True)
-        self.tab = context.new_page()
-        self.tab.set_default_timeout(1000 * TIMEOUT)
-        self.tab.on("request", lambda request: self.requested.append(request.url))
-        self.tab.on("websocket", lambda line: self.requested.append(line.url))
-        self.tab.goto(url)
-        # viser's notices, of software rendering and of downloads, would lie over the picture
-        self.tab.add_style_tag(content=".mantine-Notifications-root { display: none }")
-        self.tab.locator("canvas").first.wait_for()
+        self.errors: list[str] = []
+        self.context = browser.new_context(
+            viewport={"width": size.width, "height": size.height},
+            has_touch=size.touch,
+            is_mobile=size.touch,
+            offline=offline,
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        self.tab = self._tab()
+        self.open(address)
 
-    def foreign_urls(self, known=("127.0.0.1",)):
-        """Return requested URLs of hosts that are not in `known`."""
-        hosts = ((u, urlsplit(u)) for u in self.requested)
-        return [u for u, s in hosts if s.scheme in ("http", "https", "ws", "wss") and s.hostname not in known]
+    def _tab(self) -> Any:
+        tab = self.context.new_page()
+        tab.set_default_timeout(1000 * SECONDS)
+        tab.on("request", lambda request: self.requested.append(request.url))
+        tab.on("websocket", lambda line: self.requested.append(line.url))
+        tab.on("pageerror", lambda error: self.errors.append(str(error)))
+        return tab
 
-    def box(self):
-        """Return x, y, width and height of the picture in the window."""
-        place = max((c.bounding_box() for c in self.tab.locator("canvas").all()), key=lambda b: b["width"])
-        return place["x"], place["y"], place["width"], place["height"]
+    def open(self, address: str) -> None:
+        """Go to an address, and wait until its scene is complete and drawn."""
+        self.tab.goto(address)
+        self.until("window.raybox?.actions")
+        self.settled()
 
-    def picture(self, name):
-        """Return the current picture as rows of RGB."""
-        import imageio.v3 as iio
+    def close(self) -> None:
+        """Close the tab; its code must have thrown nothing."""
+        self.context.close()
+        assert not self.errors, self.errors
 
-        x, y, width, height = self.box()
-        shot = self.tab.screenshot(timeout=1000 * TIMEOUT)
-        if _SCREENSHOTS:
-            Path(_SCREENSHOTS, f"{name}.png").write_bytes(shot)
-        return iio.imread(shot)[int(y) : int(y + height), int(x) : int(x + width), :3].astype(int)
+    def foreign(self) -> list[str]:
+        """Return requested addresses that are neither of this machine nor within the page."""
+        parts = ((address, urlsplit(address)) for address in self.requested)
+        return [
+            address
+            for address, part in parts
+            if part.scheme not in ("file", "data", "blob") and part.hostname != "127.0.0.1"
+        ]
 
-    def drawn(self, name, enough, count):
-        """Return the picture once `count` finds enough pixels in it."""
-        deadline = time.monotonic() + TIMEOUT
-        while (counted := count(picture := self.picture(name))) < enough:
-            assert time.monotonic() < deadline, f"{counted} pixels of {enough}"
-            time.sleep(0.2)
-        return picture
+    # The page's own state
 
-    def answer(self):
-        """Return row, origin and direction that the panel shows."""
-        panel = self.tab.locator(".raybox-answer[data-origin]")
-        panel.wait_for()
-        numbers = (panel.get_attribute(f"data-{name}").split(",") for name in ("origin", "direction"))
-        return int(panel.get_attribute("data-index")), *(np.array(words, float) for words in numbers)
+    def run(self, script: str, argument: Any = None) -> Any:
+        """Return the value of an expression or of a function of JavaScript."""
+        return self.tab.evaluate(script, argument)
 
-    def download(self, press):
-        """Call `press`, and return the bytes that the page then downloads."""
+    def until(self, condition: str, argument: Any = None, seconds: int = SECONDS) -> None:
+        """Wait until an expression is true; `given` is the argument."""
+        script = f"""async (given) => {{
+            const end = performance.now() + {1000 * seconds};
+            while (!({condition})) {{
+                if (performance.now() > end) return false;
+                await new Promise((resolve) => setTimeout(resolve, 10));
+            }}
+            return true;
+        }}"""
+        assert self.run(script, argument), f"not within {seconds} s: {condition}"
+
+    def state(self, key: str) -> Any:
+        """Return a part of the page's state."""
+        return self.run("(key) => raybox.actions.store.state[key]", key)
+
+    def settled(self) -> None:
+        """Wait until the full picture is on the screen."""
+        self.run("raybox.stage.settled()")
+
+    def reset(self, view: dict[str, Any] | None = None) -> None:
+        """Return to the state at the start, with changes; nothing is selected, cut or filtered."""
+        self.run(
+            """(view) => {
+                const { store } = raybox.actions;
+                window.firstState ??= { ...store.state };
+                store.set({ ...window.firstState, ...view });
+                if (store.state.camera) raybox.stage.setCamera(store.state.camera);
+                else raybox.stage.fitAll();
+            }""",
+            view or {},
+        )
+
+    # What users do
+
+    def find(self, name: str) -> Any:
+        """Return the control of a name, the first of several."""
+        return self.tab.locator(f'[data-test="{name}"]').first
+
+    def show(self, tab: str) -> None:
+        """Open a tab of the panel."""
+        self.press(f"tab-{tab}")
+
+    def press(self, name: str) -> None:
+        """Click or tap a control."""
+        self.press_at(self.find(name))
+
+    def press_at(self, locator: Any, **options: Any) -> None:
+        """Click or tap an element."""
+        (locator.tap if self.size.touch else locator.click)(**options)
+
+    def click(self, x: float, y: float) -> None:
+        """Click or tap a pixel of the window."""
+        (self.tab.touchscreen.tap if self.size.touch else self.tab.mouse.click)(x, y)
+
+    def pick(self, x: float, y: float) -> dict[str, Any]:
+        """Click a pixel of the scene; return the answer once it is there."""
+        self.run("() => { window.lastAnswer = raybox.actions.store.state.answer }")
+        self.click(x, y)
+        self.until("raybox.actions.store.state.answer !== window.lastAnswer")
+        return self.state("answer")
+
+    def slide(self, name: str, share: float) -> None:
+        """Move a slider to a share of its length, as a drag does."""
+        self.find(name).evaluate(
+            """(slider, share) => {
+                const [low, high] = [Number(slider.min), Number(slider.max)];
+                slider.value = String(low + (high - low) * share);
+                slider.dispatchEvent(new Event("input", { bubbles: true }));
+            }""",
+            share,
+        )
+
+    def notice(self, text: str) -> str:
+        """Wait for a message that contains a text; return all of it."""
+        self.until('document.querySelector("[data-test=notice]").innerText.includes(given)', text)
+        return self.find("notice").inner_text()
+
+    def download(self, name: str) -> bytes:
+        """Press a control, and return the file that the page then offers."""
         with self.tab.expect_download() as download:
-            press()
-        with tempfile.TemporaryDirectory() as folder:
-            download.value.save_as(Path(folder, "download"))
-            return Path(folder, "download").read_bytes()
+            self.press(name)
+        return Path(download.value.path()).read_bytes()
 
+    # The picture
 
-def colored(picture):
-    """Return the number of pixels off the white background."""
-    return int((picture.min(axis=2) < 235).sum())
+    def free(self) -> tuple[int, int, int, int]:
+        """Return left, top, width and height of the scene that no panel or button covers."""
+        top, bottom, right = self.run(
+            """() => {
+                const box = (test) => document.querySelector(`[data-test=${test}]`).getBoundingClientRect();
+                const bars = Math.max(...[...document.querySelectorAll(".toolbar .group")].map(
+                    (one) => one.getBoundingClientRect().bottom));
+                const panel = box("panel");
+                const narrow = panel.left < 1;
+                return [bars, narrow ? panel.top : innerHeight, narrow ? innerWidth : panel.left];
+            }"""
+        )
+        return 0, int(top) + 1, int(right), int(bottom) - int(top) - 2
 
+    def pixels(self, columns: int, rows: int) -> list[tuple[int, int]]:
+        """Return pixels in a pattern over the free part of the scene."""
+        left, top, width, height = self.free()
+        return [
+            (left + (2 * i + 1) * width // (2 * columns), top + (2 * j + 1) * height // (2 * rows))
+            for j in range(rows)
+            for i in range(columns)
+        ]
 
-def orange(picture):
-    """Return the number of pixels of the highlight, lit or shaded."""
-    r, g, b = np.moveaxis(picture, 2, 0)
-    return int(((r - b > 110) & (r > g) & (g > b) & (g - b > 40)).sum())
+    def picture(self, clip: tuple[int, int, int, int] | None = None) -> bytes:
+        """Return what the free part of the scene shows, or a part of it, once it is complete."""
+        self.settled()
+        x, y, width, height = clip or self.free()
+        return self.tab.screenshot(clip={"x": x, "y": y, "width": width, "height": height})
 
-
-def to_page(lower, upper):
-    """Return shift and scale of page coordinates, as documented."""
-    low, high = lower.min(axis=0), upper.max(axis=0)
-    return (low + high) / 2, 2.0 ** (math.floor(math.log2((high - low).max() / 2)) - 1)
+    def answers(self, pixels: list[tuple[int, int]]) -> list[dict[str, Any]]:
+        """Return what the page answers to rays through pixels; rays of which a cut leaves nothing are left out."""
+        return self.run(
+            """async (pixels) => {
+                const { stage, actions } = raybox;
+                actions.caster.setPickable(actions.store.visibility.pickable);
+                const rays = pixels.map(([x, y]) => stage.rayOf(x, y)).filter((ray) => ray !== null);
+                const found = [];
+                for (const ray of rays) found.push(await actions.caster.pick(ray));
+                return found;
+            }""",
+            [list(pixel) for pixel in pixels],
+        )

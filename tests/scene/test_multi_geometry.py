@@ -12,7 +12,6 @@ import exact_instances
 import raybox as rb
 import strategies
 from exact import INF
-from raybox.viewer.stage import stage
 from test_instances_scene import UNIT, aimed, on_grid, turns
 from test_scene_mesh import CUBE, TETRAHEDRON
 
@@ -221,8 +220,6 @@ def test_invalid_geometries_are_refused():
 
 def test_pictures_are_of_one_geometry():
     scene = rb.Scene(parts_of(np.random.default_rng(33)))
-    with pytest.raises(rb.InvalidInput, match="Show its geometries one by one"):
-        stage(scene)
     pytest.importorskip("matplotlib")
     with pytest.raises(rb.InvalidInput, match="Draw the geometries of a scene one by one"):
         rb.plot(scene)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.viewer.open_file import stage_of
 
 BOXES = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]])
 MESH = rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -37,13 +36,7 @@ def test_what_cannot_be_split(geometry, tmp_path):
 
 
 @every
-def test_one_geometry_is_shown_and_drawn(geometry):
-    if geometry is not INSTANCES:
-        text = r"scene must be of Boxes, a Grid, a Mesh or Instances; got .*Show its geometries one by"
-        with pytest.raises(rb.InvalidInput, match=text):
-            stage_of(rb.Scene(geometry))
-        with pytest.raises(rb.InvalidInput, match="scene must be a path, a geometry or a Scene; got "):
-            stage_of(geometry)
+def test_one_geometry_is_drawn(geometry):
     pytest.importorskip("matplotlib")
     for one in (geometry, rb.Scene(geometry)):
         with pytest.raises(

@@ -114,7 +114,7 @@ def test_nodes_that_show_one_mesh_many_times(tmp_path):
 def test_large_files_within_the_limits_are_shown():
     content = io.BytesIO()
     np.savez_compressed(content, lower=BOXES.lower, upper=BOXES.upper)
-    assert len(open_file.stage_of_bytes("a.npz", content.getvalue()).solid) == len(BOXES)
+    assert len(open_file.stage_of_bytes("a.npz", content.getvalue()).visible) == len(BOXES)
     with pytest.raises(rb.RayboxError, match="points"):
         open_file.stage_of_bytes("a.npz", _saved_points())
 

@@ -2,7 +2,6 @@
 
 import time
 from importlib import resources
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -45,9 +44,9 @@ class Sweep(NamedTuple):
 def demo(out: str, force: bool) -> None:
     """Cast a camera and a lidar into a real building, which comes with raybox.
 
-    Prints what the rays hit, writes what the camera sees as depth.png, near bright and far dark, and, with
-    the extra view, the building and the lidar's rays as demo.html: a page for the browser to turn about.
-    Both replace those of an earlier demo.
+    Prints what the rays hit, and writes what the camera sees as depth.png, near bright and far dark, and the
+    building with the lidar's rays as demo.html: a page for the browser, where a click is a ray. Both replace
+    those of an earlier demo.
     """
     from raybox.geometry.mesh import object_count
     from raybox.hits.image import depth_picture, write_png
@@ -56,8 +55,8 @@ def demo(out: str, force: bool) -> None:
     from raybox.scene.scene import Scene
 
     target = _picture(out)
-    written = [target, *([target.with_name(PAGE)] if find_spec("viser") else [])]
-    check_new(*(path for path in written if not _is_own(path)), force=force)
+    page = target.with_name(PAGE)
+    check_new(*(path for path in (target, page) if not _is_own(path)), force=force)
     with resources.as_file(resources.files("raybox") / "data" / "duplex.npz") as path:
         building = cast("Mesh", load(path))
     print_versions()
@@ -73,26 +72,22 @@ def demo(out: str, force: bool) -> None:
             with atomic_file(target) as file:
                 write_png(file, depth_picture(hits.t, hits.normals, hits.object), _MARK)
     click.echo(f"The camera's depth image: {target}")
-    click.echo(_page(target.with_name(PAGE), building, sweeps[1].rays))
+    _write_page(page, building, sweeps[1].rays)
+    click.echo(f"The lidar's rays in the building, a page for the browser: {page}")
     click.echo(f"Building: {CREDIT}")
     click.echo(_NEXT)
 
 
-def _page(target: Path, building: "Mesh", rays: "Rays") -> str:
-    """Write a page of the ground floor and some rays; return a line for the user.
-
-    Without viser, no page: the line is then the command that installs it.
-    """
-    if find_spec("viser") is None:
-        return 'For a page of the browser, too: pip install "raybox[view]"'
-    from raybox.cli.scenes import masked
+def _write_page(target: Path, building: "Mesh", rays: "Rays") -> None:
+    """Write a page of the building, of which it shows the ground floor first, and of some rays."""
     from raybox.io.formats.saving import atomic_file
-    from raybox.viewer import view
+    from raybox.viewer.content import make_content
+    from raybox.viewer.stage import make_stage
 
-    shown, some = cast("Mesh", masked(building, _GROUND)), rays[::_STRIDE, ::_STRIDE]
-    with view(shown, some, port=0) as viewer, atomic_file(target) as file:
-        file.write(f"{viewer.html()}\n<!-- {_MARK} -->\n".encode())
-    return f"The lidar's rays in the building, a page for the browser: {target}"
+    stage = make_stage(building, "Duplex Apartment", where=_GROUND, credit=CREDIT)
+    content = make_content(stage, rays[::_STRIDE, ::_STRIDE])
+    with atomic_file(target) as file:
+        file.write(content.saved() + f"\n<!-- {_MARK} -->\n".encode())
 
 
 def _is_own(path: Path) -> bool:

@@ -44,11 +44,12 @@ if TYPE_CHECKING:
 def view(scene: str, rays: str | None, origin: Vector | None, reading: SceneOptions, **options: Any) -> None:
     r"""Show SCENE, and RAYS if given, on a page that this machine serves to itself.
 
-    Click: a ray goes from the eye through the pixel; the page highlights the box or the object that it hits
-    first, with its id and labels, and lists all that it hits. Ctrl-C ends.
+    Click: a ray goes from the eye through the pixel; the page highlights the object that it hits first, with
+    its id and labels, and lists all that it hits. Ctrl-C ends. --html writes the same page as a file, which
+    casts rays too.
 
     SCENE may be a pattern in quotes, such as 'tiles_*.csv': its files are one scene. SCENE or RAYS may be -,
-    stdin. With --where, the page shows the objects that fit alone.
+    stdin. With --where, the page shows the objects that fit at the start; it can show the others.
 
     \b
     raybox view duplex.ifc --open
@@ -56,7 +57,9 @@ def view(scene: str, rays: str | None, origin: Vector | None, reading: SceneOpti
     raybox view city.city.json scan.laz --origin 84900,447500,3
     raybox view --grid model.vox
     """
-    from raybox.viewer import view as serve
+    from raybox.io.formats.saving import atomic_file
+    from raybox.viewer.content import make_content
+    from raybox.viewer.viewer import Viewer
 
     check_format(options["format_"], scene, *([rays] if rays else []))
     if options["html"]:
@@ -66,13 +69,13 @@ def view(scene: str, rays: str | None, origin: Vector | None, reading: SceneOpti
         check_no_input(options["html"], [*scenes, *([rays] if rays else [])])
     loaded_rays = _rays(rays, origin, options) if rays else None
     print_versions()
-    served = {name: options[name] for name in ("host", "port")}
-    viewer = serve(_stage(scenes, reading), loaded_rays, allowed_hosts=options["allow_host"], **served)
-    with viewer:
-        if options["html"]:
-            viewer.save_html(options["html"])
-            notice(f"wrote {options['html']}")
-            return
+    content = make_content(_stage(scenes, reading), loaded_rays, is_scan=origin is not None)
+    if options["html"]:
+        with atomic_file(Path(options["html"])) as file:
+            file.write(content.saved())
+        notice(f"wrote {options['html']}")
+        return
+    with Viewer(content, options["host"], options["port"], options["allow_host"]) as viewer:
         click.echo(viewer.url)
         if options["open_"]:
             click.launch(viewer.url)
@@ -80,14 +83,21 @@ def view(scene: str, rays: str | None, origin: Vector | None, reading: SceneOpti
 
 
 def _stage(files: list[str], reading: SceneOptions) -> "Stage":
-    """Return the scene of files as a page shows it; raise, before it is read, if it is too large."""
-    from raybox.viewer.open_file import check_announced, stage_of_content
+    """Return the scene of files as a page shows it; raise, before it is read, if it is too large.
+
+    Spaces and openings of IFC are read in any case; without --all-objects they are hidden at the start.
+    """
+    from raybox.viewer.open_file import check_announced, checked_content
+    from raybox.viewer.stage import make_stage
 
     for file in files:
         if not (reading.boxes or reading.grid):
             check_announced(Path(file))
+    is_ifc = all(Path(file).suffix.lower() == ".ifc" for file in files)
+    content = load_scene(files, reading._replace(all_objects=is_ifc or reading.all_objects))
+    geometries = checked_content(content, Path(files[0]))
     name = Path(files[0]).name if len(files) == 1 else "scene"
-    return stage_of_content(load_scene(files, reading), Path(files[0]), name, reading.where)
+    return make_stage(geometries, name, where=reading.where, hides_spaces=not reading.all_objects)
 
 
 def _rays(rays: str, origin: Vector | None, options: dict[str, Any]) -> "Rays":

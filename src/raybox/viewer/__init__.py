@@ -1,19 +1,19 @@
 """The browser viewer: shows a scene, and lists what the ray of a click hits.
 
-==============  =============================================================================
-module          contents
-==============  =============================================================================
-``stage``       the scene shown: exact coordinates, and their map to the page's float32
-``open_file``   reads a path, or the bytes of an upload, into a stage
-``model``       state and results of clicks, without a browser
-``html``        results as HTML, points as text
-``appearance``  which boxes are drawn, their colours, the first camera position
-``draw``        draws a stage and a result into the page's 3D scene
-``server``      the server: address, connections it accepts, limits on uploads
-``page``        `Viewer`: the controls and their effects
-==============  =============================================================================
+==============================  =============================================================
+module                          contents
+==============================  =============================================================
+``bounds stage``                the scene shown: geometries in 3D, objects numbered through
+``open_file uploads``           paths and uploaded bytes, read into a stage
+``frames label_columns``        a stage, rays and hits as frames for the page
+``mesh_edges wire``             the edges that are drawn; the binary form of frames
+``picks explanation``           what a ray hits, by object; why it hits or misses one
+``content saved_page``          all frames of a page; the page as one file
+``messages door server``        what the server lets in, and its thread
+``session picture viewer``      one open page; `Viewer`
+==============================  =============================================================
 """
 
-from raybox.viewer.page import Viewer, view
+from raybox.viewer.viewer import Viewer, view
 
 __all__ = ["Viewer", "view"]

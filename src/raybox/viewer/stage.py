@@ -1,208 +1,144 @@
-"""The scene that the viewer shows: exact coordinates, and their map to the page's coordinates."""
+"""The scene that the viewer shows: geometries in 3D, and their objects, numbered through all of them."""
 
-import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Grid, Instances, Mesh, Rays, object_rows, row_mask, stored_objects
-from raybox.geometry.grid_surface import visible_cells
+from raybox.geometry import (
+    Boxes,
+    Grid,
+    Instances,
+    Mesh,
+    Planes,
+    Rays,
+    object_count,
+    object_rows,
+    row_mask,
+    stored_objects,
+)
+from raybox.geometry.grid_cells import count_occupied
+from raybox.geometry.mesh import restored
+from raybox.geometry.object_rows import combined
+from raybox.hits import AllHits, Hits
 from raybox.scene.scene import Scene
 from raybox.validation import Bools, Floats, Ints, MaskInput
+from raybox.viewer.bounds import Solid, finite_bounds
 
-Labels = dict[str, list[str]]
-Solid = Boxes | Grid | Mesh | Instances
-MAX_CELLS = 1_000_000  # drawn at most; of a grid with more, its outline
-MAX_OF_FULL = 5_000  # cells of a grid that is full: drawn translucent, so that its inside shows
-_FLAT_CELLS = 5_000_000  # of a grid in 2D, at most: each is a box, occupied or not
-_MAX_TRIANGLES = 5_000_000  # of copies, at most
-_NOUNS: dict[type, str] = {Boxes: "Box", Grid: "Cell", Mesh: "Triangle"}
-# The corners of a box of size 1 around the origin, and its twelve triangles
-CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-_SIDES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-TRIANGLES = np.array([t for a, b, c, d in _SIDES for t in ((a, b, c), (a, c, d))])
+MAX_CELLS = 2_000_000
+"""Occupied cells of a grid that are objects; a grid of more is one object."""
+HIDDEN_CLASSES = ("IfcSpace", "IfcOpeningElement", "IfcOpeningStandardCase")
+"""Classes of IFC products that fill or cut others."""
+NOT_A_SCENE = "scene must be a path, Boxes, a Grid, a Mesh, Planes, Instances, a Scene, or a list of these"
+Columns = dict[str, NDArray[Any]]
 
 
-class PageFrame(NamedTuple):
-    """The map from page to scene coordinates: ``scene = shift + scale * page``.
+class StagePart(NamedTuple):
+    """A geometry in 3D, and the numbers of its objects among those of the stage."""
 
-    A browser draws in float32, which at map coordinates (5e5) has steps of 3 cm. Page coordinates are
-    relative to the scene's centre, at most 4 on each axis; scale is a power of two, so scaling is exact.
-    """
+    geometry: Solid
+    first_object: int
+    objects: int
+    cells: Ints | None = None
+    """of a grid: the cell of each object, ascending; None where the grid is one object"""
 
-    shift: Floats
-    scale: float
+    def objects_of(self, own: Ints) -> Ints:
+        """Return the stage's objects, from those of the geometry (of a grid, cells)."""
+        if isinstance(self.geometry, Grid):
+            own = 0 * own if self.cells is None else np.searchsorted(self.cells, own)
+        return self.first_object + own
 
-    def to_page(self, points: ArrayLike) -> Floats:
-        """Return points of the scene in page coordinates."""
-        return np.asarray((np.asarray(points, np.float64) - self.shift) / self.scale)
+    def rows_of(self, mask: Bools) -> Bools:
+        """Return which rows belong to the objects of a mask of all objects of the stage."""
+        own = mask[self.first_object : self.first_object + self.objects]
+        if isinstance(self.geometry, Grid):
+            rows = np.zeros(len(self.geometry), np.bool_)
+            rows[slice(None) if self.cells is None else self.cells] = own
+            return rows
+        numbers = _numbers(self.geometry)
+        return own if numbers is None else own[numbers]
 
-    def to_scene(self, points: ArrayLike) -> Floats:
-        """Return points of the page in scene coordinates."""
-        return np.asarray(self.shift + self.scale * np.asarray(points, np.float64))
+    def visible(self, rows: Bools) -> Bools:
+        """Return which of the objects have a row that a mask allows."""
+        if isinstance(self.geometry, Grid):
+            return np.array([rows.any()]) if self.cells is None else rows[self.cells]
+        numbers = _numbers(self.geometry)
+        return rows if numbers is None else np.bincount(numbers[rows], minlength=self.objects) > 0
+
+    def column(self, values: NDArray[Any] | None) -> NDArray[Any] | None:
+        """Return ids or labels of the objects, from those of the geometry; of cells, the occupied ones'."""
+        is_grid = isinstance(self.geometry, Grid) and values is not None
+        return values if not is_grid else None if self.cells is None else values[self.cells]  # type: ignore[index]
 
 
 class Stage(NamedTuple):
-    """The scene shown: in 3D, with its name, ids and labels of objects, and finite bounds."""
+    """The scene shown, and the ids and labels of its objects; `visible` are those shown at the start."""
 
     name: str
     scene: Scene
+    parts: tuple[StagePart, ...]
     ids: list[str] | None
-    labels: Labels
-    page_frame: PageFrame
+    """"" for objects without"""
+    labels: Columns
+    visible: Bools
     ends: tuple[Floats, Floats]
-    drawn: Boxes | Grid | Mesh
-    """the geometry, or all triangles of copies"""
-    objects: Ints | None = None
-    """the object of each triangle that is drawn; None if each row is an object"""
-    where: Bools | None = None
-    """which rows of the scene are hit; None for all"""
-    shown: Bools | None = None
-    """which rows of `drawn` are shown; None for all"""
+    """the corners of a box around everything finite"""
+    credit: str = ""
 
-    @property
-    def solid(self) -> Solid:
-        """The boxes, cells, triangles or copies."""
-        return cast("Solid", self.scene.geometry)
+    def where(self, mask: Bools | None) -> MaskInput:
+        """Return the argument `where` of queries, from a mask of objects; None: those visible at first."""
+        mask = self.visible if mask is None else mask
+        if mask.all():
+            return None
+        masks = [part.rows_of(mask) for part in self.parts]
+        return masks if isinstance(self.scene.geometry, tuple) else masks[0]
 
-    @property
-    def noun(self) -> str:
-        """What a row of the list of a click is."""
-        if isinstance(self.solid, Instances):
-            is_box = isinstance(self.solid.geometry, Boxes) and len(self.solid.geometry) == 1
-            return "Box" if is_box else "Copy"
-        return "Object" if self.objects is not None else _NOUNS[type(self.solid)]
+    def all(self, ray: Rays, mask: Bools | None = None) -> AllHits:
+        """Return all hits of one ray with the objects of a mask."""
+        return self.scene.all(ray, workers=1, where=self.where(mask))
 
-    @property
-    def radius(self) -> float:
-        """Half the diagonal of the finite bounds, in scene coordinates."""
-        low, high = self.ends
-        return float(np.linalg.norm((high / 2 - low / 2) / self.page_frame.scale)) * self.page_frame.scale
-
-    def object_of(self, index: int) -> int:
-        """Return the number of a row's object."""
-        is_object = self.objects is None or isinstance(self.solid, Instances)
-        return index if is_object else int(self.objects[index])  # type: ignore[index]
-
-    def rows_of(self, index: int) -> list[int]:
-        """Return the rows of `drawn` of a row's object."""
-        if self.objects is None:
-            return [index]
-        rows: list[int] = np.flatnonzero(self.objects == self.object_of(index)).tolist()
-        return rows
-
-    def outlined(self, rows: list[int]) -> list[int]:
-        """Return the rows of `drawn` whose edges show some rows: of copies, all their triangles."""
-        if not isinstance(self.solid, Instances):
-            return rows
-        return [drawn for row in rows for drawn in self.rows_of(row)]
-
-    def id_of(self, index: int) -> str | None:
-        """Return the id of a row's object, None without one."""
-        return None if self.ids is None else self.ids[self.object_of(index)]
-
-    def labels_of(self, index: int) -> tuple[tuple[str, str], ...]:
-        """Return other labels of a row's object by name; of a cell, its place on each axis."""
-        if isinstance(self.solid, Grid):
-            return (("cell", ", ".join(str(k) for k in np.unravel_index(index, self.solid.shape))),)
-        id_, number = self.id_of(index), self.object_of(index)
-        values = ((name, column[number]) for name, column in self.labels.items())
-        return tuple((name, value) for name, value in values if value and value != id_)
+    def objects_of(self, hits: Hits | AllHits) -> NDArray[np.int32]:
+        """Return the object of each hit, -1 for misses."""
+        numbers = np.full(hits.index.shape, -1, np.int32)
+        for number, part in enumerate(self.parts):
+            rows = (hits.geometry == number) & (hits.index >= 0)
+            numbers[rows] = part.objects_of(hits.object[rows])
+        return numbers
 
 
-def boxes_of(solid: Boxes | Grid, rows: list[int]) -> tuple[Floats, Floats]:
-    """Return the corners of some boxes or cells."""
-    found = solid.boxes(rows) if isinstance(solid, Grid) else solid[rows]
-    return found.lower, found.upper
-
-
-def boxes_to_draw(solid: Boxes | Grid) -> Boxes:
-    """Return the boxes that show a solid: of a grid its visible cells, or its outline."""
-    if not isinstance(solid, Grid):
-        return solid
-    cells = visible_cells(solid, MAX_CELLS, MAX_OF_FULL)
-    return Boxes(*solid.bounds) if cells is None else solid.boxes(cells)
-
-
-def stage(
-    geometry: Solid | Scene,
+def make_stage(
+    scene: Solid | Scene | Sequence[Solid],
     name: str = "scene",
-    ids: list[str] | None = None,
-    labels: Labels | None = None,
+    *,
     where: MaskInput = None,
+    hides_spaces: bool = False,
+    credit: str = "",
 ) -> Stage:
-    """Return the stage of a geometry, or of the rows that `where` allows; 2D is shown at z = 0."""
-    original = geometry.geometry if isinstance(geometry, Scene) else geometry
-    if not isinstance(original, Solid):
-        raise InvalidInput(
-            f"scene must be of Boxes, a Grid, a Mesh or Instances; got {geometry!r}. "
-            "Show its geometries one by one."
-        )
-    if where is not None and isinstance(original, Grid):
-        raise InvalidInput("where is for boxes and triangles here; got a grid. Leave it out.")
-    mask = None if where is None else row_mask(where, object_rows(original), len(original))
-    solid = to_3d(original)
-    scene = geometry if isinstance(geometry, Scene) and solid is original else Scene(solid)
-    if ids is None and original.ids is not None:
-        ids = list(map(str, original.ids))
-    if labels is None:
-        labels = {column: _texts(values) for column, values in original.labels.items()}
-    objects = stored_objects(original) if isinstance(original, Mesh) else None
-    drawn, objects = _triangles_of(solid) if isinstance(solid, Instances) else (solid, objects)
-    shown = mask[objects] if mask is not None and isinstance(solid, Instances) else mask
-    # once: slower than a click on 10^5 boxes
-    ends = finite_bounds(drawn if shown is None or isinstance(drawn, Grid) else drawn[shown])
-    return Stage(name, scene, ids, labels, _page_frame(*ends), ends, drawn, objects, mask, shown)
+    """Return the stage of geometries; 2D is shown at z = 0.
 
-
-def _triangles_of(copies: Instances) -> tuple[Mesh, Ints]:
-    """Return the triangles of all copies, and the copy of each."""
-    inner, placed = copies.geometry, copies.rows()
-    if isinstance(inner, Boxes):
-        corners = inner.centers[:, None] + inner.sizes[:, None] * CORNERS
-        faces = TRIANGLES + 8 * np.arange(len(inner))[:, None, None]
-        inner = Mesh(corners.reshape(-1, 3), faces.reshape(-1, 3))
-    if len(inner) * len(copies) > _MAX_TRIANGLES:
-        raise InvalidInput(
-            f"copies are shown up to {_MAX_TRIANGLES:,} triangles; got {len(copies):,} of {len(inner):,}. "
-            "Show some: instances[:100]."
-        )
-    vertices = np.einsum("mij,vj->mvi", placed[:, :, :3], inner.vertices) + placed[:, None, :, 3]
-    rows = inner.faces + len(inner.vertices) * np.arange(len(copies))[:, None, None]
-    mesh = Mesh(vertices.reshape(-1, 3), rows.reshape(-1, 3))
-    return mesh, np.repeat(np.arange(len(copies), dtype=np.int64), len(inner))
-
-
-def _texts(values: NDArray[Any]) -> list[str]:
-    """Return labels as text, "" for a missing one."""
-    return ["" if value is None or value != value else str(value) for value in values.tolist()]
-
-
-def to_3d(solid: Solid) -> Solid:
-    """Return a geometry in 3D."""
-    if solid.ndim_space == 3:
-        return solid
-    if isinstance(solid, Boxes):
-        return Boxes(*solid.rows())
-    if isinstance(solid, Grid):
-        return _flat_cells(solid)
-    if isinstance(solid, Instances):
-        return Instances(cast("Boxes", to_3d(solid.geometry)), solid.rows())
-    return Mesh(np.pad(solid.vertices, ((0, 0), (0, 1))), solid.faces)
-
-
-def _flat_cells(grid: Grid) -> Boxes:
-    """Return a box for each cell of a grid in 2D; of one that is not occupied, a box without any point."""
-    if len(grid) > _FLAT_CELLS:
-        raise InvalidInput(
-            f"a grid in 2D is shown up to {_FLAT_CELLS:,} cells; got {len(grid):,}. Show a part: grid[:100]."
-        )
-    lower, upper = (np.array(end) for end in grid.boxes().rows()[:2])
-    empty = ~grid.occupied.ravel()
-    lower[empty], upper[empty] = np.inf, np.inf
-    return Boxes(lower, upper)
+    Parameters
+    ----------
+    where : as of `Scene.nearest`
+        The rows shown and hit at the start. Of objects of which it allows some rows only, the others are
+        left out.
+    hides_spaces : bool
+        Do not show spaces and openings of IFC at the start, unless `where` allows nothing else.
+    """
+    given = _listed(scene)
+    solids, masks = zip(*map(_in_3d, given, _masks(where, given)), strict=True)
+    parts = _parts([_without_rows(solid, mask) for solid, mask in zip(solids, masks, strict=True)])
+    pairs = zip(parts, masks, strict=True)
+    shown = [np.ones(part.objects, np.bool_) if mask is None else part.visible(mask) for part, mask in pairs]
+    visible, labels = np.concatenate(shown), _labels(parts)
+    if hides_spaces and "ifc_class" in labels:
+        solid_ones = visible & ~np.isin(labels["ifc_class"].astype(str), HIDDEN_CLASSES)
+        visible = solid_ones if solid_ones.any() else visible
+    shapes = [part.geometry for part in parts]
+    is_same = isinstance(scene, Scene) and all(a is b for a, b in zip(shapes, given, strict=True))
+    made = cast("Scene", scene) if is_same else Scene(shapes)
+    return Stage(name, made, parts, _ids(parts), labels, visible, finite_bounds(shapes), credit)
 
 
 def rays_in_3d(rays: Rays) -> Rays:
@@ -211,44 +147,109 @@ def rays_in_3d(rays: Rays) -> Rays:
     return Rays(rows.origins, rows.directions, t_min=rows.t_min, t_max=rows.t_max, invalid="miss")
 
 
-def finite_bounds(solid: Boxes | Grid | Mesh) -> tuple[Floats, Floats]:
-    """Return the corners of the box round all finite bounds; the origin without any."""
-    if isinstance(solid, Grid):
-        return solid.bounds[0], solid.bounds[1]
-    ends = (solid.lower, solid.upper) if isinstance(solid, Boxes) else (solid.vertices[solid.faces],) * 2
-    both = np.concatenate([end.reshape(-1, 3) for end in ends])
-    finite = np.isfinite(both)
-    low = np.min(both, axis=0, initial=np.inf, where=finite)
-    high = np.max(both, axis=0, initial=-np.inf, where=finite)
-    known = low <= high
-    return np.where(known, low, 0.0), np.where(known, high, 0.0)
+def _listed(scene: Solid | Scene | Sequence[Solid]) -> list[Solid]:
+    """Return the geometries of a scene, a geometry or a list."""
+    found = scene.geometry if isinstance(scene, Scene) else scene
+    listed = cast("list[Solid]", [*found] if isinstance(found, list | tuple) else [found])
+    wrong = [type(one).__name__ for one in listed if not isinstance(one, Solid)]
+    if wrong or not listed:
+        raise InvalidInput(f"{NOT_A_SCENE}; got {wrong[0] if wrong else 'an empty list'}.")
+    return listed
 
 
-def _page_frame(low: Floats, high: Floats) -> PageFrame:
-    half = float((high / 2 - low / 2).max())  # halved first: the difference may overflow
-    power = math.frexp(half)[1] - 2 if half > 0.0 else 0
-    return PageFrame(low / 2 + high / 2, math.ldexp(1.0, min(max(power, -1000), 1022)))
+def _masks(where: MaskInput, geometries: list[Solid]) -> list[Bools | None]:
+    """Return the rows of each geometry that `where` allows, flat; None for all."""
+    is_one = where is None or isinstance(where, str) or (len(geometries) == 1 and not isinstance(where, list))
+    listed: Sequence[Any] = [where] * len(geometries) if is_one else cast("Sequence[Any]", where)
+    if len(geometries) == 1 and len(listed) != 1:  # a mask as a list of bool
+        listed = [where]
+    if len(listed) != len(geometries):
+        rule = f"where must be a list of {len(geometries)}, a mask, an expression or None for each geometry"
+        raise InvalidInput(f"{rule}; got {len(listed)}. Leave it out to show all.")
+    pairs = zip(listed, geometries, strict=True)
+    return [None if mask is None else _flat_mask(mask, geometry) for mask, geometry in pairs]
 
 
-def warm_up(kind: type[Solid]) -> None:
-    """Run all queries of a click once, so that the first click finds them compiled."""
-    lower = np.pad(np.arange(99.0)[:, None], ((0, 0), (0, 2)))
-    boxes = Boxes(lower, lower + 0.5)
-    corners = lower[:, None, :] + np.array([[0, -1, -1], [0, 3, -1], [0, -1, 3]])
-    mesh = Mesh(corners.reshape(-1, 3), np.arange(297).reshape(-1, 3))
-    grid = Grid(np.arange(-0.25, 99.0, 0.5), [0, 1], [0, 1])
-    copies = Instances(boxes, np.eye(4))
-    solids: dict[type[Solid], Solid] = {Boxes: boxes, Grid: grid, Mesh: mesh, Instances: copies}
-    scene = Scene(solids[kind])
-    for row in (0, 98):  # many hits and one: two code paths
-        ray = Rays([row - 0.25, 0.25, 0.25], [1.0, 0.0, 0.0])
-        hits, everything = scene.nearest(ray, workers=1), scene.all(ray, workers=1)
-        _ = (
-            hits.normals,
-            hits.points,
-            everything.by_object(),
-            everything.lengths,
-            scene.occluded(ray, workers=1, where=[True] * len(scene)),
-        )
-    many = Rays(np.full((64, 3), -1.0), np.ones((64, 3)))
-    scene.nearest(many, workers=1)
+def _flat_mask(where: MaskInput, geometry: Solid) -> Bools:
+    shape = getattr(geometry, "shape", None)
+    return row_mask(where, object_rows(geometry), len(geometry), shape).reshape(-1)
+
+
+def _in_3d(geometry: Solid, mask: Bools | None) -> tuple[Solid, Bools | None]:
+    """Return a geometry in 3D, and its mask; of a grid in 2D, its occupied cells as boxes."""
+    if geometry.ndim_space == 3:
+        return geometry, mask
+    if isinstance(geometry, Grid):
+        cells = geometry.occupied.reshape(-1)
+        return _in_3d(geometry.boxes(cells), None if mask is None else mask[cells])
+    made: Solid
+    if isinstance(geometry, Instances):
+        made = Instances(cast("Boxes", _in_3d(geometry.geometry, None)[0]), geometry.rows())
+    else:
+        made = (Planes if isinstance(geometry, Planes) else Boxes)(*geometry.rows()[:2])
+    return made._with(geometry._attributes), mask
+
+
+def _without_rows(geometry: Solid, mask: Bools | None) -> Solid:
+    """Return a geometry without the rows that no mask of objects can leave out; numbers stay.
+
+    These are triangles of objects of which a mask allows some only, which become points, and cells of a grid
+    that is one object.
+    """
+    if mask is None:
+        return geometry
+    if isinstance(geometry, Grid) and not _has_cells(geometry):
+        return Grid(*geometry.edges, occupied=geometry.occupied & mask.reshape(geometry.shape))
+    numbers = _numbers(geometry)
+    if not isinstance(geometry, Mesh) or numbers is None:
+        return geometry
+    is_shown = np.bincount(numbers[mask], minlength=object_count(geometry)) > 0
+    left_out = ~mask & is_shown[numbers]
+    faces = np.where(left_out[:, None], geometry.faces[:, :1], geometry.faces)
+    return restored(geometry.vertices, faces, numbers, geometry._attributes) if left_out.any() else geometry
+
+
+def _parts(solids: Sequence[Solid]) -> tuple[StagePart, ...]:
+    """Return the geometries with their objects, numbered through."""
+    parts: list[StagePart] = []
+    first = 0
+    for one in solids:
+        cells = np.flatnonzero(one.occupied) if isinstance(one, Grid) and _has_cells(one) else None
+        count = object_count(one) if isinstance(one, Mesh) else len(one)
+        if isinstance(one, Grid):
+            count = 1 if cells is None else len(cells)
+        parts.append(StagePart(one, first, count, cells))
+        first += count
+    return tuple(parts)
+
+
+def _has_cells(grid: Grid) -> bool:
+    """Return whether the cells of a grid are objects."""
+    return count_occupied(grid.rows()) <= MAX_CELLS
+
+
+def _numbers(geometry: Solid) -> Ints | None:
+    """Return the object of each triangle; None where each row is an object."""
+    return stored_objects(geometry) if isinstance(geometry, Mesh) else None
+
+
+def _ids(parts: tuple[StagePart, ...]) -> list[str] | None:
+    """Return the ids of all objects as text; None if there are none at all."""
+    columns = [part.column(part.geometry.ids) for part in parts]
+    if all(column is None for column in columns):
+        return None
+    pairs = zip(parts, columns, strict=True)
+    texts = [[""] * part.objects if own is None else map(str, own.tolist()) for part, own in pairs]
+    return [text for own in texts for text in own]
+
+
+def _labels(parts: tuple[StagePart, ...]) -> Columns:
+    """Return the labels of all objects, missing where a geometry has none of that name."""
+    count = sum(part.objects for part in parts)
+    places = [np.arange(part.first_object, part.first_object + part.objects) for part in parts]
+    columns: Columns = {}
+    for name in dict.fromkeys(name for part in parts for name in part.geometry.labels):
+        own = [part.column(part.geometry.labels.get(name)) for part in parts]
+        if any(values is not None for values in own):
+            columns[name] = combined(list(zip(places, own, strict=True)), count)
+    return columns

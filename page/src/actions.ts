@@ -1,0 +1,352 @@
+/** What the user can do with a scene: called by panels, shortcuts and clicks alike. */
+
+import { later } from "./dom.ts";
+import { lengthOf, pointAt } from "./format.ts";
+import { Naming, type Coded } from "./labels.ts";
+import type { Notice } from "./panel/notice.ts";
+import type { Store } from "./store.ts";
+import type { Answer, Axis, Caster, CutPlane, Hit, Ray, StageApi, StandardView, Vec3 } from "./types.ts";
+import { fromRanges, toRanges } from "./visibility.ts";
+
+/** Rays are cast again this long after the last change of a filter. */
+const PAUSE = 80;
+
+export class Actions {
+  readonly naming: Naming;
+  /** A cast: only the answer of the last one is shown. */
+  private casts = 0;
+  private maskSent: boolean;
+  private closed = false;
+  private readonly recastLater = later(PAUSE, () => this.recast());
+
+  constructor(
+    readonly store: Store,
+    readonly stage: StageApi,
+    readonly caster: Caster,
+    readonly notice: Notice,
+  ) {
+    this.naming = new Naming(store.model);
+    this.maskSent = caster.live && this.isStart();
+    if (!this.maskSent) this.recastLater();
+  }
+
+  /** Whether rays hit what they hit at the start: a server starts so, and casts no ray twice then. */
+  isStart(): boolean {
+    const { hiddenAtStart } = this.store.model;
+    return this.store.visibility.pickable.every((byte, object) => byte !== (hiddenAtStart?.[object] ?? 0));
+  }
+
+  /** Another scene is shown: answers that are on their way come to nothing. */
+  close(): void {
+    this.closed = true;
+    this.casts++;
+  }
+
+  // ---- rays
+
+  /** Cast the ray of a click; what it hits first is selected, or added to the selection. */
+  async pick(ray: Ray, add = false): Promise<void> {
+    await this.cast(() => this.caster.pick(ray), { select: true, add });
+  }
+
+  /** Cast a row of the ray table. */
+  async pickRow(row: number): Promise<void> {
+    await this.cast(() => this.caster.row(row), { select: true, add: false });
+  }
+
+  /** Show an answer to a ray that Python casts. */
+  show(answer: Answer): void {
+    this.casts++;
+    this.present(answer, { select: true, add: false });
+  }
+
+  /** Filters have changed: cast the last ray again, soon. */
+  filtersChanged(): void {
+    this.maskSent = false;
+    this.recastLater();
+  }
+
+  /** Cast the last ray again, unless another one was cast since the filters changed. */
+  private async recast(): Promise<void> {
+    const { answer } = this.store.state;
+    if (this.closed || this.caster.reason !== null || this.maskSent) return;
+    this.sendMask();
+    if (!answer) return;
+    const { row, ray } = answer;
+    await this.cast(() => (row === null ? this.caster.pick(ray) : this.caster.row(row)), { select: false, add: false });
+  }
+
+  /** Cast the ray of a restored view. */
+  async restoreRay(): Promise<void> {
+    const { ray } = this.store.state;
+    if (!ray || this.caster.reason !== null) return;
+    const { origin, direction, row } = ray;
+    const whole = { origin, direction, tMin: 0, tMax: Infinity };
+    const limited = this.limited(whole);
+    if (row !== null) await this.cast(() => this.caster.row(row), { select: false, add: false });
+    else if (limited) await this.cast(() => this.caster.pick(limited), { select: false, add: false });
+  }
+
+  /** The part of a ray that the section planes leave; null if they leave nothing. */
+  private limited(ray: Ray): Ray | null {
+    let { tMin, tMax } = ray;
+    for (const { normal, point } of this.store.state.cut.filter(({ on }) => on).map(planeOf)) {
+      const along = dot(normal, ray.direction);
+      const away = dot(normal, point) - dot(normal, ray.origin);
+      if (along > 0) tMax = Math.min(tMax, away / along);
+      else if (along < 0) tMin = Math.max(tMin, away / along);
+      else if (away < 0) return null;
+    }
+    return tMin <= tMax ? { ...ray, tMin, tMax } : null;
+  }
+
+  /** Cast a ray whose numbers were typed, within the cut. */
+  async castTyped(origin: Vec3, direction: Vec3): Promise<void> {
+    if (!direction.some(Boolean)) return this.notice.error("A direction must have a number other than 0.");
+    const ray = this.limited({ origin, direction, tMin: 0, tMax: Infinity });
+    if (ray) await this.pick(ray);
+    else this.notice.info("The cut leaves nothing of this ray.");
+  }
+
+  private async cast(call: () => Promise<Answer>, how: { select: boolean; add: boolean }): Promise<void> {
+    if (this.caster.reason !== null) return this.notice.error(this.caster.reason);
+    const number = ++this.casts;
+    this.sendMask();
+    try {
+      const answer = await call();
+      if (number === this.casts) this.present(answer, how);
+    } catch (error) {
+      if (number === this.casts) this.notice.error(textOfError(error));
+    }
+  }
+
+  private sendMask(): void {
+    if (this.maskSent) return;
+    this.caster.setPickable(this.store.visibility.pickable);
+    this.maskSent = true;
+  }
+
+  private present(answer: Answer, { select, add }: { select: boolean; add: boolean }): void {
+    const { origin, direction } = answer.ray;
+    const first = answer.hits.at(0)?.object;
+    const chosen = answer.hits.length ? 0 : -1;
+    this.store.set({ answer, chosen, ray: { origin, direction, row: answer.row } });
+    if (!select) return;
+    if (first === undefined) {
+      if (!add) this.select([]);
+    } else if (add) this.toggleSelected(first);
+    else this.select([first]);
+  }
+
+  clearRay(): void {
+    this.casts++;
+    this.store.set({ answer: null, chosen: -1, ray: null });
+  }
+
+  /** Choose a hit of the last answer: its object is selected. */
+  choose(at: number): void {
+    const hit = this.store.state.answer?.hits[at];
+    if (!hit) return;
+    this.store.set({ chosen: at });
+    this.select([hit.object]);
+  }
+
+  chooseNext(step: number): void {
+    const { answer, chosen } = this.store.state;
+    if (answer?.hits.length) this.choose(Math.min(answer.hits.length - 1, Math.max(0, chosen + step)));
+  }
+
+  // ---- selection
+
+  select(objects: number[]): void {
+    this.store.set({ selection: objects });
+    if (!objects.length) this.store.set({ faded: false });
+  }
+
+  toggleSelected(object: number): void {
+    const { selection } = this.store.state;
+    const others = selection.filter((one) => one !== object);
+    this.select(others.length < selection.length ? others : [...selection, object]);
+  }
+
+  /** Zoom to objects with the others faded, so that what is inside something shows; hidden ones appear. */
+  zoomTo(objects: number[]): void {
+    if (!objects.length) return;
+    this.reveal(objects);
+    this.store.set({ selection: objects, faded: objects.length < this.store.model.objects });
+    this.stage.fitObjects(objects);
+  }
+
+  private reveal(objects: number[]): void {
+    const { hidden } = this.store.visibility;
+    if (!objects.some((object) => hidden[object])) return;
+    const bytes = hidden.slice();
+    for (const object of objects) bytes[object] = 0;
+    this.store.filter({ hidden: toRanges(bytes) });
+  }
+
+  // ---- filters
+
+  /** Hide or show objects: a selection, or those of a class. */
+  setHidden(objects: Iterable<number>, on: boolean): void {
+    this.store.filter({ hidden: this.changed(this.store.state.hidden, objects, on) });
+  }
+
+  setUnpickable(objects: Iterable<number>, on: boolean): void {
+    this.store.filter({ unpickable: this.changed(this.store.state.unpickable, objects, on) });
+  }
+
+  private changed(ranges: number[], objects: Iterable<number>, on: boolean): number[] {
+    const bytes = fromRanges(ranges, this.store.model.objects);
+    for (const object of objects) bytes[object] = on ? 1 : 0;
+    return toRanges(bytes);
+  }
+
+  /** Hide all others. */
+  isolate(objects: Iterable<number>): void {
+    const bytes = new Uint8Array(this.store.model.objects).fill(1);
+    for (const object of objects) bytes[object] = 0;
+    this.store.filter({ hidden: toRanges(bytes) });
+  }
+
+  /** Take away every filter: also what is hidden at the start and ranges. */
+  showAll(): void {
+    this.store.filter({ hidden: [], unpickable: [], ranges: {} });
+  }
+
+  /** Whether anything is hidden, or passed by rays. */
+  isFiltered(): boolean {
+    return this.store.visibility.pickable.includes(0);
+  }
+
+  /** Filters as at the start: spaces and openings of a building are hidden again. */
+  resetFilters(): void {
+    const { hiddenAtStart } = this.store.model;
+    this.store.filter({ hidden: hiddenAtStart ? toRanges(hiddenAtStart) : [], unpickable: [], ranges: {} });
+  }
+
+  hideSelection(): void {
+    const { selection } = this.store.state;
+    if (!selection.length) return;
+    this.setHidden(selection, true);
+    this.select([]);
+  }
+
+  isolateSelection(): void {
+    const { selection } = this.store.state;
+    if (selection.length) this.isolate(selection);
+  }
+
+  toggleSelectionPickable(): void {
+    const { selection } = this.store.state;
+    const { unpickable } = this.store.visibility;
+    if (selection.length) this.setUnpickable(selection, !selection.every((object) => unpickable[object]));
+  }
+
+  setRange(label: string, range: [number, number] | null): void {
+    const { [label]: _, ...others } = this.store.state.ranges;
+    this.store.filter({ ranges: range ? { ...others, [label]: range } : others }, `range of ${label}`);
+  }
+
+  // ---- camera and cut
+
+  fitSelection(): void {
+    const { selection } = this.store.state;
+    if (selection.length) this.stage.fitObjects(selection);
+    else this.stage.fitAll();
+  }
+
+  standardView(view: StandardView): void {
+    this.stage.standardView(view);
+  }
+
+  toggleOrthographic(): void {
+    const camera = this.stage.camera();
+    this.stage.setCamera({ ...camera, orthographic: !camera.orthographic });
+    this.store.set({ camera: this.stage.camera() });
+  }
+
+  setUp(up: Axis): void {
+    this.stage.setCamera({ ...this.stage.camera(), up });
+    this.stage.standardView("iso");
+    this.store.set({ camera: this.stage.camera() });
+  }
+
+  /** Change one section plane; it is made in the middle of the scene at its first use. */
+  setCut(axis: CutPlane["axis"], change: Partial<CutPlane>): CutPlane {
+    const before = this.store.cutOf(axis) ?? this.newPlane(axis);
+    const others = this.store.state.cut.filter((plane) => plane.axis !== axis);
+    const plane = { ...before, ...change };
+    this.store.set({ cut: [...others, plane] });
+    return plane;
+  }
+
+  /** Turn the free plane across the line of sight. */
+  faceCut(): void {
+    this.setCut("free", { on: true, normal: this.towardsCamera(), flip: false });
+  }
+
+  noCut(): void {
+    this.store.set({ cut: [] });
+  }
+
+  private newPlane(axis: CutPlane["axis"]): CutPlane {
+    const [low, high] = this.store.model.bounds;
+    const middle = [0, 1, 2].map((at) => (low[at] + high[at]) / 2) as Vec3;
+    if (axis !== "free") return { axis, on: false, at: middle["xyz".indexOf(axis)], flip: false };
+    return { axis, on: false, at: 0, flip: false, point: middle, normal: this.towardsCamera() };
+  }
+
+  /** A free plane starts across the line of sight, and cuts away what is nearer. */
+  private towardsCamera(): Vec3 {
+    const { eye, target } = this.stage.camera();
+    const away = [0, 1, 2].map((at) => eye[at] - target[at]) as Vec3;
+    const length = lengthOf(away) || 1;
+    return away.map((value) => Number((value / length).toFixed(3))) as Vec3;
+  }
+
+  // ---- copies
+
+  async copy(text: string, what: string): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(text);
+      this.notice.info(`${what} copied`);
+    } catch {
+      this.notice.info(`${what}: ${text}`);
+    }
+  }
+
+  copyHit(hit: Hit, what: "id" | "point" | "t"): void {
+    const { ray } = this.store.state.answer!;
+    const point = pointAt(ray.origin, ray.direction, hit.t).map(String).join(", ");
+    const text = { id: this.naming.id(hit.object), point, t: String(hit.t) }[what];
+    void this.copy(text, what);
+  }
+}
+
+/** The objects of one word of a label, among `within` if given. */
+export function objectsOf({ codes }: Coded, code: number, within?: ArrayLike<number>): number[] {
+  const objects: number[] = [];
+  const size = within?.length ?? codes.length;
+  for (let at = 0; at < size; at++) {
+    const object = within ? within[at] : at;
+    if (codes[object] === code) objects.push(object);
+  }
+  return objects;
+}
+
+/** Outward normal and a point of a section plane: what lies on the side of the normal is cut away. */
+export function planeOf({ axis, at, flip, point, normal }: CutPlane): { point: Vec3; normal: Vec3 } {
+  const sign = flip ? -1 : 1;
+  if (axis === "free") return { point: point!, normal: normal!.map((value) => sign * value) as Vec3 };
+  const unit = ["x", "y", "z"].map((one) => (one === axis ? sign : 0)) as Vec3;
+  return { normal: unit, point: unit.map((value) => Math.abs(value) * at) as Vec3 };
+}
+
+function dot(a: Vec3, b: Vec3): number {
+  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+export function textOfError(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,97 @@
+/** One ray and one primitive: where the line meets its slabs or its plane, exact. */
+
+import type { BoxesGeometry, Geometry, GridGeometry, Hit, InstancesGeometry, MeshGeometry, Ray, SceneModel } from "../types.ts";
+import { cornersOf } from "./boxes.ts";
+import { boxContact, crossingOf, isEmpty, rangeOf, WorldLine, type Contact, type Crossing, type Line } from "./contact.ts";
+import { Query } from "./found.ts";
+import { InstancesTarget, LocalLine } from "./instances.ts";
+import type { Time } from "./time.ts";
+
+/** An axis of a box: its planes, and the times between them; null where the line is parallel to them. */
+export interface AxisSlab {
+  lower: number;
+  upper: number;
+  times: { near: Time; far: Time } | null;
+  /** Whether a parallel line is between the planes. */
+  inside: boolean;
+}
+
+export interface BoxPair {
+  kind: "box";
+  /** The name of the primitive, and of its coordinates where they are not the world's. */
+  name: string;
+  slabs: AxisSlab[];
+  contact: Contact | null;
+}
+
+export interface TrianglePair {
+  kind: "triangle";
+  name: string;
+  /** Nine coordinates. */
+  corners: number[];
+  /** Where the line crosses the triangle's plane; null if it is parallel or the triangle has no area. */
+  crossing: Crossing | null;
+  hit: boolean;
+}
+
+export type Pair = BoxPair | TrianglePair;
+
+/** Returns the pair of a ray and the primitive of a hit; null of a plane. t of the hit is not read. */
+export function pairOf(model: Pick<SceneModel, "geometries">, ray: Ray, hit: Hit): Pair | null {
+  const geometry: Geometry = model.geometries[hit.geometry];
+  const line = new WorldLine(ray);
+  switch (geometry.type) {
+    case "boxes":
+      return ofBox(`box ${hit.primitive}`, line, ray, geometry, hit.primitive);
+    case "grid":
+      return ofBox(`cell ${hit.primitive}`, line, ray, boxOfCell(geometry, hit.primitive), 0);
+    case "mesh":
+      return ofTriangle(`triangle ${hit.primitive}`, line, ray, geometry, hit.primitive);
+    case "instances":
+      return ofCopy(geometry, ray, hit.primitive);
+    case "planes":
+      return null;
+  }
+}
+
+/** Returns the pair of a ray and what it hits first in a copy; of a miss, the first row of the base. */
+function ofCopy(instances: InstancesGeometry, ray: Ray, copy: number): Pair {
+  const transforms = instances.transforms.subarray(12 * copy, 12 * copy + 12);
+  const query = new Query(ray, null);
+  new InstancesTarget(0, { ...instances, firstObject: 0, objects: 1, transforms }).find(query);
+  const inner = isEmpty(ray) ? 0 : (query.sorted()[0]?.primitive ?? 0);
+  const line = new LocalLine(ray, transforms);
+  const name = `${inner} of copy ${copy}, in the coordinates of what is copied`;
+  const { base } = instances;
+  return base.type === "boxes" ? ofBox(`box ${name}`, line, ray, base, inner) : ofTriangle(`triangle ${name}`, line, ray, base, inner);
+}
+
+function ofBox(name: string, line: Line, ray: Ray, boxes: Pick<BoxesGeometry, "lower" | "upper">, row: number): BoxPair {
+  const lower = boxes.lower.subarray(3 * row, 3 * row + 3);
+  const upper = boxes.upper.subarray(3 * row, 3 * row + 3);
+  const slabs = [0, 1, 2].map((axis) => slabOf(line, axis, lower[axis], upper[axis]));
+  const contact = isEmpty(ray) ? null : boxContact(line, rangeOf(ray), lower, upper);
+  return { kind: "box", name, slabs, contact };
+}
+
+function slabOf(line: Line, axis: number, lower: number, upper: number): AxisSlab {
+  const sign = line.sign(axis);
+  if (sign === 0) return { lower, upper, times: null, inside: line.isBetween(axis, lower, upper) };
+  const [first, last] = sign > 0 ? [lower, upper] : [upper, lower];
+  return { lower, upper, times: { near: line.timeOf(axis, first), far: line.timeOf(axis, last) }, inside: true };
+}
+
+function ofTriangle(name: string, line: Line, ray: Ray, mesh: MeshGeometry, row: number): TrianglePair {
+  const corners = cornersOf(mesh, row);
+  const crossing = crossingOf(line, corners);
+  const hit = crossing !== null && !isEmpty(ray) && crossing.isIn(rangeOf(ray));
+  return { kind: "triangle", name, corners, crossing, hit };
+}
+
+/** Returns the box of a cell. */
+function boxOfCell({ edges }: GridGeometry, cell: number): { lower: Float64Array; upper: Float64Array } {
+  const [, ny, nz] = edges.map((axis) => axis.length - 1);
+  const steps = [Math.floor(cell / (ny * nz)), Math.floor(cell / nz) % ny, cell % nz];
+  const corner = (more: number) => Float64Array.from(steps, (step, axis) => edges[axis][step + more]);
+  return { lower: corner(0), upper: corner(1) };
+}

@@ -1,0 +1,233 @@
+/** Answers of the server, over a WebSocket that is opened again when it closes. */
+
+import { decodeAnswer, decodeExplanation, rayFields, UPLOAD_PART, type Request } from "./messages.ts";
+import { encodeMask, encodePart, encodePicturePart, encodeRequest } from "./messages.ts";
+import { makeModel, SCENE_FRAMES, withFrame } from "./model.ts";
+import type { Answer, Caster, Explanation, Hit, Numbers, Ray, SceneModel, ViewState } from "./types.ts";
+import { decodeFrame, type Frame } from "./wire.ts";
+
+export type Connection = "connecting" | "open" | "lost" | "ended";
+
+export interface LiveEvents {
+  /** A scene is complete; `again` where this session's server has sent it before, after a reconnect. */
+  model(model: SceneModel, again: boolean): void;
+  connection(state: Connection, text: string): void;
+  progress(text: string, fraction: number): void;
+  /** An error that answers no request. */
+  error(text: string): void;
+  /** A ray that the server casts by itself: a click in Python. */
+  answer(answer: Answer): void;
+  /** The picture that Python saves; null if there is none. */
+  picture(): Promise<Blob | null>;
+}
+
+/** The part of WebSocket that is used. */
+export interface Socket {
+  binaryType: BinaryType;
+  readonly bufferedAmount: number;
+  onopen: (() => void) | null;
+  onmessage: ((event: { data: unknown }) => void) | null;
+  onclose: (() => void) | null;
+  onerror: (() => void) | null;
+  send(data: string | Uint8Array<ArrayBuffer>): void;
+  close(): void;
+}
+
+interface Pending {
+  resolve(frame: Frame): void;
+  reject(error: Error): void;
+}
+
+const FIRST_DELAY = 500;
+const LONGEST_DELAY = 8000;
+const LOST = "The connection to the server is lost; the page tries again.";
+/** Upload parts wait while the socket has more than this many bytes to send. */
+const MOST_BUFFERED = 4 * UPLOAD_PART;
+
+export class LiveCaster implements Caster {
+  readonly live = true;
+  reason: string | null = "The page connects to the server.";
+  private socket: Socket | null = null;
+  private readonly pending = new Map<number, Pending>();
+  private seq = 0;
+  private delay = FIRST_DELAY;
+  private pickable: Uint8Array | null = null;
+  private session: string | null = null;
+  private again = false;
+  private ended = "";
+  /** The frames of a scene that is on its way, and the kinds that are still to come. */
+  private frames: Frame[] = [];
+  private awaited = new Set<string>();
+  private model: SceneModel | null = null;
+
+  constructor(
+    private readonly url: string,
+    private readonly events: LiveEvents,
+    private readonly open: (url: string) => Socket = (address) => new WebSocket(address) as Socket,
+  ) {
+    this.connect();
+  }
+
+  async pick(ray: Ray, row?: number): Promise<Answer> {
+    const answer = decodeAnswer(await this.request({ kind: "pick", ...rayFields(ray) }));
+    return row === undefined ? answer : { ...answer, row };
+  }
+
+  async row(row: number): Promise<Answer> {
+    return { ...decodeAnswer(await this.request({ kind: "ray", row })), row };
+  }
+
+  async explain(ray: Ray, hit: Hit): Promise<Explanation> {
+    const { geometry, primitive } = hit;
+    return decodeExplanation(await this.request({ kind: "explain", ...rayFields(ray), geometry, primitive }));
+  }
+
+  setPickable(pickable: Uint8Array): void {
+    this.pickable = pickable.slice();
+    this.sendMask();
+  }
+
+  async save(state: ViewState): Promise<{ name: string; content: Uint8Array }> {
+    const frame = await this.request({ kind: "save", state });
+    return { name: String(frame.header.name), content: bytes(frame.arrays.get("content")) };
+  }
+
+  async upload(file: File, progress: (fraction: number) => void): Promise<void> {
+    const answer = this.request({ kind: "upload", name: file.name, size: file.size });
+    const seq = this.seq;
+    answer.catch(() => undefined);
+    for (let start = 0; start < file.size && this.pending.has(seq); start += UPLOAD_PART) {
+      const part = await file.slice(start, start + UPLOAD_PART).arrayBuffer();
+      await this.drained();
+      if (!this.pending.has(seq)) break;
+      this.socket?.send(encodePart(new Uint8Array(part)) as Uint8Array<ArrayBuffer>);
+      progress(Math.min(1, (start + UPLOAD_PART) / file.size));
+    }
+    await answer;
+  }
+
+  /** Answers a request for a picture; one of 0 bytes says that there is none. */
+  private async sendPicture(seq: number): Promise<void> {
+    const picture = await this.events.picture().catch(() => null);
+    const content = picture === null ? new Uint8Array() : new Uint8Array(await picture.arrayBuffer());
+    this.socket?.send(encodeRequest(seq, { kind: "picture", size: content.length }));
+    for (let start = 0; start < content.length; start += UPLOAD_PART) {
+      const part = encodePicturePart(content.subarray(start, start + UPLOAD_PART));
+      this.socket?.send(part as Uint8Array<ArrayBuffer>);
+    }
+  }
+
+  private async drained(): Promise<void> {
+    while (this.socket !== null && this.socket.bufferedAmount > MOST_BUFFERED) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  private request(request: Request): Promise<Frame> {
+    const seq = ++this.seq;
+    const socket = this.socket;
+    if (socket === null || this.reason !== null) return Promise.reject(new Error(this.reason ?? LOST));
+    return new Promise((resolve, reject) => {
+      this.pending.set(seq, { resolve, reject });
+      socket.send(encodeRequest(seq, request));
+    });
+  }
+
+  private sendMask(): void {
+    if (this.reason !== null || this.pickable === null || this.pickable.length !== this.model?.objects) return;
+    this.socket?.send(encodeMask(this.pickable) as Uint8Array<ArrayBuffer>);
+  }
+
+  private connect(): void {
+    const socket = this.open(this.url);
+    this.socket = socket;
+    this.ended = "";
+    socket.binaryType = "arraybuffer";
+    this.events.connection("connecting", this.reason ?? "");
+    socket.onmessage = (event) => this.receive(event.data);
+    socket.onclose = () => this.lose(socket);
+  }
+
+  private lose(socket: Socket): void {
+    if (this.socket !== socket) return;
+    this.socket = null;
+    this.frames = [];
+    this.awaited.clear();
+    this.reason = this.ended === "" ? LOST : this.ended;
+    for (const request of this.pending.values()) request.reject(new Error(this.reason));
+    this.pending.clear();
+    this.events.connection(this.ended === "" ? "lost" : "ended", this.reason);
+    setTimeout(() => this.connect(), this.delay);
+    this.delay = Math.min(2 * this.delay, LONGEST_DELAY);
+  }
+
+  private receive(data: unknown): void {
+    try {
+      if (!(data instanceof ArrayBuffer)) throw new Error("the server sent text; frames are binary");
+      this.handle(decodeFrame(data));
+    } catch (error) {
+      this.events.error(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  private handle(frame: Frame): void {
+    const { kind, header } = frame;
+    if (kind === "begin") this.begin(String(header.session));
+    else if (SCENE_FRAMES.includes(kind)) this.sceneFrame(frame);
+    else if (kind === "progress") this.events.progress(String(header.text), Number(header.fraction));
+    else if (kind === "end") this.ended = String(header.text);
+    else if (kind === "picture") void this.sendPicture(Number(header.seq));
+    else if (kind === "hits" && header.seq === 0) this.events.answer(decodeAnswer(frame));
+    else this.answer(frame);
+  }
+
+  private begin(session: string): void {
+    this.again = session === this.session;
+    this.session = session;
+    this.delay = FIRST_DELAY;
+    this.reason = null;
+    this.events.connection("open", "");
+  }
+
+  /** Collects the frames of a scene; a frame that was not announced changes the model that is there. */
+  private sceneFrame(frame: Frame): void {
+    if (frame.kind === "scene") {
+      this.frames = [frame];
+      this.awaited = new Set(Array.isArray(frame.header.follow) ? frame.header.follow.map(String) : []);
+    } else if (this.awaited.delete(frame.kind)) {
+      this.frames.push(frame);
+    } else if (this.model !== null) {
+      this.model = withFrame(this.model, frame);
+      this.events.model(this.model, false);
+      return;
+    }
+    if (this.awaited.size > 0 || this.frames.length === 0) return;
+    const model = makeModel(this.frames);
+    this.frames = [];
+    this.show(model);
+  }
+
+  private show(model: SceneModel): void {
+    this.model = model;
+    this.events.model(model, this.again);
+    this.again = false;
+    this.sendMask();
+  }
+
+  private answer(frame: Frame): void {
+    const request = this.pending.get(Number(frame.header.seq));
+    const error = frame.kind === "error" ? String(frame.header.text) : null;
+    if (request === undefined) {
+      if (error !== null) this.events.error(error);
+      return;
+    }
+    this.pending.delete(Number(frame.header.seq));
+    if (error === null) request.resolve(frame);
+    else request.reject(new Error(error));
+  }
+}
+
+function bytes(content: Numbers | undefined): Uint8Array {
+  if (content instanceof Uint8Array) return content;
+  throw new Error("the server's answer has no file");
+}

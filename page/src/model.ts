@@ -1,0 +1,233 @@
+/** Makes the model of a scene from its frames. */
+
+import type {
+  BoxesGeometry,
+  Geometry,
+  GridGeometry,
+  InstancesGeometry,
+  Label,
+  MeshGeometry,
+  Numbers,
+  PointCloud,
+  RaySample,
+  RayTable,
+  SceneModel,
+  Vec3,
+} from "./types.ts";
+import { asList, isObject, type Frame, type Json } from "./wire.ts";
+
+type Header = { [name: string]: Json };
+type ArrayClass<T extends Numbers> = new (length: number) => T;
+
+/** The kinds of frames that make a scene. */
+export const SCENE_FRAMES = ["scene", "rays", "table", "points"];
+
+/** Returns the model of a scene frame and of those that follow it: rays, table, points. */
+export function makeModel(frames: readonly Frame[]): SceneModel {
+  const scene = frames.find((frame) => frame.kind === "scene");
+  if (scene === undefined) throw new Error("no frame of the scene came");
+  return frames.reduce(withFrame, sceneModel(scene));
+}
+
+/** Returns a model with the rays, the table or the points of one more frame. */
+export function withFrame(model: SceneModel, frame: Frame): SceneModel {
+  if (frame.kind === "rays") return { ...model, rays: raySample(frame) };
+  if (frame.kind === "table") return { ...model, table: rayTable(frame) };
+  if (frame.kind === "points") return { ...model, points: pointCloud(frame) };
+  return model;
+}
+
+function sceneModel(frame: Frame): SceneModel {
+  const header = frame.header;
+  const geometries = asList(header.geometries).map((one, k) => geometry(frame, `${k}.`, asObject(one)));
+  const objects = geometries.reduce((sum, one) => sum + one.objects, 0);
+  const hidden = array(frame, "hidden", Uint8Array);
+  return {
+    name: text(header.name),
+    title: text(header.title),
+    credit: text(header.credit),
+    shift: vec3(header.shift),
+    bounds: [vec3(asList(header.bounds)[0]), vec3(asList(header.bounds)[1])],
+    objects,
+    geometries,
+    labels: asList(header.labels ?? []).map((one, i) => label(frame, `label.${i}`, asObject(one))),
+    ids: header.ids == null ? null : asList(header.ids).map(String),
+    names: textOrNull(header.names),
+    classes: textOrNull(header.classes),
+    levels: textOrNull(header.levels),
+    hiddenAtStart: hidden && unpackBits(hidden, objects),
+    offline: header.offline === "exact" ? "exact" : "none",
+    offlineReason: text(header.offlineReason),
+    rays: null,
+    table: null,
+    points: null,
+  };
+}
+
+function geometry(frame: Frame, prefix: string, header: Header): Geometry {
+  const size = {
+    firstObject: Number(header.firstObject),
+    objects: Number(header.objects),
+    primitives: Number(header.primitives),
+  };
+  switch (header.type) {
+    case "boxes":
+    case "mesh":
+      return { ...base(frame, prefix), ...size };
+    case "instances":
+      return instances(frame, prefix, size);
+    case "grid":
+      return grid(frame, prefix, size);
+    case "planes":
+      return { type: "planes", ...size, points: f8(frame, `${prefix}points`), normals: f8(frame, `${prefix}normals`) };
+    default:
+      throw new Error(`geometries are boxes, mesh, instances, grid or planes; got ${JSON.stringify(header.type)}`);
+  }
+}
+
+/** Returns boxes or a mesh, numbered from 0; a mesh without objects has one for each triangle. */
+function base(frame: Frame, prefix: string): BoxesGeometry | MeshGeometry {
+  if (frame.arrays.has(`${prefix}lower`)) {
+    const lower = f8(frame, `${prefix}lower`);
+    const rows = lower.length / 3;
+    return { type: "boxes", firstObject: 0, objects: rows, primitives: rows, lower, upper: f8(frame, `${prefix}upper`) };
+  }
+  const faces = required(frame, `${prefix}faces`, Uint32Array);
+  const rows = faces.length / 3;
+  return {
+    type: "mesh",
+    firstObject: 0,
+    objects: rows,
+    primitives: rows,
+    vertices: f8(frame, `${prefix}vertices`),
+    faces,
+    triangleObjects: array(frame, `${prefix}objects`, Uint32Array) ?? Uint32Array.from({ length: rows }, (_, i) => i),
+    edges: array(frame, `${prefix}edges`, Uint32Array) ?? new Uint32Array(0),
+  };
+}
+
+function instances(frame: Frame, prefix: string, size: Sizes): InstancesGeometry {
+  return {
+    type: "instances",
+    ...size,
+    transforms: f8(frame, `${prefix}transforms`),
+    base: base(frame, `${prefix}base.`),
+  };
+}
+
+type Sizes = Pick<Geometry, "firstObject" | "objects" | "primitives">;
+
+function grid(frame: Frame, prefix: string, size: Sizes): GridGeometry {
+  const edges: GridGeometry["edges"] = [f8(frame, `${prefix}x`), f8(frame, `${prefix}y`), f8(frame, `${prefix}z`)];
+  const occupied = array(frame, `${prefix}occupied`, Uint8Array);
+  const total = edges.reduce((product, axis) => product * (axis.length - 1), 1);
+  return {
+    type: "grid",
+    ...size,
+    edges,
+    occupied,
+    cells: cellsOfObjects(occupied, total, size.objects),
+    visible: array(frame, `${prefix}visible`, Uint32Array),
+  };
+}
+
+/** Returns the cell of each object: the occupied ones, ascending; null where the grid is one object. */
+function cellsOfObjects(occupied: Uint8Array | null, total: number, objects: number): Float64Array | null {
+  if (occupied === null) return objects === total ? Float64Array.from({ length: total }, (_, i) => i) : null;
+  const cells = new Float64Array(objects);
+  let found = 0;
+  for (let cell = 0; cell < total; cell++) {
+    if ((occupied[cell >>> 3] >>> (cell & 7)) & 1) {
+      if (found === objects) return null;
+      cells[found++] = cell;
+    }
+  }
+  return found === objects ? cells : null;
+}
+
+function label(frame: Frame, name: string, header: Header): Label {
+  const shared = { name: text(header.name) };
+  if (header.kind === "number") return { ...shared, kind: "number", values: f8(frame, name) };
+  if (header.kind === "text") {
+    return { ...shared, kind: "text", values: asList(header.values).map((value) => textOrNull(value)) };
+  }
+  const codes = frame.arrays.get(name);
+  const words = asList(header.words).map(String);
+  if (codes instanceof Uint16Array) return { ...shared, kind: "class", words, codes, missing: 0xffff };
+  if (codes instanceof Uint32Array) return { ...shared, kind: "class", words, codes, missing: 0xffffffff };
+  throw new Error(`the codes of label ${shared.name} are missing`);
+}
+
+function raySample(frame: Frame): RaySample {
+  return {
+    total: Number(frame.header.total),
+    row: required(frame, "row", Uint32Array),
+    origin: f8(frame, "origin"),
+    direction: f8(frame, "direction"),
+    tMin: f8(frame, "t_min"),
+    tMax: f8(frame, "t_max"),
+  };
+}
+
+function rayTable(frame: Frame): RayTable {
+  return {
+    total: Number(frame.header.total),
+    t: f8(frame, "t"),
+    object: required(frame, "object", Int32Array),
+    length: f8(frame, "length"),
+  };
+}
+
+function pointCloud(frame: Frame): PointCloud {
+  return { xyz: f8(frame, "xyz"), distance: f8(frame, "distance") };
+}
+
+/** Returns one byte a bit, the lowest bit of each byte first. */
+export function unpackBits(bits: Uint8Array, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  for (let i = 0; i < length; i++) bytes[i] = (bits[i >>> 3] >>> (i & 7)) & 1;
+  return bytes;
+}
+
+/** Returns one bit a byte that is not 0, the lowest bit of each byte first. */
+export function packBits(bytes: Uint8Array): Uint8Array {
+  const bits = new Uint8Array((bytes.length + 7) >>> 3);
+  for (let i = 0; i < bytes.length; i++) if (bytes[i] !== 0) bits[i >>> 3] |= 1 << (i & 7);
+  return bits;
+}
+
+/** Returns an array of a frame if it is there; throws if it is of another type. */
+function array<T extends Numbers>(frame: Frame, name: string, type: ArrayClass<T>): T | null {
+  const found = frame.arrays.get(name);
+  if (found === undefined) return null;
+  if (found instanceof type) return found;
+  throw new Error(`array ${name} of frame ${frame.kind} must be ${type.name}; got ${found.constructor.name}`);
+}
+
+function required<T extends Numbers>(frame: Frame, name: string, type: ArrayClass<T>): T {
+  const found = array(frame, name, type);
+  if (found === null) throw new Error(`array ${name} of frame ${frame.kind} is missing`);
+  return found;
+}
+
+function f8(frame: Frame, name: string): Float64Array {
+  return required(frame, name, Float64Array);
+}
+
+function vec3(value: Json | undefined): Vec3 {
+  const [x, y, z] = asList(value).map(Number);
+  return [x, y, z];
+}
+
+function asObject(value: Json): Header {
+  if (!isObject(value)) throw new Error(`a frame needs an object; got ${JSON.stringify(value)}`);
+  return value;
+}
+
+function text(value: Json | undefined): string {
+  return value == null ? "" : String(value);
+}
+
+function textOrNull(value: Json | undefined): string | null {
+  return value == null ? null : String(value);
+}

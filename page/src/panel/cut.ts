@@ -1,0 +1,162 @@
+/** Section planes: one on each axis and a free one; they limit the rays of clicks too. */
+
+import type { Actions } from "../actions.ts";
+import { checkBox, el, iconButton, numberField, textButton } from "../dom.ts";
+import { exact, lengthOf, parsePoint, pointAt, shortPoint } from "../format.ts";
+import type { Axis, CutPlane, Vec3 } from "../types.ts";
+
+const STEPS = 1000;
+
+export function cutPanel(actions: Actions): HTMLElement {
+  const axes = (["x", "y", "z"] as const).map((axis) => new AxisCut(actions, axis).element);
+  const off = textButton("No cut", "cut-none", () => actions.noCut(), "remove all section planes (C)");
+  const note = el("p", { class: "note" }, "What is cut away is not drawn, and rays of clicks pass it.");
+  const element = el(
+    "div",
+    { class: "panel cut" },
+    ...axes,
+    new FreeCut(actions).element,
+    el("div", { class: "bar" }, off),
+    note,
+  );
+  actions.store.watch(["cut"], () => (off.disabled = !actions.store.state.cut.some(({ on }) => on)));
+  return element;
+}
+
+function flipButton(actions: Actions, axis: CutPlane["axis"]): HTMLElement {
+  const flip = () => actions.setCut(axis, { on: true, flip: !actions.store.cutOf(axis)?.flip });
+  return iconButton("flip", `cut away the other side of ${axis}`, `cut-${axis}-flip`, flip);
+}
+
+class AxisCut {
+  readonly element: HTMLElement;
+  private readonly on;
+  private readonly slider: HTMLInputElement;
+  private readonly field;
+
+  constructor(
+    private readonly actions: Actions,
+    private readonly axis: Axis,
+  ) {
+    this.on = checkBox(axis, `cut-${axis}`, (on) => actions.setCut(axis, { on }));
+    this.on.input.setAttribute("aria-label", `cut along ${axis}`);
+    this.field = numberField(`${axis} of the cut`, `cut-${axis}-at`, (at) => actions.setCut(axis, { on: true, at }));
+    this.slider = el("input", {
+      type: "range",
+      min: 0,
+      max: STEPS,
+      "aria-label": `${axis} of the cut, slider`,
+      "data-test": `cut-${axis}-slider`,
+      oninput: () => this.slide(),
+    });
+    const parts = [this.on.node, this.slider, this.field.input, flipButton(actions, axis)];
+    this.element = el("div", { class: "plane", role: "group", "aria-label": `cut along ${axis}` }, ...parts);
+    actions.store.watch(["cut"], () => this.draw());
+  }
+
+  private get ends(): [number, number] {
+    const at = "xyz".indexOf(this.axis);
+    const [low, high] = this.actions.store.model.bounds;
+    return [low[at], high[at]];
+  }
+
+  private slide(): void {
+    const [low, high] = this.ends;
+    const at = low + ((high - low) * this.slider.valueAsNumber) / STEPS;
+    this.actions.setCut(this.axis, { on: true, at: Number(at.toPrecision(12)) });
+  }
+
+  private draw(): void {
+    const [low, high] = this.ends;
+    const plane = this.actions.store.cutOf(this.axis);
+    const at = plane?.at ?? (low + high) / 2;
+    this.on.set(plane?.on ?? false);
+    this.slider.valueAsNumber = Math.round((STEPS * (at - low)) / (high - low || 1));
+    this.field.set(at);
+    this.element.classList.toggle("off", !plane?.on);
+  }
+}
+
+/** A plane of any direction: by its point and normal, by a slider along the normal, or dragged in the scene. */
+class FreeCut {
+  readonly element: HTMLElement;
+  private readonly on;
+  private readonly slider: HTMLInputElement;
+  private readonly point: HTMLInputElement;
+  private readonly normal: HTMLInputElement;
+  private readonly rest: HTMLElement;
+  /** The point from which the slider moves the plane. */
+  private from: Vec3 | null = null;
+
+  constructor(private readonly actions: Actions) {
+    this.on = checkBox("free", "cut-free", (on) => actions.setCut("free", { on }));
+    this.slider = el("input", {
+      type: "range",
+      min: -STEPS,
+      max: STEPS,
+      "aria-label": "move the free plane along its normal",
+      "data-test": "cut-free-slider",
+      oninput: () => this.slide(),
+      onchange: () => this.centre(),
+    });
+    [this.point, this.normal] = [this.field("point"), this.field("normal")];
+    const across = textButton(
+      "Face the camera",
+      "cut-free-camera",
+      () => this.face(),
+      "turn the plane across the line of sight",
+    );
+    const fields = [el("label", {}, "point ", this.point), el("label", {}, "normal ", this.normal), across];
+    this.rest = el("div", { class: "free" }, ...fields);
+    const head = el("div", { class: "plane" }, this.on.node, this.slider, flipButton(actions, "free"));
+    this.element = el("div", { role: "group", "aria-label": "free cut" }, head, this.rest);
+    actions.store.watch(["cut"], () => this.draw());
+  }
+
+  private field(name: "point" | "normal"): HTMLInputElement {
+    const change = () => this.type(name);
+    return el("input", {
+      type: "text",
+      "aria-label": `${name} of the free plane`,
+      "data-test": `cut-free-${name}`,
+      onchange: change,
+    });
+  }
+
+  private type(name: "point" | "normal"): void {
+    const value = parsePoint(this[name].value);
+    const valid = value && (name === "point" || value.some(Boolean));
+    if (valid) this.actions.setCut("free", { on: true, [name]: value });
+    else this.actions.notice.error(`The ${name} of a plane is three numbers, such as 0, 0, 1`);
+    this.centre();
+  }
+
+  private face(): void {
+    this.actions.faceCut();
+    this.centre();
+  }
+
+  private slide(): void {
+    const plane = this.actions.store.cutOf("free") ?? this.actions.setCut("free", { on: true });
+    this.from ??= plane.point!;
+    const [low, high] = this.actions.store.model.bounds;
+    const reach = Math.hypot(...high.map((value, axis) => value - low[axis])) / 2;
+    const along = (reach * this.slider.valueAsNumber) / STEPS / (lengthOf(plane.normal!) || 1);
+    this.actions.setCut("free", { on: true, point: pointAt(this.from, plane.normal!, along) });
+  }
+
+  private centre(): void {
+    this.from = null;
+    this.slider.valueAsNumber = 0;
+  }
+
+  private draw(): void {
+    const plane = this.actions.store.cutOf("free");
+    this.on.set(plane?.on ?? false);
+    this.rest.hidden = !plane?.on;
+    if (!plane) return;
+    this.point.value = exact(plane.point!);
+    this.point.title = shortPoint(plane.point!);
+    this.normal.value = exact(plane.normal!);
+  }
+}

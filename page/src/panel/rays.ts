@@ -1,0 +1,146 @@
+/** The rays of the file or call: which are drawn, in what colours, and the table of them all. */
+
+import type { Actions } from "../actions.ts";
+import { checkBox, choice, el, replace } from "../dom.ts";
+import { count, short } from "../format.ts";
+import { drawRays, isHit, pointColours, rayEnds } from "../rays.ts";
+import type { LegendEntry, RayColour, RaysView, SceneModel } from "../types.ts";
+import { legendRows } from "./legend.ts";
+import { VirtualTable, type Column } from "./table.ts";
+
+const COLOURS: { value: RayColour; text: string }[] = [
+  { value: "status", text: "by hit or miss" },
+  { value: "distance", text: "by distance" },
+  { value: "object", text: "by object" },
+];
+
+export class Rays {
+  readonly element: HTMLElement;
+  private readonly summary = el("p", { class: "summary", "data-test": "rays-summary" });
+  private readonly note = el("p", { class: "note line", "data-test": "rays-note" });
+  private readonly legend = el("div", { class: "legend", "data-test": "rays-legend" });
+  private readonly colour: HTMLSelectElement;
+  private readonly toggles: { key: "hits" | "misses" | "points"; node: HTMLElement; set: (on: boolean) => void }[];
+  private readonly table: VirtualTable | null;
+  private readonly points: ReturnType<typeof pointColours> | null;
+
+  constructor(
+    private readonly actions: Actions,
+    private readonly changed: (legend: LegendEntry[]) => void,
+  ) {
+    const { model } = actions.store;
+    this.points = model.points && pointColours(model.points.distance);
+    this.toggles = [this.toggle("hits"), this.toggle("misses"), this.toggle("points")];
+    this.colour = choice("colour rays by", "rays-colour", COLOURS, (colour) =>
+      this.set({ colour: colour as RayColour }),
+    );
+    this.table = model.rays || model.table ? this.makeTable() : null;
+    const colour = model.table && model.rays && this.colour;
+    const bar = el("div", { class: "bar" }, ...this.toggles.map(({ node }) => node), colour);
+    const table = this.table && el("div", { class: "fill" }, this.table.element);
+    this.element = el("div", { class: "panel rays" }, this.summary, this.note, bar, this.legend, table);
+    actions.store.watch(["rays", "table"], () => this.draw());
+    actions.store.watch(["table"], () => this.fill());
+    actions.store.watch(["answer"], () => this.reveal());
+  }
+
+  private toggle(key: "hits" | "misses" | "points") {
+    const { node, set } = checkBox(key, `rays-${key}`, (on) => this.set({ [key]: on }));
+    return { key, node, set };
+  }
+
+  private set(change: Partial<RaysView>): void {
+    this.actions.store.set({ rays: { ...this.actions.store.state.rays, ...change } });
+  }
+
+  private draw(): void {
+    const { store, stage } = this.actions;
+    const { model, state } = store;
+    this.summary.textContent = summaryOf(model);
+    this.note.textContent = noteOf(model);
+    this.colour.value = state.rays.colour;
+    const there = kinds(model);
+    for (const { key, node, set } of this.toggles) {
+      set(state.rays[key]);
+      node.hidden = !there[key];
+    }
+    const drawn = model.rays && drawRays(model, model.rays, state.rays);
+    if (drawn) stage.setRays(model.rays!, drawn.rgba, rayEnds(model, model.rays!));
+    if (this.points) stage.setPoints(state.rays.points, this.points.rgb);
+    const entries = this.entries(drawn?.legend ?? []);
+    replace(this.legend, ...legendRows(entries));
+    this.changed(entries);
+  }
+
+  /** All rays, also those that are not drawn. */
+  private fill(): void {
+    const { rays, table } = this.actions.store.model;
+    this.table?.fill(Uint32Array.from({ length: table?.total ?? rays?.total ?? 0 }, (_, row) => row));
+  }
+
+  /** The legend of what is drawn of rays and points. */
+  private entries(rays: LegendEntry[]): LegendEntry[] {
+    return this.points && this.actions.store.state.rays.points ? [...rays, ...this.points.legend] : rays;
+  }
+
+  private makeTable(): VirtualTable {
+    const { store } = this.actions;
+    return new VirtualTable({
+      label: "rays",
+      test: "rays-table",
+      columns: this.columns(),
+      choose: (row) => void this.actions.pickRow(row),
+      chosen: (row) => row === store.state.answer?.row,
+    });
+  }
+
+  private columns(): Column[] {
+    const { naming, store } = this.actions;
+    const object = (row: number) => store.model.table!.object[row];
+    const metres = (row: number) => store.model.table!.t[row] * store.model.table!.length[row];
+    const name = (row: number) => (isHit(store.model, row) ? naming.full(object(row)) : "");
+    const status = (row: number) => (isHit(store.model, row) ? "hit" : "miss");
+    const index: Column = { title: "ray", width: 76, numeric: true, text: count, key: (row) => row };
+    if (!store.model.table) return [index];
+    return [
+      index,
+      { title: "hit", width: 1, text: status, key: status },
+      { title: "metres", width: 66, numeric: true, text: (row) => distanceText(metres(row)), key: metres },
+      { title: "object", width: 4, text: name, key: name },
+    ];
+  }
+
+  private reveal(): void {
+    const row = this.actions.store.state.answer?.row ?? null;
+    this.table?.draw();
+    if (row !== null) this.table?.reveal(row);
+  }
+}
+
+function distanceText(metres: number): string {
+  return Number.isFinite(metres) ? short(metres) : "";
+}
+
+/** Which toggles have an effect. */
+function kinds(model: SceneModel): Record<"hits" | "misses" | "points", boolean> {
+  const both = model.table !== null;
+  const hits = both && model.table!.object.some((object) => object >= 0);
+  const misses = both && model.table!.object.some((object) => object < 0);
+  return { hits, misses, points: model.points !== null };
+}
+
+function summaryOf({ rays, points }: SceneModel): string {
+  if (!rays) return points ? `${count(points.distance.length)} points` : "";
+  if (rays.row.length < rays.total)
+    return `${count(rays.row.length)} of ${count(rays.total)} rays drawn, an even sample`;
+  return rays.total === 1 ? "1 ray" : `${count(rays.total)} rays, all drawn`;
+}
+
+function noteOf({ table, points }: SceneModel): string {
+  const hits = table?.object.reduce((sum, object) => sum + Number(object >= 0), 0);
+  const parts = [
+    hits !== undefined && `${count(hits)} hit an object`,
+    points && `${count(points.distance.length)} points`,
+  ];
+  return parts.filter(Boolean).join(" · ");
+}

@@ -1,0 +1,132 @@
+/** The drawn rays: where each ends, its colour, and the legend of these colours. */
+
+import { count, lengthOf, short } from "./format.ts";
+import { extent, Naming } from "./labels.ts";
+import { CATEGORIES, HIT, MISS, OTHER, RAMP, ramp, rgb } from "./look.ts";
+import type { LegendEntry, RaySample, RaysView, SceneModel, Vec3 } from "./types.ts";
+
+export interface DrawnRays {
+  /** Four bytes a drawn ray; opacity 0 is not drawn. */
+  rgba: Uint8Array;
+  legend: LegendEntry[];
+}
+
+/** The t at which each drawn ray ends: at its hit, else where it leaves the scene's bounds, else at t_max. */
+export function rayEnds(model: SceneModel, sample: RaySample): Float64Array {
+  const ends = new Float64Array(sample.row.length);
+  for (let at = 0; at < ends.length; at++) {
+    const hit = model.table?.t[sample.row[at]] ?? Infinity;
+    ends[at] = Number.isFinite(hit) ? hit : Math.min(sample.tMax[at], leaves(model.bounds, sample, at));
+  }
+  return ends;
+}
+
+/** The last t inside the bounds; of a ray that passes them, as far as their middle is away. */
+function leaves([low, high]: [Vec3, Vec3], sample: RaySample, at: number): number {
+  let [enter, exit] = [sample.tMin[at], Infinity];
+  for (let axis = 0; axis < 3; axis++) {
+    const direction = sample.direction[3 * at + axis];
+    const ends = [low, high].map((corner) => (corner[axis] - sample.origin[3 * at + axis]) / direction);
+    if (ends.some(Number.isNaN)) continue;
+    enter = Math.max(enter, Math.min(...ends));
+    exit = Math.min(exit, Math.max(...ends));
+  }
+  return exit >= enter && Number.isFinite(exit) ? exit : toMiddle([low, high], sample, at);
+}
+
+function toMiddle([low, high]: [Vec3, Vec3], sample: RaySample, at: number): number {
+  const away = [0, 1, 2].map((axis) => (low[axis] + high[axis]) / 2 - sample.origin[3 * at + axis]);
+  const direction = [...sample.direction.subarray(3 * at, 3 * at + 3)] as Vec3;
+  return Math.hypot(...away) / (lengthOf(direction) || 1);
+}
+
+/** Colour and visibility of the drawn rays. */
+export function drawRays(model: SceneModel, sample: RaySample, view: RaysView): DrawnRays {
+  const { colourOf, legend } = palettes[view.colour](model, sample);
+  const rgba = new Uint8Array(4 * sample.row.length);
+  for (let at = 0; at < sample.row.length; at++) {
+    const hit = isHit(model, sample.row[at]);
+    if (!(hit ? view.hits : view.misses)) continue;
+    rgba.set(hit ? colourOf(sample.row[at]) : rgb(MISS), 4 * at);
+    rgba[4 * at + 3] = 255;
+  }
+  const entries = [...(view.hits ? legend : []), ...(view.misses ? [missEntry(model, sample)] : [])];
+  return { rgba, legend: entries.filter((entry) => entry.count !== 0) };
+}
+
+export function isHit(model: SceneModel, row: number): boolean {
+  return (model.table?.object[row] ?? -1) >= 0;
+}
+
+type Palette = { colourOf: (row: number) => [number, number, number]; legend: LegendEntry[] };
+const palettes: Record<RaysView["colour"], (model: SceneModel, sample: RaySample) => Palette> = {
+  status: byStatus,
+  distance: byDistance,
+  object: byObject,
+};
+
+function hitRows(model: SceneModel, sample: RaySample): Uint32Array {
+  return sample.row.filter((row) => isHit(model, row));
+}
+
+function missEntry(model: SceneModel, sample: RaySample): LegendEntry {
+  return { text: "miss", colours: [MISS], count: sample.row.length - hitRows(model, sample).length };
+}
+
+function byStatus(model: SceneModel, sample: RaySample): Palette {
+  const colour = rgb(HIT);
+  return { colourOf: () => colour, legend: [{ text: "hit", colours: [HIT], count: hitRows(model, sample).length }] };
+}
+
+function byDistance(model: SceneModel, sample: RaySample): Palette {
+  const metres = (row: number) => model.table!.t[row] * model.table!.length[row];
+  const { low, high, text } = distanceScale(Float64Array.from(hitRows(model, sample), metres));
+  const legend = [{ text: `distance: ${text}`, colours: [...RAMP] }];
+  return { colourOf: (row) => ramp((metres(row) - low) / (high - low)), legend };
+}
+
+/** Hits much farther than nearly all others have the last colour, so that the others differ. */
+const NEARLY_ALL = 0.98;
+const MUCH_FARTHER = 4;
+
+function distanceScale(distances: Float64Array): { low: number; high: number; text: string } {
+  const [low, farthest] = extent(distances) ?? [0, 1];
+  const high = distances.sort()[Math.floor(NEARLY_ALL * (distances.length - 1))] ?? farthest;
+  if (high <= low || farthest - low <= MUCH_FARTHER * (high - low)) {
+    return { low, high: farthest, text: `${short(low)} to ${short(farthest)}` };
+  }
+  return { low, high, text: `${short(low)} to ${short(high)}, and up to ${short(farthest)}` };
+}
+
+/** The objects hit most have colours, the others are grey. */
+function byObject(model: SceneModel, sample: RaySample): Palette {
+  const hits = new Map<number, number>();
+  for (const row of hitRows(model, sample)) {
+    const object = model.table!.object[row];
+    hits.set(object, (hits.get(object) ?? 0) + 1);
+  }
+  const order = [...hits].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+  const top = new Map(order.slice(0, CATEGORIES.length).map(([object], at) => [object, rgb(CATEGORIES[at])]));
+  const colourOf = (row: number) => top.get(model.table!.object[row]) ?? rgb(OTHER);
+  return { colourOf, legend: objectLegend(new Naming(model), order) };
+}
+
+function objectLegend(naming: Naming, order: [number, number][]): LegendEntry[] {
+  const top = order.slice(0, CATEGORIES.length);
+  const others = order.slice(CATEGORIES.length);
+  const entries = top.map(([object, hits], at) => ({
+    text: naming.full(object),
+    colours: [CATEGORIES[at]],
+    count: hits,
+  }));
+  const rest = others.reduce((sum, [, hits]) => sum + hits, 0);
+  return [...entries, { text: `${count(others.length)} other objects`, colours: [OTHER], count: rest }];
+}
+
+/** Three bytes a point: the same scale as rays by distance. */
+export function pointColours(distance: Float64Array): { rgb: Uint8Array; legend: LegendEntry[] } {
+  const { low, high, text } = distanceScale(distance.slice());
+  const bytes = new Uint8Array(3 * distance.length);
+  for (let at = 0; at < distance.length; at++) bytes.set(ramp((distance[at] - low) / (high - low)), 3 * at);
+  return { rgb: bytes, legend: [{ text: `points, distance: ${text}`, colours: [...RAMP] }] };
+}

@@ -1,0 +1,169 @@
+/** What is drawn on the picture in two dimensions: scale bar, axes, outlines and handles of section planes. */
+
+import type { Axis, CameraState, CutPlane, Vec3 } from "../types.ts";
+import { basisOf, freeRectangle, type Projected, projector, tangent, type Viewport, distanceOf } from "./camera.ts";
+import { halfSpace, planeInBounds } from "./cut.ts";
+import { along, AXES, axisVector, type Bounds, diagonal, dot, unit } from "./vec.ts";
+
+const AXIS_COLOURS: Record<Axis, string> = { x: "#d1495b", y: "#3a9d5d", z: "#3b6fd4" };
+const CUT_COLOUR = "#c2410c";
+const FONT = "12px system-ui, sans-serif";
+const ARM = 26;
+
+export interface Furniture {
+  camera: CameraState;
+  view: Viewport;
+  bounds: Bounds;
+  cut: readonly CutPlane[];
+  dark: boolean;
+}
+
+/** Draws all of it, in pixels of the page. */
+export function drawFurniture(context: CanvasRenderingContext2D, what: Furniture): void {
+  context.font = FONT;
+  context.lineJoin = "round";
+  for (const plane of what.cut) if (plane.on) drawPlane(context, what, plane);
+  drawScaleBar(context, what);
+  drawAxes(context, what);
+}
+
+/** Returns 1, 2 or 5 times a power of ten, at most `length`. */
+export function roundLength(length: number): number {
+  const power = 10 ** Math.floor(Math.log10(length));
+  return [5, 2, 1].map((k) => k * power).find((value) => value <= length * (1 + 1e-12)) ?? power;
+}
+
+/** Returns a length in metres with the unit in which it is short to read. */
+export function lengthText(metres: number): string {
+  const units: [number, string][] = [
+    [1e3, "km"],
+    [1, "m"],
+    [1e-2, "cm"],
+    [1e-3, "mm"],
+  ];
+  const [size, name] = units.find(([least]) => metres >= least * (1 - 1e-12)) ?? [1e-6, "µm"];
+  return `${Number((metres / size).toPrecision(3))} ${name}`;
+}
+
+/** Returns the length of the scale bar in scene units, and in pixels. */
+export function scaleBar(camera: CameraState, view: Viewport, most: number): { length: number; pixels: number } {
+  const height = camera.orthographic ? camera.height : 2 * tangent(camera) * distanceOf(camera);
+  const perPixel = height / view.height;
+  const length = roundLength(most * perPixel);
+  return { length, pixels: length / perPixel };
+}
+
+function drawScaleBar(context: CanvasRenderingContext2D, { camera, view, dark }: Furniture): void {
+  const free = freeRectangle(view);
+  const { length, pixels } = scaleBar(camera, view, Math.min(140, free.width / 3));
+  if (!Number.isFinite(pixels)) return;
+  const right = free.x + free.width - 16;
+  const bottom = free.y + free.height - 16;
+  context.strokeStyle = context.fillStyle = dark ? "#e5e7eb" : "#1f2937";
+  context.lineWidth = 1.5;
+  trace(context, [
+    [right - pixels, bottom - 5],
+    [right - pixels, bottom],
+    [right, bottom],
+    [right, bottom - 5],
+  ]);
+  context.stroke();
+  context.textAlign = "center";
+  context.textBaseline = "bottom";
+  context.fillText(lengthText(length), right - pixels / 2, bottom - 4);
+}
+
+function drawAxes(context: CanvasRenderingContext2D, { camera, view }: Furniture): void {
+  const free = freeRectangle(view);
+  const basis = basisOf(camera);
+  const [x, y] = [free.x + 16 + ARM, free.y + free.height - 16 - ARM];
+  const arms = AXES.map((axis) => {
+    const direction = axisVector(axis);
+    return {
+      axis,
+      right: dot(direction, basis.right),
+      up: dot(direction, basis.up),
+      in: dot(direction, basis.forward),
+    };
+  });
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.lineWidth = 2;
+  for (const arm of arms.sort((a, b) => b.in - a.in)) {
+    context.strokeStyle = context.fillStyle = AXIS_COLOURS[arm.axis];
+    trace(context, [
+      [x, y],
+      [x + ARM * 0.75 * arm.right, y - ARM * 0.75 * arm.up],
+    ]);
+    context.stroke();
+    context.fillText(arm.axis, x + ARM * arm.right, y - ARM * arm.up);
+  }
+}
+
+function trace(context: CanvasRenderingContext2D, points: readonly (readonly [number, number])[]): void {
+  context.beginPath();
+  points.forEach(([x, y], i) => (i === 0 ? context.moveTo(x, y) : context.lineTo(x, y)));
+}
+
+/** The places of the two handles of a free plane on the page: one moves it, one turns it. */
+export interface Handles {
+  move: Projected;
+  turn: Projected;
+  /** The length of the arrow between them, in scene units. */
+  arm: number;
+}
+
+/** Returns the handles of a free plane: its arrow has 70 pixels where its point is. */
+export function handlesOf(camera: CameraState, view: Viewport, plane: CutPlane): Handles {
+  const project = projector(camera, view);
+  const point = plane.point ?? [0, 0, 0];
+  const move = project(point);
+  const height = camera.orthographic ? camera.height : 2 * tangent(camera) * Math.max(move.depth, 0);
+  const arm = (70 * height) / view.height;
+  return { move, turn: project(along(point, unit(plane.normal ?? [0, 0, 1]), arm)), arm };
+}
+
+function drawPlane(context: CanvasRenderingContext2D, what: Furniture, plane: CutPlane): void {
+  const polygon = planeInBounds(halfSpace(plane), what.bounds);
+  context.strokeStyle = CUT_COLOUR;
+  context.lineWidth = 1.25;
+  context.setLineDash([6, 4]);
+  tracePolygon(context, what, polygon);
+  context.stroke();
+  context.setLineDash([]);
+  if (plane.axis === "free") drawHandles(context, what, plane);
+}
+
+function tracePolygon(context: CanvasRenderingContext2D, { camera, view, bounds }: Furniture, polygon: Vec3[]): void {
+  const project = projector(camera, view);
+  const least = camera.orthographic ? -Infinity : 1e-3 * diagonal(bounds);
+  context.beginPath();
+  polygon.forEach((point, i) => {
+    const [from, to] = [project(point), project(polygon[(i + 1) % polygon.length])];
+    if (from.depth < least || to.depth < least) return;
+    context.moveTo(from.x, from.y);
+    context.lineTo(to.x, to.y);
+  });
+}
+
+function drawHandles(context: CanvasRenderingContext2D, { camera, view }: Furniture, plane: CutPlane): void {
+  const { move, turn } = handlesOf(camera, view, plane);
+  if (!camera.orthographic && move.depth <= 0) return;
+  context.lineWidth = 2;
+  trace(context, [
+    [move.x, move.y],
+    [turn.x, turn.y],
+  ]);
+  context.stroke();
+  disc(context, move, 8, CUT_COLOUR);
+  disc(context, turn, 6, "#ffffff");
+}
+
+function disc(context: CanvasRenderingContext2D, at: Projected, radius: number, fill: string): void {
+  context.beginPath();
+  context.arc(at.x, at.y, radius, 0, 2 * Math.PI);
+  context.fillStyle = fill;
+  context.fill();
+  context.strokeStyle = fill === CUT_COLOUR ? "#ffffff" : CUT_COLOUR;
+  context.stroke();
+}

@@ -1,0 +1,180 @@
+/** Cells of a grid with a free face, as boxes; or the grid's outline. */
+
+import type { GridGeometry, Vec3 } from "../types.ts";
+import { cellIndex } from "./bounds.ts";
+import { type BoxRows, BoxLayer, sorted } from "./boxes.ts";
+import type { HalfSpace } from "./cut.ts";
+import type { Layer, LayerView, Part } from "./layer.ts";
+import { MeshLayer, type MeshRows } from "./mesh.ts";
+import type { SharedUniforms } from "./program.ts";
+import type { Pass } from "./shaders.ts";
+
+/** The most cells that are drawn; of more with a free face, the first. */
+const MOST_CELLS = 2_000_000;
+
+/** Where a cell is to the cut, if it is not left whole: touched by a plane, or cut away whole. */
+const TOUCHED = 1;
+const AWAY = 2;
+
+/** Draws the cells that can be in view: hidden and cut ones open the view to those behind. */
+export class GridLayer implements Layer {
+  private layer: Layer | null = null;
+  private drawn: string | null = null;
+  private readonly grid: GridGeometry;
+  private readonly shift: Vec3;
+  private readonly shared: SharedUniforms;
+
+  constructor(grid: GridGeometry, shift: Vec3, shared: SharedUniforms) {
+    this.grid = grid;
+    this.shift = shift;
+    this.shared = shared;
+  }
+
+  /** Chooses the cells anew, by the opacity of their objects and the cut. */
+  update(rgba: Uint8Array, spaces: readonly HalfSpace[]): void {
+    const opacity = (object: number) => rgba[4 * (this.grid.firstObject + object) + 3];
+    const state = fingerprint(this.grid.objects, opacity, spaces);
+    if (state === this.drawn) return;
+    this.drawn = state;
+    this.layer?.dispose();
+    this.layer = this.makeLayer(opacity, spaces);
+  }
+
+  private makeLayer(opacity: (object: number) => number, spaces: readonly HalfSpace[]): Layer | null {
+    if (this.grid.cells === null || this.grid.visible === null) {
+      return new MeshLayer(outline(this.grid, this.shift), this.shared);
+    }
+    const objects = visibleObjects(this.grid, opacity, spaces);
+    return objects.length > 0 ? BoxLayer.ofRows(sorted(cellRows(this.grid, objects, this.shift)), this.shared) : null;
+  }
+
+  parts(pass: Pass, view: LayerView): Part[] {
+    return this.layer?.parts(pass, view) ?? [];
+  }
+
+  get bytes(): number {
+    return this.layer?.bytes ?? 0;
+  }
+
+  dispose(): void {
+    this.layer?.dispose();
+    this.layer = null;
+    this.drawn = null;
+  }
+}
+
+/** Returns a text that is the same where the same cells are drawn: FNV-1a of which objects are opaque. */
+function fingerprint(objects: number, opacity: (object: number) => number, spaces: readonly HalfSpace[]): string {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < objects; i++)
+    hash = Math.imul(hash ^ (opacity(i) === 255 ? 1 : opacity(i) > 0 ? 2 : 3), 0x01000193);
+  return `${hash} ${JSON.stringify(spaces)}`;
+}
+
+/** Returns the objects with a face towards what is free, hidden, translucent or cut away. */
+export function visibleObjects(
+  grid: GridGeometry,
+  opacity: (object: number) => number,
+  spaces: readonly HalfSpace[],
+): Uint32Array {
+  const cells = grid.cells!;
+  const asStored = spaces.length === 0 && cells.every((_, object) => opacity(object) === 255);
+  if (asStored && grid.visible !== null) return grid.visible;
+  const cut = cutStates(grid, spaces);
+  const opaque = new CellSet(grid);
+  for (let object = 0; object < cells.length; object++) {
+    if (opacity(object) === 255 && cut[object] !== AWAY) opaque.add(cells[object]);
+  }
+  const chosen: number[] = [];
+  for (let object = 0; object < cells.length && chosen.length < MOST_CELLS; object++) {
+    if (opacity(object) === 0 || cut[object] === AWAY) continue;
+    if (cut[object] === TOUCHED || !opaque.surrounds(cells[object])) chosen.push(object);
+  }
+  return Uint32Array.from(chosen);
+}
+
+/** Returns where the cell of each object is to the planes of the cut. */
+function cutStates(grid: GridGeometry, spaces: readonly HalfSpace[]): Uint8Array {
+  const states = new Uint8Array(grid.cells!.length);
+  for (const space of spaces) markCut(grid, space, states);
+  return states;
+}
+
+function markCut(grid: GridGeometry, { point, normal }: HalfSpace, states: Uint8Array): void {
+  // The part of each axis in normal · (corner - point), for the corners nearest to and farthest along the normal.
+  const parts = (past: 0 | 1) =>
+    grid.edges.map((edges, a) =>
+      Float64Array.from(
+        { length: edges.length - 1 },
+        (_, i) => normal[a] * (edges[i + (normal[a] > 0 ? past : 1 - past)] - point[a]),
+      ),
+    );
+  const [near, far] = [parts(0), parts(1)];
+  const [ny, nz] = [grid.edges[1].length - 1, grid.edges[2].length - 1];
+  grid.cells!.forEach((cell, object) => {
+    const row = Math.floor(cell / nz);
+    const [x, y, z] = [Math.floor(row / ny), row % ny, cell - row * nz];
+    if (near[0][x] + near[1][y] + near[2][z] >= 0) states[object] = AWAY;
+    else if (far[0][x] + far[1][y] + far[2][z] > 0) states[object] = Math.max(states[object], TOUCHED);
+  });
+}
+
+/** Some cells of a grid, one bit each. */
+class CellSet {
+  private readonly bits: Uint8Array;
+  private readonly shape: Vec3;
+
+  constructor(grid: GridGeometry) {
+    this.shape = grid.edges.map((edges) => edges.length - 1) as Vec3;
+    this.bits = new Uint8Array(Math.ceil((this.shape[0] * this.shape[1] * this.shape[2]) / 8));
+  }
+
+  add(cell: number): void {
+    this.bits[Math.floor(cell / 8)] |= 1 << (cell % 8);
+  }
+
+  private has(cell: number): boolean {
+    return ((this.bits[Math.floor(cell / 8)] >> (cell % 8)) & 1) === 1;
+  }
+
+  /** Returns whether all six neighbours of a cell are in the set. */
+  surrounds(cell: number): boolean {
+    const [nx, ny, nz] = this.shape;
+    const z = cell % nz;
+    const y = Math.floor(cell / nz) % ny;
+    const x = Math.floor(cell / (ny * nz));
+    if (x === 0 || y === 0 || z === 0 || x === nx - 1 || y === ny - 1 || z === nz - 1) return false;
+    const row = ny * nz;
+    const across = this.has(cell - row) && this.has(cell + row) && this.has(cell - nz) && this.has(cell + nz);
+    return across && this.has(cell - 1) && this.has(cell + 1);
+  }
+}
+
+/** Returns the boxes of cells by their objects. */
+function cellRows(grid: GridGeometry, objects: Uint32Array, shift: Vec3): BoxRows {
+  const lower = new Float32Array(3 * objects.length);
+  const upper = new Float32Array(3 * objects.length);
+  objects.forEach((object, i) => {
+    cellIndex(grid, grid.cells![object]).forEach((index, a) => {
+      lower[3 * i + a] = grid.edges[a][index] - shift[a];
+      upper[3 * i + a] = grid.edges[a][index + 1] - shift[a];
+    });
+  });
+  return { lower, upper, objects: objects.map((object) => grid.firstObject + object) };
+}
+
+/** Returns the twelve edges of a grid, as a mesh without triangles. */
+function outline(grid: GridGeometry, shift: Vec3): MeshRows {
+  const points = new Float32Array(24);
+  for (let k = 0; k < 8; k++) {
+    for (let a = 0; a < 3; a++) {
+      const edges = grid.edges[a];
+      points[3 * k + a] = ((k >> a) & 1 ? edges[edges.length - 1] : edges[0]) - shift[a];
+    }
+  }
+  const owners = Uint32Array.from({ length: 16 }, () => grid.firstObject);
+  return { points, owners, faces: new Uint32Array(0), edges: Uint32Array.from(BOX_EDGES) };
+}
+
+/** Corners of the edges of a box; bit a of a corner: it is upper on axis a. */
+export const BOX_EDGES = [0, 1, 2, 3, 4, 5, 6, 7, 0, 2, 1, 3, 4, 6, 5, 7, 0, 4, 1, 5, 2, 6, 3, 7];

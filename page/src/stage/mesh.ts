@@ -1,0 +1,152 @@
+/** Triangles: flat shades, sharp edges; also copies of them, by one matrix each. */
+
+import * as THREE from "three";
+import type { InstancesGeometry, MeshGeometry, Vec3 } from "../types.ts";
+import type { Layer, LayerView, Part } from "./layer.ts";
+import { growingLimits, trianglesLargestFirst } from "./order.ts";
+import { bytesOf, material, plain, type SharedUniforms, transformTable, type Uniforms } from "./program.ts";
+import type { Pass } from "./shaders.ts";
+
+/** Vertices with their objects: a vertex of two objects is there twice. */
+export interface MeshRows {
+  points: Float32Array;
+  /** For each vertex its object, and the object's place in the order of the engine. */
+  owners: Uint32Array;
+  faces: Uint32Array;
+  edges: Uint32Array;
+}
+
+/** Returns the vertices of a mesh relative to a point, with their objects. */
+export function meshRows(mesh: MeshGeometry, shift: Vec3): MeshRows {
+  const count = mesh.vertices.length / 3;
+  const { faces, owner, copied } = splitByObject(mesh, count);
+  const total = count + copied.length;
+  const points = new Float32Array(3 * total);
+  for (let i = 0; i < 3 * total; i++) {
+    const vertex = (i / 3) | 0;
+    const from = vertex < count ? vertex : copied[vertex - count];
+    points[i] = mesh.vertices[3 * from + (i % 3)] - shift[i % 3];
+  }
+  const rank = ranks(mesh);
+  const owners = new Uint32Array(2 * total);
+  for (let i = 0; i < total; i++) {
+    owners[2 * i] = mesh.firstObject + owner[i];
+    owners[2 * i + 1] = mesh.firstObject + rank[owner[i]];
+  }
+  return { points, owners, faces: inOrder(faces, trianglesLargestFirst(points, faces)), edges: mesh.edges };
+}
+
+/** Returns faces with a vertex of their own for each object that shares one. */
+function splitByObject(mesh: MeshGeometry, count: number) {
+  const NONE = 0xffffffff;
+  const first = new Uint32Array(count).fill(NONE);
+  const copied: number[] = [];
+  const copies = new Map<string, number>();
+  const copiedOwners: number[] = [];
+  const faces = mesh.faces.map((vertex, i) => {
+    const object = mesh.triangleObjects[(i / 3) | 0];
+    if (first[vertex] === NONE) first[vertex] = object;
+    if (first[vertex] === object) return vertex;
+    const key = `${vertex} ${object}`;
+    let copy = copies.get(key);
+    if (copy === undefined) {
+      copy = count + copied.length;
+      copies.set(key, copy);
+      copied.push(vertex);
+      copiedOwners.push(object);
+    }
+    return copy;
+  });
+  const owner = new Uint32Array(count + copied.length);
+  owner.set(first.map((object) => (object === NONE ? 0 : object)));
+  owner.set(copiedOwners, count);
+  return { faces, owner, copied };
+}
+
+/** Returns for each object its place by the number of its first triangle. */
+function ranks(mesh: MeshGeometry): Uint32Array {
+  const rank = new Uint32Array(mesh.objects).fill(mesh.objects - 1);
+  const found = new Uint8Array(mesh.objects);
+  let next = 0;
+  for (const object of mesh.triangleObjects) {
+    if (found[object]) continue;
+    found[object] = 1;
+    rank[object] = next++;
+  }
+  return rank;
+}
+
+function inOrder(faces: Uint32Array, order: Uint32Array): Uint32Array {
+  return faces.map((_, i) => faces[3 * order[(i / 3) | 0] + (i % 3)]);
+}
+
+/** Draws triangles and their sharp edges. */
+export class MeshLayer implements Layer {
+  readonly bytes: number;
+  private readonly objects: THREE.Mesh[];
+  private readonly lines: THREE.LineSegments | null;
+  private readonly materials = new Map<Pass, THREE.RawShaderMaterial>();
+  private readonly uniforms: Uniforms;
+  private readonly copies: THREE.Texture | null;
+
+  constructor(
+    rows: MeshRows,
+    shared: SharedUniforms,
+    copies: InstancesGeometry | null = null,
+    shift: Vec3 = [0, 0, 0],
+  ) {
+    this.copies = copies && transformTable(copies.transforms, shift).texture;
+    const own = { copies: { value: this.copies }, first: { value: 0 }, firstObject: { value: copies?.firstObject } };
+    this.uniforms = copies ? { ...shared, ...own } : { ...shared };
+    const base = geometryOf(rows, copies ? copies.transforms.length / 12 : null);
+    const index = new THREE.BufferAttribute(rows.faces, 1);
+    const triangles = rows.faces.length / 3;
+    const limits = copies ? [0, triangles] : growingLimits(triangles);
+    this.objects = limits.slice(1).map((end, k) => {
+      const geometry = sharing(base, index);
+      geometry.setDrawRange(3 * limits[k], 3 * (end - limits[k]));
+      return plain(new THREE.Mesh(geometry));
+    });
+    const lines = rows.edges.length > 0 ? sharing(base, new THREE.BufferAttribute(rows.edges, 1)) : null;
+    this.lines = lines && plain(new THREE.LineSegments(lines));
+    const tables = this.copies ? (this.copies.image as ImageData).data.byteLength : 0;
+    this.bytes = tables + bytesOf([...this.objects.map((one) => one.geometry), ...(lines ? [lines] : [])]);
+  }
+
+  parts(pass: Pass, _view: LayerView): Part[] {
+    const own = this.material(pass);
+    if (pass !== "lines") return this.objects.map((object) => ({ object, material: own }));
+    return this.lines ? [{ object: this.lines, material: own }] : [];
+  }
+
+  private material(pass: Pass): THREE.RawShaderMaterial {
+    const found = this.materials.get(pass) ?? material("mesh", pass, this.uniforms, this.copies ? { COPIES: 1 } : {});
+    this.materials.set(pass, found);
+    return found;
+  }
+
+  dispose(): void {
+    this.copies?.dispose();
+    this.materials.forEach((one) => one.dispose());
+    this.objects.forEach((object) => object.geometry.dispose());
+    this.lines?.geometry.dispose();
+  }
+}
+
+function geometryOf(rows: MeshRows, copies: number | null): THREE.BufferGeometry {
+  const geometry = copies === null ? new THREE.BufferGeometry() : new THREE.InstancedBufferGeometry();
+  geometry.setAttribute("position", new THREE.BufferAttribute(rows.points, 3));
+  if (geometry instanceof THREE.InstancedBufferGeometry) geometry.instanceCount = copies ?? 0;
+  else geometry.setAttribute("owner", new THREE.BufferAttribute(rows.owners, 2));
+  return geometry;
+}
+
+/** Returns a geometry with the same buffers and other indices. */
+function sharing(base: THREE.BufferGeometry, index: THREE.BufferAttribute): THREE.BufferGeometry {
+  const instanced = base instanceof THREE.InstancedBufferGeometry;
+  const geometry = instanced ? new THREE.InstancedBufferGeometry() : new THREE.BufferGeometry();
+  for (const [name, attribute] of Object.entries(base.attributes)) geometry.setAttribute(name, attribute);
+  if (instanced) (geometry as THREE.InstancedBufferGeometry).instanceCount = base.instanceCount;
+  geometry.setIndex(index);
+  return geometry;
+}

@@ -1,0 +1,508 @@
+/**
+ * The programs of the drawing, GLSL ES 3.0.
+ *
+ * Each shape is drawn by up to three programs with the same vertices: `opaque` writes colour and depth; `ties` draws
+ * again what lies at the depth of the picture, and writes the order of the object as depth, so that of coincident faces
+ * the lowest geometry, then the lowest index remains; `translucent` adds up what opacity leaves. Vertices are relative
+ * to the scene's shift, in float32.
+ */
+
+export type Pass = "opaque" | "ties" | "translucent" | "lines";
+
+const HEAD = `
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+uniform mat3 rotation;
+uniform mat4 projection;
+uniform vec3 eye;
+uniform vec3 forward;
+uniform bool orthographic;
+uniform vec4 cuts[6];
+uniform int cutCount;
+
+/** Whether the section planes cut a point away; what lies on them is left, up to rounding. */
+bool isCut(vec3 point) {
+  float allowed = 2e-6 * length(point);
+  for (int i = 0; i < cutCount; i++) if (dot(cuts[i].xyz, point) > cuts[i].w + allowed) return true;
+  return false;
+}
+`;
+
+/** Brighter upward, darker downward; faces to two sides differ. */
+const SHADE = `
+uniform vec3 lightUp;
+uniform vec3 lightSide;
+
+float shade(vec3 normal) {
+  float up = dot(normal, lightUp);
+  float side = abs(dot(normal, lightSide));
+  return up > 0.0 ? mix(0.72 + 0.12 * side, 1.0, up) : mix(0.72 + 0.12 * side, 0.5, -up);
+}
+`;
+
+/** Shared by the vertex programs: look of an object, its place in the picture, shade of a face. */
+const VERTEX = `${HEAD}${SHADE}
+uniform sampler2D look;
+uniform float orderScale;
+uniform float pixels;
+uniform vec2 limits;
+out vec3 vPoint;
+flat out vec4 vTone;
+flat out float vOrder;
+
+ivec2 texel(int i, sampler2D table) {
+  int wide = textureSize(table, 0).x;
+  return ivec2(i % wide, i / wide);
+}
+
+vec4 lookOf(int object) {
+  return texelFetch(look, texel(object, look), 0);
+}
+
+/** Whether this pass draws an object of this opacity. */
+bool drawn(float opacity) {
+#if defined(TRANSLUCENT)
+  return opacity > 0.0 && opacity < 1.0;
+#elif defined(LINES)
+  return opacity > 0.0;
+#else
+  return opacity == 1.0;
+#endif
+}
+
+vec4 place(vec3 point) {
+  vPoint = point - eye;
+  return projection * vec4(rotation * vPoint, 1.0);
+}
+
+const vec4 NOWHERE = vec4(2.0, 2.0, 2.0, 1.0);
+
+/** Returns pixels that a length takes at a point. */
+float pixelsOf(float size, vec3 point) {
+  float depth = dot(point - eye, forward);
+  return size * pixels / (orthographic ? 1.0 : max(depth, 1e-6));
+}
+`;
+
+/** Shared by the fragment programs: the cut, and what a pass writes. */
+const FRAGMENT = `${HEAD}${SHADE}
+uniform sampler2D depthMap;
+uniform float snap;
+uniform vec3 ink;
+uniform bool edges;
+in vec3 vPoint;
+flat in vec4 vTone;
+flat in float vOrder;
+out vec4 colour;
+
+void write(vec3 rgb) {
+#if defined(TIES)
+  // Rounding of depths, and of corners to parts of a pixel, moves a face by less than this.
+  float allowance = 5e-7 + snap * fwidth(gl_FragCoord.z);
+  if (gl_FragCoord.z > texelFetch(depthMap, ivec2(gl_FragCoord.xy), 0).r + allowance) discard;
+  gl_FragDepth = vOrder;
+  colour = vec4(rgb, 1.0);
+#elif defined(TRANSLUCENT)
+  if (gl_FragCoord.z > texelFetch(depthMap, ivec2(gl_FragCoord.xy), 0).r) discard;
+  float weight = -log(1.0 - vTone.a);
+  colour = vec4(rgb * weight, weight);
+#else
+  colour = vec4(rgb, 1.0);
+#endif
+}
+`;
+
+/** Rows of boxes: two texels each, (lower, object) and (upper, 0). */
+const BOX_ROW = `
+uniform sampler2D boxes;
+uniform int first;
+uniform int inBase;
+uniform int firstObject;
+#ifdef COPIES
+uniform sampler2D copies;
+#endif
+
+struct Box {
+  vec3 lower;
+  vec3 upper;
+  int object;
+  mat3 axes;
+  vec3 origin;
+};
+
+Box boxOf(int row) {
+  Box box;
+#ifdef COPIES
+  int copy = row / inBase;
+  int at = 2 * (row % inBase);
+  vec4 x = texelFetch(copies, texel(3 * copy, copies), 0);
+  vec4 y = texelFetch(copies, texel(3 * copy + 1, copies), 0);
+  vec4 z = texelFetch(copies, texel(3 * copy + 2, copies), 0);
+  box.axes = transpose(mat3(x.xyz, y.xyz, z.xyz));
+  box.origin = vec3(x.w, y.w, z.w);
+  box.object = firstObject + copy;
+#else
+  int at = 2 * row;
+  box.axes = mat3(1.0);
+  box.origin = vec3(0.0);
+#endif
+  vec4 lower = texelFetch(boxes, texel(at, boxes), 0);
+  box.lower = lower.xyz;
+  box.upper = texelFetch(boxes, texel(at + 1, boxes), 0).xyz;
+#ifndef COPIES
+  box.object = int(lower.w);
+#endif
+  return box;
+}
+
+vec3 inScene(Box box, vec3 point) {
+#ifdef COPIES
+  return box.axes * point + box.origin;
+#else
+  return point;
+#endif
+}
+
+/** Returns the largest extent of a box in pixels. */
+float extentOf(Box box) {
+  vec3 size = box.upper - box.lower;
+  vec3 middle = inScene(box, 0.5 * (box.lower + box.upper));
+#ifdef COPIES
+  size *= vec3(length(box.axes[0]), length(box.axes[1]), length(box.axes[2]));
+#endif
+  return pixelsOf(max(size.x, max(size.y, size.z)), middle);
+}
+`;
+
+/**
+ * Three faces of a box by seven vertices: the corner nearest to the eye, three with one coordinate from the other side,
+ * three with two. The last are each in one face alone, and give it its colour.
+ */
+const BOX_VERTEX = `${VERTEX}${BOX_ROW}
+uniform bool farSide;
+out vec3 vWithin;
+flat out int vAxis;
+
+void main() {
+  int k = gl_VertexID % 7;
+  Box box = boxOf(first + gl_VertexID / 7);
+  vTone = lookOf(box.object);
+  vOrder = (float(box.object) + 0.5) * orderScale;
+  // Unset numbers may be NaN, at which some devices hang.
+  vPoint = vec3(0.0);
+  vWithin = vec3(0.0);
+  vAxis = 0;
+  if (!drawn(vTone.a) || extentOf(box) < limits.x) {
+    gl_Position = NOWHERE;
+    return;
+  }
+  vec3 middle = 0.5 * (box.lower + box.upper);
+#ifdef COPIES
+  mat3 back = inverse(box.axes);
+  vec3 toEye = orthographic ? back * -forward : back * (eye - box.origin) - middle;
+#else
+  vec3 toEye = orthographic ? -forward : eye - middle;
+#endif
+  bool inside = !orthographic && all(lessThan(abs(toEye), 0.5 * (box.upper - box.lower)));
+  bool away = farSide != inside;
+  int axis = (k + 2) % 3;
+  vec3 one = vec3(axis == 0, axis == 1, axis == 2);
+  vec3 near = k == 0 ? vec3(1.0) : k < 4 ? 1.0 - one : one;
+  vec3 toward = vec3(greaterThan(toEye, vec3(0.0)));
+  if (away) toward = 1.0 - toward;
+  vWithin = mix(1.0 - toward, toward, near);
+  vAxis = axis;
+  vec3 normal = one * (2.0 * toward - 1.0);
+#ifdef COPIES
+  normal = normalize(normal * back);
+#endif
+  vTone.rgb *= shade(away ? -normal : normal) * (away ? 0.8 : 1.0);
+  gl_Position = place(inScene(box, mix(box.lower, box.upper, vWithin)));
+}
+`;
+
+const BOX_FRAGMENT = `${FRAGMENT}
+in vec3 vWithin;
+flat in int vAxis;
+
+void main() {
+  vec2 at = vAxis == 0 ? vWithin.yz : vAxis == 1 ? vWithin.zx : vWithin.xy;
+  vec2 pixel = max(fwidth(at), vec2(1e-6));
+  if (isCut(vPoint)) discard;
+  vec3 rgb = vTone.rgb;
+  if (edges) {
+    vec2 fromEdge = min(at, 1.0 - at) / pixel;
+    float line = clamp(1.3 - min(fromEdge.x, fromEdge.y), 0.0, 1.0);
+    rgb = mix(rgb, ink, 0.65 * line * smoothstep(5.0, 20.0, 1.0 / max(pixel.x, pixel.y)));
+  }
+  write(rgb);
+}
+`;
+
+/** A box of few pixels as one point of its size. */
+const DOT_VERTEX = `${VERTEX}${BOX_ROW}
+uniform int stride;
+
+/** Returns the mean shade of the faces towards the eye, each by its area in the picture. */
+float meanShade(Box box, vec3 size) {
+  vec3 middle = inScene(box, 0.5 * (box.lower + box.upper));
+  vec3 toEye = orthographic ? -forward : normalize(eye - middle);
+  vec3 area = vec3(size.y * size.z, size.z * size.x, size.x * size.y) + 1e-30;
+  float sum = 0.0;
+  float total = 0.0;
+  for (int a = 0; a < 3; a++) {
+    vec3 normal = normalize(box.axes[a]);
+    float towards = dot(normal, toEye);
+    float weight = abs(towards) * area[a];
+    sum += weight * shade(towards < 0.0 ? -normal : normal);
+    total += weight;
+  }
+  return sum / total;
+}
+
+void main() {
+  Box box = boxOf(first + gl_VertexID * stride);
+  vTone = lookOf(box.object);
+  vOrder = 0.0;
+  vPoint = vec3(0.0);
+  float extent = extentOf(box);
+  if (!drawn(vTone.a) || extent >= limits.y) {
+    gl_Position = NOWHERE;
+    gl_PointSize = 1.0;
+    return;
+  }
+  vec3 size = box.upper - box.lower;
+  vTone.rgb *= meanShade(box, size);
+  gl_Position = place(inScene(box, 0.5 * (box.lower + box.upper)));
+  float fullness = (size.x + size.y + size.z) / (3.0 * max(size.x, max(size.y, size.z)) + 1e-30);
+  // Each stands for a few boxes where some are left out.
+  gl_PointSize = max(extent * (0.4 + 0.6 * fullness) * pow(float(stride), 0.25), 1.0);
+}
+`;
+
+const DOT_FRAGMENT = `${FRAGMENT}
+void main() {
+  if (isCut(vPoint)) discard;
+  write(vTone.rgb);
+}
+`;
+
+const MESH_VERTEX = `${VERTEX}
+in vec3 position;
+#ifdef COPIES
+uniform sampler2D copies;
+uniform int first;
+uniform int firstObject;
+#else
+in uvec2 owner;
+#endif
+
+void main() {
+  vec3 point = position;
+#ifdef COPIES
+  int copy = first + gl_InstanceID;
+  vec4 x = texelFetch(copies, texel(3 * copy, copies), 0);
+  vec4 y = texelFetch(copies, texel(3 * copy + 1, copies), 0);
+  vec4 z = texelFetch(copies, texel(3 * copy + 2, copies), 0);
+  vec4 from = vec4(position, 1.0);
+  point = vec3(dot(x, from), dot(y, from), dot(z, from));
+  int object = firstObject + copy;
+  int order = object;
+#else
+  int object = int(owner.x);
+  int order = int(owner.y);
+#endif
+  vTone = lookOf(object);
+  vOrder = (float(order) + 0.5) * orderScale;
+  vPoint = vec3(0.0);
+  if (!drawn(vTone.a)) {
+    gl_Position = NOWHERE;
+    return;
+  }
+  gl_Position = place(point);
+#ifdef LINES
+  // A pixel nearer than the faces, so that an edge is in front of both. Offsets of polygons would do, but not all
+  // devices count them in gl_FragCoord.z, which ties are found by.
+  vec3 nearer = orthographic ? vPoint - forward * (1.2 / pixels) : vPoint * (1.0 - 1.2 / pixels);
+  vec4 clip = projection * vec4(rotation * nearer, 1.0);
+  gl_Position.z = clip.z * gl_Position.w / clip.w;
+#endif
+}
+`;
+
+const MESH_FRAGMENT = `${FRAGMENT}
+void main() {
+#ifdef LINES
+  if (isCut(vPoint)) discard;
+  colour = vec4(ink, 0.7 * vTone.a);
+#else
+  vec3 normal = normalize(cross(dFdx(vPoint), dFdy(vPoint)));
+  if (isCut(vPoint)) discard;
+  if (dot(normal, orthographic ? forward : vPoint) > 0.0) normal = -normal;
+  float inner = cutCount > 0 && !gl_FrontFacing ? 0.75 : 1.0;
+  write(vTone.rgb * shade(normal) * inner);
+#endif
+}
+`;
+
+/** Lines of some pixels: four vertices a segment. */
+const RIBBON_VERTEX = `${HEAD}
+uniform vec2 viewport;
+uniform float width;
+uniform float nearest;
+in vec3 start;
+in vec3 end;
+in vec4 tint;
+out vec3 vPoint;
+out vec4 vTint;
+out float vAcross;
+
+void main() {
+  int k = gl_VertexID % 4;
+  vPoint = vec3(0.0);
+  vTint = tint;
+  vAcross = 0.0;
+  if (tint.a == 0.0) {
+    gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
+    return;
+  }
+  vec3 a = start - eye;
+  vec3 b = end - eye;
+  float depthA = dot(a, forward);
+  float depthB = dot(b, forward);
+  if (!orthographic && depthA < nearest) a = mix(a, b, clamp((nearest - depthA) / (depthB - depthA), 0.0, 1.0));
+  if (!orthographic && depthB < nearest) b = mix(b, a, clamp((nearest - depthB) / (depthA - depthB), 0.0, 1.0));
+  vec4 from = projection * vec4(rotation * a, 1.0);
+  vec4 to = projection * vec4(rotation * b, 1.0);
+  vec2 along = (to.xy / to.w - from.xy / from.w) * viewport;
+  along = length(along) > 1e-6 ? normalize(along) : vec2(1.0, 0.0);
+  float side = k % 2 == 0 ? -1.0 : 1.0;
+  bool atEnd = k > 1;
+  float halfWidth = 0.5 * width + 0.5;
+  vec4 clip = atEnd ? to : from;
+  clip.xy += side * halfWidth * 2.0 * vec2(-along.y, along.x) / viewport * clip.w;
+  vPoint = atEnd ? b : a;
+  vAcross = side * halfWidth;
+  gl_Position = clip;
+}
+`;
+
+const RIBBON_FRAGMENT = `${HEAD}
+uniform float width;
+uniform float opacity;
+uniform bool wholeSpace;
+in vec3 vPoint;
+in vec4 vTint;
+in float vAcross;
+out vec4 colour;
+
+void main() {
+  if (!wholeSpace && isCut(vPoint)) discard;
+  float cover = clamp(0.5 * width + 0.5 - abs(vAcross), 0.0, 1.0);
+  colour = vec4(vTint.rgb, vTint.a * cover * opacity);
+}
+`;
+
+/** Points of a cloud (squares), and marks on a ray (discs with a rim). */
+const POINT_VERTEX = `${HEAD}
+uniform float size;
+in vec3 position;
+in vec4 tint;
+out vec3 vPoint;
+out vec4 vTint;
+
+void main() {
+  vPoint = position - eye;
+  vTint = tint;
+  gl_Position = projection * vec4(rotation * vPoint, 1.0);
+  gl_PointSize = size;
+}
+`;
+
+const POINT_FRAGMENT = `${HEAD}
+uniform float opacity;
+uniform float size;
+uniform bool wholeSpace;
+in vec3 vPoint;
+in vec4 vTint;
+out vec4 colour;
+
+void main() {
+  if (!wholeSpace && isCut(vPoint)) discard;
+#ifdef MARKS
+  // A hollow mark has half opacity in its colour.
+  float radius = length(gl_PointCoord - 0.5) * size;
+  float cover = clamp(0.5 * size - radius, 0.0, 1.0);
+  float rim = clamp(radius - 0.5 * size + 2.0, 0.0, 1.0);
+  bool hollow = vTint.a < 1.0;
+  vec3 inner = hollow ? vec3(1.0) : vTint.rgb;
+  vec3 outer = hollow ? vTint.rgb : vec3(1.0);
+  colour = vec4(mix(inner, outer, rim), cover * opacity);
+#else
+  colour = vec4(vTint.rgb, opacity);
+#endif
+}
+`;
+
+/** All of the picture by one triangle. */
+const SCREEN_VERTEX = `
+precision highp float;
+out vec2 vAt;
+void main() {
+  vAt = vec2(gl_VertexID == 1 ? 2.0 : 0.0, gl_VertexID == 2 ? 2.0 : 0.0);
+  gl_Position = vec4(2.0 * vAt - 1.0, 0.0, 1.0);
+}
+`;
+
+const COPY_FRAGMENT = `
+precision highp float;
+uniform sampler2D source;
+in vec2 vAt;
+out vec4 colour;
+void main() {
+  colour = texture(source, vAt);
+  if (colour.a == 0.0) discard;
+}
+`;
+
+/** Colour of what is translucent: the mean by weight; opacity: 1 - product of (1 - opacity of each). */
+const BLEND_FRAGMENT = `
+precision highp float;
+uniform sampler2D source;
+uniform float most;
+in vec2 vAt;
+out vec4 colour;
+void main() {
+  vec4 sum = texture(source, vAt);
+  if (sum.a <= 0.0) discard;
+  colour = vec4(sum.rgb / sum.a, min(1.0 - exp(-sum.a), most));
+}
+`;
+
+/** Depth of one pixel in 24 bits. */
+const DEPTH_FRAGMENT = `
+precision highp float;
+precision highp sampler2D;
+uniform sampler2D source;
+uniform ivec2 pixel;
+in vec2 vAt;
+out vec4 colour;
+void main() {
+  float depth = texelFetch(source, pixel, 0).r;
+  vec3 parts = fract(depth * vec3(1.0, 255.0, 65025.0));
+  parts.xy -= parts.yz / 255.0;
+  colour = vec4(parts, depth < 1.0 ? 1.0 : 0.0);
+}
+`;
+
+export const SHADERS = {
+  box: { vertexShader: BOX_VERTEX, fragmentShader: BOX_FRAGMENT },
+  dot: { vertexShader: DOT_VERTEX, fragmentShader: DOT_FRAGMENT },
+  mesh: { vertexShader: MESH_VERTEX, fragmentShader: MESH_FRAGMENT },
+  ribbon: { vertexShader: RIBBON_VERTEX, fragmentShader: RIBBON_FRAGMENT },
+  point: { vertexShader: POINT_VERTEX, fragmentShader: POINT_FRAGMENT },
+  copy: { vertexShader: SCREEN_VERTEX, fragmentShader: COPY_FRAGMENT },
+  blend: { vertexShader: SCREEN_VERTEX, fragmentShader: BLEND_FRAGMENT },
+  depth: { vertexShader: SCREEN_VERTEX, fragmentShader: DEPTH_FRAGMENT },
+};

@@ -1,0 +1,482 @@
+/** The drawing of a scene: shapes, rays, points, cut and camera, as the panels use it. */
+
+import * as THREE from "three";
+import { rgb } from "../look.ts";
+import type {
+  Answer,
+  CameraState,
+  CutPlane,
+  DrawnStats,
+  LegendEntry,
+  Look,
+  Ray,
+  RaySample,
+  SceneModel,
+  StageApi,
+  StageEvents,
+  StandardView,
+  Vec3,
+} from "../types.ts";
+import { middleOfPoints, objectBounds } from "./bounds.ts";
+import {
+  basisOf,
+  consistent,
+  depthRange,
+  fit,
+  type Insets,
+  pixelRay,
+  projector,
+  standardDirection,
+  type Viewport,
+} from "./camera.ts";
+import { Controls } from "./controls.ts";
+import { halfSpaces, limitRay } from "./cut.ts";
+import { flatCanvas, nameOf, rendererOf } from "./device.ts";
+import { Frames, type Quality } from "./frames.ts";
+import { drawFurniture } from "./furniture.ts";
+import { GridLayer } from "./grid.ts";
+import type { Layer, LayerView } from "./layer.ts";
+import { layerOf } from "./layers.ts";
+import { composeLook, type Composed, lookTable } from "./looks.ts";
+import { Overlays } from "./overlays.ts";
+import { Picture, type Plan } from "./picture.ts";
+import { boundsWithPlanes } from "./planes.ts";
+import { composePicture } from "./png.ts";
+import { Pointing, type PointingHost } from "./pointing.ts";
+import { sharedUniforms } from "./program.ts";
+import { distanceOfDepth, moved, projectionOf, relativeTo, sidesOf } from "./projection.ts";
+import {
+  add,
+  along,
+  type Bounds,
+  boundsOf,
+  corners,
+  diagonal,
+  dot,
+  emptyBounds,
+  include,
+  isEmpty,
+  middle,
+  scale,
+  sub,
+} from "./vec.ts";
+import { writeCamera, writeCut } from "./writing.ts";
+
+const LIGHT = { background: "#f5f6f8", ink: "#1f2937" };
+const DARK = { background: "#15181d", ink: "#05070a" };
+/** A finer scene than this part of its size is not looked at. */
+const SMALLEST = 1e-6;
+/** What is fitted is shown with some of what is around it, and at least this part of the scene's size. */
+const ROOM = 1.7;
+const LEAST_FIT = 1e-3;
+/** The opacity of what is around the chosen objects, and the most that it hides of them. */
+const FADED = { opacity: 26, most: 0.8 };
+const MOST_PIXELS = 2;
+/** Software draws what coincides twice while the camera moves up to so large a scene. */
+const MOST_TIES_MOVING = 30_000;
+/** The bounds of nothing. */
+const CUBE: Bounds = { lower: [-1, -1, -1], upper: [1, 1, 1] };
+
+export class Stage implements StageApi {
+  private readonly canvas: HTMLCanvasElement;
+  private readonly flat: HTMLCanvasElement;
+  private readonly renderer: THREE.WebGLRenderer;
+  private readonly rendererName: string;
+  /** Whether the processor draws. */
+  private readonly slow: boolean;
+  private readonly shared = sharedUniforms();
+  private readonly picture: Picture;
+  private readonly frames: Frames;
+  private readonly controls: Controls;
+  private readonly overlays: Overlays;
+
+  private model: SceneModel | null = null;
+  private layers: Layer[] = [];
+  private look: Look | null = null;
+  private composed: Composed = { translucent: false, opaque: true };
+  private table: ReturnType<typeof lookTable> | null = null;
+  private state: CameraState = {
+    eye: [3, -4, 2.6],
+    target: [0, 0, 0],
+    up: "z",
+    orthographic: false,
+    height: 1,
+    fov: 45,
+  };
+  private insets: Insets = { top: 0, right: 0, bottom: 0, left: 0 };
+  private cut: CutPlane[] = [];
+  private edges = true;
+  private faded = false;
+  private dark = false;
+  private highlight: number[] = [];
+  private bounds: Bounds = CUBE;
+  private events: StageEvents | null = null;
+
+  constructor(canvas: HTMLCanvasElement) {
+    this.canvas = canvas;
+    this.flat = flatCanvas(canvas);
+    this.renderer = rendererOf(canvas);
+    this.rendererName = nameOf(this.renderer.getContext());
+    this.slow = /swiftshader|llvmpipe|software|basic render/i.test(this.rendererName);
+    this.picture = new Picture(this.renderer, this.shared, this.slow);
+    const host = { plan: (q: Quality, o: () => boolean) => this.plan(q, o), shown: () => this.drawFlat() };
+    this.frames = new Frames(this.picture, host, this.slow);
+    this.overlays = new Overlays(this.shared);
+    this.controls = new Controls(canvas, new Pointing(this.pointingHost()));
+    // A new size empties the canvas, so something is drawn at once.
+    new ResizeObserver(() => this.frames.invalidate(true)).observe(canvas);
+    canvas.addEventListener("webglcontextrestored", () => this.redraw());
+  }
+
+  load(model: SceneModel): void {
+    const again = this.model !== null && sameScene(this.model, model);
+    this.clearScene();
+    this.model = model;
+    this.table = lookTable(model.objects);
+    this.shared.look.value = this.table.texture;
+    this.shared.orderScale.value = 1 / (model.objects + 1);
+    this.bounds = sceneBounds(model);
+    this.layers = model.geometries.map((geometry) => layerOf(geometry, this.bounds, model.shift, this.shared));
+    this.compose();
+    if (!again) this.fitAll();
+    this.redraw();
+  }
+
+  private clearScene(): void {
+    this.layers.forEach((layer) => layer.dispose());
+    this.table?.texture.dispose();
+    this.layers = [];
+    this.look = null;
+    this.highlight = [];
+    this.overlays.clear();
+  }
+
+  /** Returns the bounds of all that is drawn. */
+  private drawnBounds(): Bounds {
+    const { rayBounds } = this.overlays;
+    if (isEmpty(rayBounds)) return this.bounds;
+    const bounds = emptyBounds();
+    [...corners(this.bounds), ...corners(rayBounds)].forEach((corner) => include(bounds, ...corner));
+    return bounds;
+  }
+
+  private get primitives(): number {
+    return this.model?.geometries.reduce((sum, geometry) => sum + geometry.primitives, 0) ?? 0;
+  }
+
+  private get shift(): Vec3 {
+    return this.model?.shift ?? [0, 0, 0];
+  }
+
+  setLook(look: Look): void {
+    this.look = look;
+    this.compose();
+    this.redraw();
+  }
+
+  /** Writes the look of all objects with what is highlighted and faded, and chooses the cells of grids. */
+  private compose(): void {
+    if (!this.table || !this.model) return;
+    const faded = this.faded ? FADED.opacity : null;
+    this.composed = composeLook(this.table.data, this.look, this.highlight, faded, this.model.objects);
+    this.table.texture.needsUpdate = true;
+    this.updateGrids();
+  }
+
+  private updateGrids(): void {
+    const spaces = halfSpaces(this.cut);
+    for (const layer of this.layers)
+      if (layer instanceof GridLayer && this.table) layer.update(this.table.data, spaces);
+  }
+
+  setEdges(on: boolean): void {
+    this.edges = on;
+    this.redraw();
+  }
+
+  setCut(planes: CutPlane[]): void {
+    this.cut = planes;
+    this.updateGrids();
+    this.redraw();
+  }
+
+  setFaded(on: boolean): void {
+    this.faded = on;
+    this.compose();
+    this.redraw();
+  }
+
+  setHighlight(objects: number[]): void {
+    this.highlight = [...new Set(objects)];
+    this.compose();
+    if (this.model) this.overlays.setOutlines(this.model, this.highlight);
+    this.redraw();
+  }
+
+  setAnswer(answer: Answer | null): void {
+    this.overlays.setAnswer(answer, this.bounds, this.shift);
+    this.redraw();
+  }
+
+  setRays(sample: RaySample, rgba: Uint8Array, ends: Float64Array): void {
+    this.overlays.setRays(sample, rgba, ends, this.bounds, this.shift);
+    this.redraw();
+  }
+
+  setPoints(on: boolean, rgbOfPoints: Uint8Array): void {
+    this.overlays.setPoints(on, this.model?.points?.xyz, rgbOfPoints, this.shift);
+    this.redraw();
+  }
+
+  setDark(dark: boolean): void {
+    this.dark = dark;
+    this.redraw();
+  }
+
+  fitAll(): void {
+    const points = this.model?.points?.xyz;
+    const bounds = points && points.length > 0 ? middleOfPoints(points) : this.bounds;
+    this.moveTo(fit(this.state, this.viewport, corners(bounds), standardDirection("iso", this.state.up)));
+  }
+
+  fitObjects(objects: number[]): void {
+    if (!this.model) return;
+    const bounds = objectBounds(this.model, objects);
+    if (isEmpty(bounds)) return this.fitAll();
+    const least = LEAST_FIT * diagonal(this.bounds);
+    const half = scale(sub(bounds.upper, bounds.lower), ROOM / 2).map((size) => Math.max(size, least)) as Vec3;
+    const points = corners({ lower: sub(middle(bounds), half), upper: add(middle(bounds), half) });
+    this.moveTo(fit(this.state, this.viewport, points, this.toEye()));
+  }
+
+  private toEye(): Vec3 {
+    return scale(basisOf(this.state).forward, -1);
+  }
+
+  standardView(view: StandardView): void {
+    this.moveTo(fit(this.state, this.viewport, corners(this.bounds), standardDirection(view, this.state.up)));
+  }
+
+  setInsets(insets: Insets): void {
+    this.insets = { ...insets };
+    this.redraw();
+  }
+
+  camera(): CameraState {
+    return structuredClone(this.state);
+  }
+
+  setCamera(camera: CameraState): void {
+    this.state = consistent(structuredClone(camera));
+    this.redraw();
+  }
+
+  private moveTo(camera: CameraState, moving = false): void {
+    this.state = camera;
+    this.frames.invalidate(moving);
+    this.events?.cameraChanged(this.camera());
+  }
+
+  rayOf(x: number, y: number): Ray | null {
+    const box = this.canvas.getBoundingClientRect();
+    return this.cutRay(x - box.left, y - box.top);
+  }
+
+  private cutRay(x: number, y: number): Ray | null {
+    return limitRay(this.fullRay(x, y), halfSpaces(this.cut));
+  }
+
+  /** Returns the ray of a pixel of the canvas, as if nothing was cut. */
+  private fullRay(x: number, y: number): Ray {
+    return pixelRay(this.state, this.viewport, x, y, this.drawnBounds());
+  }
+
+  private get viewport(): Viewport {
+    return { width: this.canvas.clientWidth || 1, height: this.canvas.clientHeight || 1, insets: this.insets };
+  }
+
+  async png(legend: LegendEntry[], title: string): Promise<Blob> {
+    const density = MOST_PIXELS / this.density();
+    this.frames.drawNow(density);
+    const what = {
+      camera: this.state,
+      view: this.viewport,
+      bounds: this.bounds,
+      cut: this.cut,
+      dark: this.dark,
+    };
+    const credit = this.model?.credit ?? "";
+    return composePicture(this.picture.pixels(), what, { legend, title, credit });
+  }
+
+  stats(): DrawnStats {
+    const layers = this.layers.reduce((sum, layer) => sum + layer.bytes, 0);
+    return {
+      drawCalls: this.picture.drawCalls,
+      bufferBytes: layers + this.overlays.bytes + (this.table?.data.byteLength ?? 0),
+      frames: this.frames.frames,
+      complete: this.frames.complete,
+      renderer: this.rendererName,
+    };
+  }
+
+  settled(): Promise<void> {
+    return this.frames.settled();
+  }
+
+  on(events: StageEvents): void {
+    this.events = events;
+  }
+
+  private redraw(): void {
+    this.frames.invalidate(this.controls?.active ?? false);
+  }
+
+  // ---- drawing
+
+  /** Pixels of the screen for one of the page, 2 at most. */
+  private density(): number {
+    return Math.min(devicePixelRatio || 1, MOST_PIXELS);
+  }
+
+  private plan(quality: Quality, overdue: () => boolean): Plan {
+    this.resize();
+    const pixelScale = this.density() * quality.scale;
+    const view = this.viewport;
+    const theme = this.dark ? DARK : LIGHT;
+    const moving = quality.kind === "moving";
+    this.shared.edges.value = this.edges;
+    this.shared.ink.value.set(...(rgb(theme.ink).map((byte) => byte / 255) as Vec3));
+    return {
+      layers: this.layers,
+      overlays: (pixels) => this.overlays.drawn(pixels),
+      view: this.prepareView(view, pixelScale, quality),
+      width: Math.max(1, Math.round(view.width * pixelScale)),
+      height: Math.max(1, Math.round(view.height * pixelScale)),
+      scale: pixelScale,
+      background: new THREE.Color().setStyle(theme.background, THREE.LinearSRGBColorSpace),
+      moving,
+      ties: this.composed.opaque && !(moving && this.slow && this.primitives > MOST_TIES_MOVING),
+      translucent: this.composed.translucent,
+      edges: this.edges,
+      mostOpacity: this.faded ? FADED.most : 1,
+      overdue,
+    };
+  }
+
+  private resize(): void {
+    const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
+    const density = this.density();
+    const size = this.renderer.getSize(new THREE.Vector2());
+    if (size.x === width && size.y === height && this.renderer.getPixelRatio() === density) return;
+    this.renderer.setPixelRatio(density);
+    this.renderer.setSize(width, height, false);
+  }
+
+  /** Writes the camera for the programs; returns it for the choice of parts. */
+  private prepareView(view: Viewport, pixelScale: number, quality: Quality): LayerView {
+    const camera = relativeTo(this.state, this.shift);
+    const projection = projectionOf(camera, view, this.depths());
+    const pixels = projection.pixels * pixelScale;
+    const spaces = halfSpaces(this.cut);
+    writeCamera(this.shared, camera, projection, pixels);
+    writeCut(this.shared, spaces, this.state.eye);
+    return {
+      eye: camera.eye,
+      forward: projection.basis.forward,
+      orthographic: camera.orthographic,
+      pixels,
+      dotsBelow: quality.dotsBelow * this.density(),
+      mostBoxes: quality.mostBoxes,
+      choose: this.slow,
+      look: this.table?.data ?? new Uint8Array(0),
+      stride: quality.stride,
+      cut: spaces.length > 0,
+      sides: sidesOf(camera, view),
+    };
+  }
+
+  private depths(): { near: number; far: number } {
+    const camera = relativeTo(this.state, this.shift);
+    return depthRange(camera, moved(this.drawnBounds(), scale(this.shift, -1)));
+  }
+
+  private drawFlat(): void {
+    const view = this.viewport;
+    const density = this.density();
+    const [width, height] = [Math.round(view.width * density), Math.round(view.height * density)];
+    if (this.flat.width !== width || this.flat.height !== height) Object.assign(this.flat, { width, height });
+    const context = this.flat.getContext("2d")!;
+    context.setTransform(density, 0, 0, density, 0, 0);
+    context.clearRect(0, 0, view.width, view.height);
+    drawFurniture(context, { camera: this.state, view, bounds: this.bounds, cut: this.cut, dark: this.dark });
+  }
+
+  // ---- pointers
+
+  private pointingHost(): PointingHost {
+    const stage = this;
+    return {
+      get camera() {
+        return stage.state;
+      },
+      get viewport() {
+        return stage.viewport;
+      },
+      get cut() {
+        return stage.cut;
+      },
+      get smallest() {
+        return SMALLEST * diagonal(stage.bounds);
+      },
+      fullRay: (x, y) => this.fullRay(x, y),
+      pointAt: (x, y) => this.pointAt(x, y),
+      rayNear: (x, y, within) =>
+        this.overlays.rayNear(projector(this.state, this.viewport), this.shift, { x, y, within }),
+      moveTo: (camera) => this.moveTo(camera, true),
+      moveCut: (planes) => this.moveCut(planes),
+      rest: () => this.frames.invalidate(false),
+      picked: (x, y, add) => this.picked(x, y, add),
+      pickedRow: (row) => this.events?.pickRow(row),
+    };
+  }
+
+  private picked(x: number, y: number, add: boolean): void {
+    const ray = this.cutRay(x, y);
+    if (ray) this.events?.pick(ray, { add });
+  }
+
+  private moveCut(planes: CutPlane[]): void {
+    this.cut = planes;
+    this.updateGrids();
+    this.frames.invalidate(true);
+    this.events?.cutChanged(structuredClone(planes));
+  }
+
+  /** Returns the point of the shapes at a pixel of the canvas, as they are drawn; null where none is. */
+  private pointAt(x: number, y: number): Vec3 | null {
+    const pixels = this.picture.size.width / this.viewport.width;
+    const depth = this.picture.depthAt(x * pixels, y * pixels);
+    if (depth === null) return null;
+    const distance = distanceOfDepth(depth, this.depths(), this.state.orthographic);
+    const ray = this.fullRay(x, y);
+    const { forward } = basisOf(this.state);
+    const start = dot(sub(ray.origin, this.state.eye), forward);
+    return along(ray.origin, ray.direction, (distance - start) / dot(ray.direction, forward));
+  }
+}
+
+/** Returns the bounds of a scene, of its points and of planes near it; a cube of 2 where it has none. */
+function sceneBounds(model: SceneModel): Bounds {
+  const bounds = boundsOf(model.points?.xyz ?? new Float64Array(0), [0, 0, 0]);
+  model.bounds.forEach((corner) => include(bounds, ...corner));
+  if (isEmpty(bounds)) return CUBE;
+  // A scene of one point has a size, too, so that an eye can be in front of it.
+  if (diagonal(bounds) === 0) return { lower: add(bounds.lower, CUBE.lower), upper: add(bounds.upper, CUBE.upper) };
+  return boundsWithPlanes(bounds, model.geometries);
+}
+
+/** Returns whether a scene came again, such as after a lost connection: the view stays. */
+function sameScene(a: SceneModel, b: SceneModel): boolean {
+  return a.name === b.name && a.objects === b.objects && JSON.stringify(a.bounds) === JSON.stringify(b.bounds);
+}

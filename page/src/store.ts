@@ -1,0 +1,131 @@
+/** The one state of a view: panels read it, actions change it, watchers follow it. */
+
+import { firstColour } from "./colouring.ts";
+import { packSet } from "./object_set.ts";
+import { sceneKey } from "./restore.ts";
+import type { Answer, CutPlane, SceneModel, ViewState } from "./types.ts";
+import { visibilityOf, toRanges, type Filters, type Visibility } from "./visibility.ts";
+
+/** The view, which links and saved pages contain, with its sets of objects as ranges. */
+export interface View extends ViewState {
+  hidden: number[];
+  unpickable: number[];
+}
+
+/** The view and what only this page has. */
+export interface PageState extends View {
+  answer: Answer | null;
+  /** Row of the answer that is chosen; -1 for none. */
+  chosen: number;
+  /** Steps that `undo` can take back. */
+  undoable: number;
+  /** Counts the tables of rays that came: filters change what rays hit. */
+  table: number;
+}
+
+type Key = keyof PageState;
+const FILTERS = ["hidden", "unpickable", "ranges"] as const;
+const STEPS = 100;
+
+/** What a scene looks like before anything is changed; the rays of a lidar would cover its points. */
+export function startState(model: SceneModel, dark: boolean): View {
+  return {
+    version: 1,
+    camera: null,
+    hidden: model.hiddenAtStart ? toRanges(model.hiddenAtStart) : [],
+    unpickable: [],
+    ranges: {},
+    opacity: {},
+    colour: firstColour(model),
+    edges: true,
+    cut: [],
+    selection: [],
+    faded: false,
+    rays: { hits: !model.points, misses: !model.points, points: true, colour: "status" },
+    ray: null,
+    dark,
+  };
+}
+
+export class Store {
+  private now: PageState;
+  private readonly watchers: { keys: readonly Key[]; act: () => void }[] = [];
+  private readonly past: { filters: Filters; step: string }[] = [];
+  private cached: { filters: Filters; visibility: Visibility } | null = null;
+
+  constructor(
+    public model: SceneModel,
+    start: View,
+  ) {
+    this.now = { ...start, answer: null, chosen: -1, undoable: 0, table: 0 };
+  }
+
+  get state(): Readonly<PageState> {
+    return this.now;
+  }
+
+  /** Change parts of the state; each watcher of a changed part is called once. */
+  set(changes: Partial<PageState>): void {
+    const changed = (Object.keys(changes) as Key[]).filter((key) => this.now[key] !== changes[key]);
+    if (!changed.length) return;
+    this.now = { ...this.now, ...changes };
+    for (const { keys, act } of [...this.watchers]) if (keys.some((key) => changed.includes(key))) act();
+  }
+
+  /** Take the same scene with another table of rays, or again after a reconnect. */
+  update(model: SceneModel): void {
+    this.model = model;
+    this.set({ table: this.now.table + 1 });
+  }
+
+  /** Call `act` now and after each change of these parts. */
+  watch(keys: readonly Key[], act: () => void): void {
+    this.changed(keys, act);
+    act();
+  }
+
+  /** Call `act` after each change of these parts. */
+  changed(keys: readonly Key[], act: () => void): void {
+    this.watchers.push({ keys, act });
+  }
+
+  /** What is drawn and what rays can hit under the present filters. */
+  get visibility(): Visibility {
+    const { hidden, unpickable, ranges } = this.now;
+    const same = this.cached && FILTERS.every((key) => this.cached!.filters[key] === this.now[key]);
+    if (!same) {
+      const filters = { hidden, unpickable, ranges };
+      this.cached = { filters, visibility: visibilityOf(this.model, filters) };
+    }
+    return this.cached!.visibility;
+  }
+
+  /** Change filters so that `undo` can take it back; the same named step again is one step. */
+  filter(changes: Partial<Filters>, step = ""): void {
+    const { hidden, unpickable, ranges } = this.now;
+    if (!step || this.past.at(-1)?.step !== step) this.past.push({ filters: { hidden, unpickable, ranges }, step });
+    if (this.past.length > STEPS) this.past.shift();
+    this.set({ ...changes, undoable: this.past.length });
+  }
+
+  undo(): void {
+    const last = this.past.pop();
+    if (last) this.set({ ...last.filters, undoable: this.past.length });
+  }
+
+  /** The part that links and saved pages contain. */
+  view(): ViewState {
+    const { answer: _answer, chosen: _chosen, undoable: _undoable, table: _table, ...view } = this.now;
+    const { hidden, unpickable } = view;
+    return {
+      ...view,
+      scene: sceneKey(this.model),
+      hidden: packSet(this.model, hidden),
+      unpickable: packSet(this.model, unpickable),
+    };
+  }
+
+  cutOf(axis: CutPlane["axis"]): CutPlane | undefined {
+    return this.now.cut.find((plane) => plane.axis === axis);
+  }
+}

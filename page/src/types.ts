@@ -1,0 +1,288 @@
+/** The contract between the parts of the page: what a scene is, what a ray hits, what the page's state is. */
+
+export type Vec3 = [number, number, number];
+export type Numbers = Float64Array | Float32Array | Uint32Array | Int32Array | Uint16Array | Uint8Array;
+
+// ---- a scene, as the frames give it (model.ts makes it; all else reads it)
+
+interface GeometryBase {
+  /** Number of the first object of this geometry among those of the scene. */
+  firstObject: number;
+  objects: number;
+  primitives: number;
+}
+
+export interface BoxesGeometry extends GeometryBase {
+  type: "boxes";
+  /** Rows of three. */
+  lower: Float64Array;
+  upper: Float64Array;
+}
+
+export interface MeshGeometry extends GeometryBase {
+  type: "mesh";
+  vertices: Float64Array;
+  faces: Uint32Array;
+  /** The object of each triangle, counted within this geometry. */
+  triangleObjects: Uint32Array;
+  /** Pairs of vertices of sharp edges. */
+  edges: Uint32Array;
+}
+
+export interface InstancesGeometry extends GeometryBase {
+  type: "instances";
+  /** Rows of twelve: the first three rows of each copy's matrix. */
+  transforms: Float64Array;
+  base: BoxesGeometry | MeshGeometry;
+}
+
+export interface GridGeometry extends GeometryBase {
+  type: "grid";
+  edges: [Float64Array, Float64Array, Float64Array];
+  /** One bit a cell in C order; null where all cells are occupied. */
+  occupied: Uint8Array | null;
+  /** The cell of each object, ascending; null where the grid is one object. */
+  cells: Float64Array | null;
+  /** Objects with a free face, which are drawn; null where the outline alone is drawn. */
+  visible: Uint32Array | null;
+}
+
+export interface PlanesGeometry extends GeometryBase {
+  type: "planes";
+  points: Float64Array;
+  normals: Float64Array;
+}
+
+export type Geometry = BoxesGeometry | MeshGeometry | InstancesGeometry | GridGeometry | PlanesGeometry;
+
+export type Label =
+  | { name: string; kind: "class"; words: string[]; codes: Uint32Array | Uint16Array; missing: number }
+  | { name: string; kind: "number"; values: Float64Array }
+  | { name: string; kind: "text"; values: (string | null)[] };
+
+export interface SceneModel {
+  name: string;
+  title: string;
+  credit: string;
+  /** Coordinates are drawn in float32 relative to this point. */
+  shift: Vec3;
+  bounds: [Vec3, Vec3];
+  objects: number;
+  geometries: Geometry[];
+  labels: Label[];
+  ids: string[] | null;
+  /** Names of the labels that name objects, class them (tree, first colours), and give their storey. */
+  names: string | null;
+  classes: string | null;
+  levels: string | null;
+  /** One byte an object: 1 is hidden at the start. */
+  hiddenAtStart: Uint8Array | null;
+  offline: "exact" | "none";
+  offlineReason: string;
+  rays: RaySample | null;
+  table: RayTable | null;
+  points: PointCloud | null;
+}
+
+/** The rays that are drawn: an even sample of all. */
+export interface RaySample {
+  total: number;
+  row: Uint32Array;
+  origin: Float64Array;
+  direction: Float64Array;
+  tMin: Float64Array;
+  tMax: Float64Array;
+}
+
+/** Every ray of the file or call; t counts in lengths of the direction. */
+export interface RayTable {
+  total: number;
+  /** +inf for a miss. */
+  t: Float64Array;
+  /** -1 for a miss. */
+  object: Int32Array;
+  /** |direction|: t × length is in metres. */
+  length: Float64Array;
+}
+
+export interface PointCloud {
+  xyz: Float64Array;
+  distance: Float64Array;
+}
+
+// ---- rays and answers
+
+export interface Ray {
+  origin: Vec3;
+  direction: Vec3;
+  tMin: number;
+  tMax: number;
+}
+
+export interface Hit {
+  /** Number among all objects of the scene. */
+  object: number;
+  geometry: number;
+  primitive: number;
+  t: number;
+  tEnter: number;
+  tExit: number;
+}
+
+/** What one ray hits, in the engine's order: (t, geometry, index). */
+export interface Answer {
+  ray: Ray;
+  hits: Hit[];
+  total: number;
+  /** Row of the ray table, if the ray is one of it. */
+  row: number | null;
+}
+
+export interface Explanation {
+  text: string;
+  axes: { axis: string; lower: string; upper: string; near: string; far: string }[];
+  verdict: string;
+  t: string;
+}
+
+/** Who answers rays: the server, or the page itself. */
+export interface Caster {
+  readonly live: boolean;
+  /** Why rays are not answered; null if they are. */
+  readonly reason: string | null;
+  pick(ray: Ray, row?: number): Promise<Answer>;
+  row(row: number): Promise<Answer>;
+  explain(ray: Ray, hit: Hit): Promise<Explanation>;
+  /** One byte an object: 1 can be hit. */
+  setPickable(pickable: Uint8Array): void;
+  /** Returns the bytes of the saved page. */
+  save(state: ViewState): Promise<{ name: string; content: Uint8Array }>;
+  upload(file: File, progress: (fraction: number) => void): Promise<void>;
+}
+
+// ---- the state of a view: in the link, in saved pages; plain JSON
+
+export type Axis = "x" | "y" | "z";
+
+/** A section plane: what lies on the side of its normal is cut away, rays too. */
+export interface CutPlane {
+  axis: Axis | "free";
+  on: boolean;
+  /** For an axis: the coordinate; free: a point of the plane. */
+  at: number;
+  point?: Vec3;
+  normal?: Vec3;
+  flip: boolean;
+}
+
+export interface CameraState {
+  eye: Vec3;
+  target: Vec3;
+  up: Axis;
+  orthographic: boolean;
+  /** Height of the picture in scene units at the target, orthographic. */
+  height: number;
+  fov: number;
+}
+
+export type ColourBy = { by: "class" } | { by: "label"; label: string } | { by: "height" } | { by: "plain" };
+export type RayColour = "status" | "distance" | "object";
+
+export interface RaysView {
+  hits: boolean;
+  misses: boolean;
+  points: boolean;
+  colour: RayColour;
+}
+
+/** Objects as ranges [first, last, first, last, …], or as words of a label and ranges of those that differ from it. */
+export type ObjectSet = number[] | { label: string; words: string[]; except: number[] };
+
+export interface ViewState {
+  version: 1;
+  /** Name and size of the scene that it belongs to; of any scene if absent. */
+  scene?: string;
+  camera: CameraState | null;
+  hidden: ObjectSet;
+  unpickable: ObjectSet;
+  /** Of number labels: what is outside is hidden. */
+  ranges: Record<string, [number, number]>;
+  /** 0 to 1 for words of the class label. */
+  opacity: Record<string, number>;
+  colour: ColourBy;
+  edges: boolean;
+  cut: CutPlane[];
+  selection: number[];
+  /** The others are translucent, so that what is inside shows. */
+  faded: boolean;
+  rays: RaysView;
+  /** The last ray cast, to be cast again. */
+  ray: { origin: Vec3; direction: Vec3; row: number | null } | null;
+  dark: boolean;
+}
+
+// ---- the drawing, as the panels use it
+
+/** Colour and visibility of all objects; drawn as they are here. */
+export interface Look {
+  /** Four bytes an object: red, green, blue in sRGB, opacity (0 is not drawn). */
+  rgba: Uint8Array;
+}
+
+export type StandardView = "front" | "back" | "left" | "right" | "top" | "bottom" | "iso";
+
+export interface StageEvents {
+  /** A click or tap: the exact ray of the pixel, limited by the cut. */
+  pick(ray: Ray, modifiers: { add: boolean }): void;
+  /** A drawn ray was clicked: its row. */
+  pickRow(row: number): void;
+  cameraChanged(camera: CameraState): void;
+  /** The free plane was dragged. */
+  cutChanged(planes: CutPlane[]): void;
+}
+
+export interface DrawnStats {
+  drawCalls: number;
+  bufferBytes: number;
+  frames: number;
+  complete: boolean;
+  renderer: string;
+}
+
+/** What stage/stage.ts implements. */
+export interface StageApi {
+  load(model: SceneModel): void;
+  setLook(look: Look): void;
+  setEdges(on: boolean): void;
+  setCut(planes: CutPlane[]): void;
+  setFaded(on: boolean): void;
+  setHighlight(objects: number[]): void;
+  /** The ray last cast with marks at each t; null removes it. */
+  setAnswer(answer: Answer | null): void;
+  /** Colours of the drawn rays and which are shown: four bytes a drawn ray; where each ends: t. */
+  setRays(sample: RaySample, rgba: Uint8Array, ends: Float64Array): void;
+  setPoints(on: boolean, rgb: Uint8Array): void;
+  setDark(dark: boolean): void;
+  fitAll(): void;
+  fitObjects(objects: number[]): void;
+  standardView(view: StandardView): void;
+  /** CSS pixels that panels cover at each side. */
+  setInsets(insets: { top: number; right: number; bottom: number; left: number }): void;
+  camera(): CameraState;
+  setCamera(camera: CameraState): void;
+  /** The exact ray of a pixel of the page (clientX, clientY), limited by the cut; null if the cut leaves nothing. */
+  rayOf(x: number, y: number): Ray | null;
+  /** A picture with legend and scale drawn in. */
+  png(legend: LegendEntry[], title: string): Promise<Blob>;
+  stats(): DrawnStats;
+  /** Resolves once the full picture is drawn. */
+  settled(): Promise<void>;
+  on(events: StageEvents): void;
+}
+
+export interface LegendEntry {
+  text: string;
+  /** CSS colour, or two for a continuous scale's ends. */
+  colours: string[];
+  count?: number;
+}

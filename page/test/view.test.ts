@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { planeOf } from "../src/actions.ts";
+import { colouring, firstColour, lookOf, waysToColour } from "../src/colouring.ts";
+import { fileName, parsePoint, short } from "../src/format.ts";
+import { heights } from "../src/heights.ts";
+import { fromHash, toHash } from "../src/link.ts";
+import { CATEGORIES, HIT, OTHER, RAMP, rgb } from "../src/look.ts";
+import { packSet, unpackSet } from "../src/object_set.ts";
+import { scaled, turned } from "../src/orbit.ts";
+import { drawRays, pointColours, rayEnds } from "../src/rays.ts";
+import { restore, sceneKey } from "../src/restore.ts";
+import { startState, Store } from "../src/store.ts";
+import type { CameraState } from "../src/types.ts";
+import { fromRanges, toRanges } from "../src/visibility.ts";
+import { sceneOfBoxes, sceneWithRays } from "./scenes.ts";
+
+const model = sceneOfBoxes();
+const start = startState(model, false);
+
+test("a link gives back the view, short ones plain, long ones compressed", async () => {
+  const view = { ...start, hidden: Array.from({ length: 4000 }, (_, at) => 2 * at), selection: [4] };
+  for (const [one, kind] of [
+    [{ dark: true }, "v="],
+    [view, "z="],
+  ] as const) {
+    const hash = await toHash(one as typeof view);
+    assert.ok(hash.startsWith(kind));
+    assert.match(hash, /^[vz]=[A-Za-z0-9_-]+$/);
+    assert.deepEqual(await fromHash(`#${hash}`), one);
+  }
+  assert.equal(await fromHash("#elsewhere"), null);
+  await assert.rejects(fromHash("#v=AAAA"));
+});
+
+test("a restored view is checked part by part", () => {
+  const valid = { ...start, hidden: [1, 2], selection: [3], colour: { by: "label" as const, label: "height" } };
+  assert.deepEqual(restore(model, JSON.parse(JSON.stringify(valid)), start), valid);
+  const damaged = {
+    camera: { eye: [0, 0, null] },
+    hidden: [0, 99],
+    ranges: { height: [1, 2], type: [1, 2], name: "x" },
+    opacity: { wall: 7, door: "x" },
+    colour: { by: "label", label: "unknown" },
+    cut: [{ axis: "w" }],
+    selection: "all",
+    dark: true,
+  };
+  const restored = restore(model, damaged, start);
+  assert.deepEqual(restored, { ...start, ranges: { height: [1, 2] }, opacity: { wall: 1 }, dark: true });
+  assert.equal(restore(model, { scene: "other.csv, 5", dark: true }, start), start);
+  assert.equal(restore(model, { scene: sceneKey(model), dark: true }, start).dark, true);
+  for (const nothing of [null, 3, "text", []]) assert.equal(restore(model, nothing, start), start);
+});
+
+test("a set of objects is packed as words of a label and unpacked again, whole", () => {
+  const codes = Uint16Array.from({ length: 1000 }, (_, at) => (at * 7) % 3);
+  const label = { name: "type", kind: "class" as const, words: ["a", "b", "c"], codes, missing: 0xffff };
+  const large = { ...model, objects: 1000, labels: [label], names: null };
+  const bytes = Uint8Array.from(codes, (code, at) => Number(code === 1) ^ Number(at === 500 || at === 7));
+  const packed = packSet(large, toRanges(bytes));
+  assert.deepEqual(packed, { label: "type", words: ["b"], except: [7, 7, 500, 500] });
+  const restored = restore(large, JSON.parse(JSON.stringify({ hidden: packed })), startState(large, false));
+  assert.deepEqual(fromRanges(restored.hidden, 1000), bytes);
+  assert.deepEqual(packSet(large, [3, 4]), [3, 4]);
+  assert.equal(unpackSet(large, { label: "unknown", words: [], except: [] }), null);
+});
+
+test("ways to colour without effect are absent", () => {
+  assert.deepEqual(
+    waysToColour(model).map(({ text }) => text),
+    ["type", "name", "height", "height", "one colour"],
+  );
+  const flat = { ...model, labels: [], classes: null, names: null };
+  assert.deepEqual(
+    waysToColour({ ...flat, geometries: [] }).map(({ text }) => text),
+    ["one colour"],
+  );
+  assert.deepEqual(firstColour(model), { by: "class" });
+});
+
+test("the legend has the colours of the objects, with counts of what is shown", () => {
+  const made = colouring(model, { by: "class" });
+  assert.deepEqual([...made.rgb.subarray(0, 3)], rgb(CATEGORIES[0]));
+  const legend = made.legend(Uint8Array.of(1, 0, 1, 0, 1));
+  assert.deepEqual(
+    legend.map(({ text, count }) => [text, count]),
+    [
+      ["wall", 2],
+      ["door", 1],
+    ],
+  );
+  const missing = made.legend(Uint8Array.of(0, 0, 0, 1, 0));
+  assert.deepEqual(missing, [{ text: "(none)", colours: [OTHER], count: 1 }]);
+  const numbers = colouring(model, { by: "label", label: "height" });
+  assert.deepEqual([...numbers.rgb.subarray(0, 3)], rgb(RAMP[0]));
+  assert.deepEqual([...numbers.rgb.subarray(12)], rgb(OTHER));
+  assert.equal(numbers.legend(new Uint8Array(5).fill(1)).at(-1)!.text, "no value");
+});
+
+test("what is hidden has opacity 0, a class its own", () => {
+  const store = new Store(model, { ...start, hidden: [1, 1], opacity: { wall: 0.5 } });
+  const alphas = lookOf(store).rgba.filter((_, at) => at % 4 === 3);
+  assert.deepEqual([...alphas], [128, 0, 255, 255, 128]);
+});
+
+test("rays end at their hit, at the bounds, at t_max, or as far as the middle is away", () => {
+  const scene = sceneWithRays();
+  assert.deepEqual([...rayEnds(scene, scene.rays!)], [0.5, 8, 10, 7]);
+});
+
+test("drawn rays have the colours of the legend; what is off is not drawn", () => {
+  const scene = sceneWithRays();
+  const { rgba, legend } = drawRays(scene, scene.rays!, { hits: true, misses: false, points: true, colour: "status" });
+  assert.deepEqual([...rgba.subarray(0, 4)], [...rgb(HIT), 255]);
+  assert.deepEqual([...rgba.subarray(8)], new Array(8).fill(0));
+  assert.deepEqual(legend, [{ text: "hit", colours: [HIT], count: 2 }]);
+  const byObject = drawRays(scene, scene.rays!, { hits: true, misses: true, points: true, colour: "object" });
+  assert.deepEqual(
+    byObject.legend.map(({ text, count }) => [text, count]),
+    [
+      ["wall north", 2],
+      ["miss", 2],
+    ],
+  );
+});
+
+test("section planes have normals towards what is cut away", () => {
+  assert.deepEqual(planeOf({ axis: "y", on: true, at: 3, flip: false }), { point: [0, 3, 0], normal: [0, 1, 0] });
+  assert.deepEqual(planeOf({ axis: "z", on: true, at: 3, flip: true }), { point: [0, 0, 3], normal: [0, 0, -1] });
+});
+
+test("heights are the middles of bounds", () => {
+  assert.deepEqual([...heights(model)], [0.5, 1.5, 2.5, 3.5, 4.5]);
+});
+
+test("numbers and points are read and written", () => {
+  assert.deepEqual(parsePoint(" (1, 2.5,-3) "), [1, 2.5, -3]);
+  assert.deepEqual(parsePoint("1 2 3"), [1, 2, 3]);
+  assert.equal(parsePoint("1, 2"), null);
+  assert.equal(parsePoint("1, 2, x"), null);
+  assert.equal(short(1234.56789), "1234.57");
+  assert.equal(fileName("a b/c.ifc", "png"), "a-b-c.png");
+});
+
+test("keys turn the camera at the same distance, never past the up axis", () => {
+  const camera = {
+    eye: [10, 0, 0],
+    target: [0, 0, 0],
+    up: "z",
+    orthographic: false,
+    height: 5,
+    fov: 45,
+  } as CameraState;
+  const side = turned(camera, Math.PI / 2, 0).eye;
+  assert.ok(Math.hypot(side[0], side[1] - 10, side[2]) < 1e-12);
+  const top = turned(camera, 0, 9).eye;
+  assert.ok(Math.abs(Math.hypot(...top) - 10) < 1e-12 && top[0] > 0 && top[2] > 9.9);
+  assert.deepEqual(scaled(camera, 0.5).eye, [5, 0, 0]);
+});
+
+test("one far hit does not take the colours of all others", () => {
+  const distances = Float64Array.from({ length: 200 }, (_, at) => (at === 7 ? 1e17 : 1 + at / 100));
+  const { rgb: colours, legend } = pointColours(distances);
+  assert.deepEqual([...colours.subarray(0, 3)], rgb(RAMP[0]));
+  assert.deepEqual([...colours.subarray(21, 24)], rgb(RAMP.at(-1)!));
+  assert.match(legend[0].text, /1 to 2\.9\d*, and up to 1\.000e\+17$/);
+});

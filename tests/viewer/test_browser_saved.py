@@ -1,0 +1,93 @@
+"""Saved pages, opened from disk in a real browser without a network, pick as the engine does, to the bit."""
+
+import math
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from browser import WIDE, Page, content_of
+from view_brute import BruteHit, Line, hits
+from view_scenes import SCENES
+
+
+@pytest.fixture(scope="module", params=SCENES)
+def saved(request, browser, tmp_path_factory):
+    """Return the name of a scene, and its saved page as a browser without a network shows it."""
+    path = tmp_path_factory.mktemp("saved") / f"{request.param}.html"
+    path.write_bytes(content_of(request.param).saved())
+    page = Page(browser, path.as_uri(), WIDE, offline=True)
+    yield request.param, page
+    assert set(page.requested) == {path.as_uri()}, "a saved page asks nothing of the network"
+    page.close()
+
+
+def shown(answer) -> list[BruteHit]:
+    """Return the hits of an answer of the page."""
+    names = ("object", "geometry", "primitive", "t", "tEnter", "tExit")
+    return [BruteHit(*(hit[name] for name in names)) for hit in answer["hits"]]
+
+
+def unlike_copies(stage, found: list[BruteHit]) -> list[BruteHit]:
+    """Return hits with the copy in place of what is hit in it."""
+    is_copy = [type(part.geometry).__name__ == "Instances" for part in stage.parts]
+    return [hit._replace(primitive=hit.object) if is_copy[hit.geometry] else hit for hit in found]
+
+
+def of_engine(stage, line: Line, pickable) -> list[BruteHit]:
+    """Return what the engine answers to a ray."""
+    ray = rb.Rays(line.origin, line.direction, t_min=line.t_min, t_max=line.t_max)
+    found = stage.all(ray, pickable)
+    objects = stage.objects_of(found.geometry, found.index)
+    columns = (objects, found.geometry, found.index, found.t, found.t_enter, found.t_exit)
+    return [BruteHit(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def assert_exact(stage, answers, pickable) -> int:
+    """Assert that answers are those of the engine and of brute force; return the number of hits."""
+    for answer in answers:
+        line = Line.of(answer["ray"])
+        found = unlike_copies(stage, shown(answer))
+        assert found == hits(stage, line, pickable)
+        assert found == of_engine(stage, line, pickable)
+        assert answer["total"] == len(found)
+    return sum(answer["total"] for answer in answers)
+
+
+def hide_something(page: Page, stage) -> np.ndarray:
+    """Hide the first group of the tree, or without groups a picked object; return what can still be hit."""
+    pickable = stage.visible.copy()
+    group = page.tab.locator("[data-test=group]").first
+    if group.count():
+        word = group.get_attribute("data-word")
+        page.press("tree-hide")
+        return pickable & (stage.labels[page.run("raybox.actions.store.model.classes")] != word)
+    first = page.pick(*page.pixels(1, 1)[0])["hits"][0]["object"]
+    page.press("hide")
+    pickable[first] = False
+    return pickable
+
+
+def test_a_saved_page_picks_exactly(saved):
+    name, page = saved
+    stage = content_of(name).stage
+    page.reset()
+    pixels = page.pixels(20, 10)
+    assert assert_exact(stage, page.answers(pixels[::2]), stage.visible) > 0
+
+    pickable = hide_something(page, stage)
+    page.show("cut")
+    page.slide("cut-x-slider", 0.55)
+    answers = page.answers(pixels[1::2])
+    (plane,) = page.state("cut")
+    for answer in answers:
+        assert_cut(Line.of(answer["ray"]), plane["at"])
+    assert page.run("raybox.actions.store.visibility.shownCount") == pickable.sum()
+    assert assert_exact(stage, answers, pickable) > 0
+
+
+def assert_cut(line: Line, at: float) -> None:
+    """Assert that a ray is limited to where x is at most that of the cut."""
+    speed, room = line.direction[0], at - line.origin[0]
+    low, high = (0.0, room / speed) if speed > 0 else (max(0.0, room / speed), math.inf)
+    assert (line.t_min, line.t_max) == (low, high)

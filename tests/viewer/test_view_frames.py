@@ -1,0 +1,328 @@
+"""Frames of scenes: every geometry, the numbers of objects, labels, and what is hidden at the start."""
+
+import math
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.viewer import frames, stage
+from raybox.viewer.content import make_content
+from raybox.viewer.frames import offline_reason, scene_frame
+from raybox.viewer.stage import make_stage
+from raybox.viewer.wire import fragments, frame
+from view_client import decoded
+
+INF = math.inf
+_CORNERS = np.array([[x, y, z] for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)])
+_SIDES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+CUBE = _CORNERS, np.array([half for a, b, c, d in _SIDES for half in ((a, b, c), (a, c, d))])
+BOXES = rb.Boxes(
+    [[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]], ids=["near", "far"], labels={"kind": ["a", "b"]}
+)
+MESH = rb.Mesh(
+    *CUBE, objects=np.arange(len(CUBE[1])) // 2, labels={"size": np.arange(len(CUBE[1]) // 2) * 0.5}
+)
+GRID = rb.Grid([0, 1, 2], [0, 1, 4], [0, 5, 6], occupied=np.array([1, 0, 1, 1, 0, 0, 0, 1]) > 0)
+COPIES = rb.Instances.oriented_boxes([[9, 0, 0], [12, 0, 0]], [1, 2, 3], yaw=0.5, ids=[7, 8])
+PLANES = rb.Planes([[0, 0, 2], [3, 4, 0]], [10, 25])
+
+
+def scene_of(scene, **options):
+    return decoded(scene_frame(make_stage(scene, **options)))
+
+
+def hidden(found):
+    count = sum(one["objects"] for one in found.header["geometries"])
+    return np.unpackbits(found.arrays["hidden"], count=count, bitorder="little").tolist()
+
+
+def test_a_frame_is_a_header_and_arrays_at_multiples_of_8():
+    arrays = {
+        "odd": np.arange(3, dtype=np.uint16),
+        "none": np.zeros((0, 3)),
+        "big": np.arange(2, dtype=">f8"),
+    }
+    content = frame("try", arrays, text="é\N{GRINNING FACE}", seq=4)
+    kind, header, found = decoded(content)
+    assert (kind, header) == ("try", {"text": "é\N{GRINNING FACE}", "seq": 4})
+    assert {name: values.tolist() for name, values in found.items()} == {
+        "odd": [0, 1, 2],
+        "none": [],
+        "big": [0, 1],
+    }
+    assert found["none"].shape == (0, 3)
+    assert b"".join(fragments(content * 20_000)) == content * 20_000
+    with pytest.raises(ValueError, match="JSON"):
+        frame("try", t=INF)
+
+
+def test_names_from_files_survive_whatever_they_are():
+    evil = "</script><img src=x onerror=alert(1)>\ud800"
+    found = decoded(frame("scene", name=evil))
+    assert found.header["name"] == evil.replace("\ud800", "?")
+
+
+def test_objects_are_numbered_through_all_geometries():
+    found = scene_of([BOXES, MESH, GRID, COPIES, PLANES])
+    entries = [
+        (one["type"], one["firstObject"], one["objects"], one["primitives"])
+        for one in found.header["geometries"]
+    ]
+    assert entries == [
+        ("boxes", 0, 2, 2),
+        ("mesh", 2, 6, 12),
+        ("grid", 8, 4, 8),
+        ("instances", 12, 2, 2),
+        ("planes", 14, 2, 2),
+    ]
+    assert found.header["geometries"][3]["base"] == {
+        "type": "boxes",
+        "firstObject": 0,
+        "objects": 1,
+        "primitives": 1,
+    }
+    assert found.header["ids"] == ["near", "far", *[""] * 10, "7", "8", "", ""]
+    kind, size = found.header["labels"]
+    assert (kind["name"], kind["words"], size["kind"]) == ("kind", ["a", "b"], "number")
+    assert found.arrays["label.0"].tolist() == [0, 1, *[2**16 - 1] * 14]
+    np.testing.assert_array_equal(found.arrays["label.1"][2:8], np.arange(6) * 0.5)
+    assert np.isnan(np.delete(found.arrays["label.1"], range(2, 8))).all()
+    low, high = found.header["bounds"]
+    assert np.isfinite([low, high]).all()
+    np.testing.assert_array_equal(found.header["shift"], np.round((np.array(low) + high) / 2))
+
+
+def test_arrays_are_those_of_the_geometries():
+    arrays = scene_of([BOXES, MESH, GRID, COPIES, PLANES]).arrays
+    for name, want in {
+        "0.lower": BOXES.lower,
+        "0.upper": BOXES.upper,
+        "1.vertices": MESH.vertices,
+        "1.faces": MESH.faces,
+        "1.objects": MESH.objects,
+        "2.y": [0, 1, 4],
+        "3.transforms": COPIES.transforms,
+        "3.base.lower": [[-0.5, -0.5, -0.5]],
+        "4.points": [[0, 0, 5], [3, 4, 0]],
+    }.items():
+        np.testing.assert_array_equal(arrays[name], want, err_msg=name)
+    assert (
+        np.unpackbits(arrays["2.occupied"], bitorder="little").tolist()
+        == GRID.occupied.ravel().astype(int).tolist()
+    )
+    assert arrays["2.visible"].tolist() == [0, 1, 2, 3]  # objects, not cells
+    assert len(arrays["1.edges"]) == 24  # of six objects, none of which shares an edge
+    assert len(scene_of(rb.Mesh(*CUBE, objects=[0] * 12)).arrays["0.edges"]) == 12
+
+
+def test_buried_cells_are_not_drawn_and_too_many_are_an_outline(monkeypatch):
+    block = rb.Grid.uniform([0, 0, 0], 1, (3, 3, 3))
+    found = scene_of(block)
+    assert found.arrays["0.visible"].tolist() == [k for k in range(27) if k != 13]
+    assert "0.occupied" not in found.arrays
+    monkeypatch.setattr(frames, "MAX_DRAWN_CELLS", 25)
+    assert "0.visible" not in scene_of(block).arrays
+    monkeypatch.setattr(stage, "MAX_CELLS", 26)
+    (entry,) = scene_of(block).header["geometries"]
+    assert (entry["objects"], entry["primitives"]) == (1, 27)
+
+
+def test_labels_are_classes_numbers_or_text():
+    count = 200
+    labels = {
+        "ifc_class": ["wall", "door"] * (count // 2),
+        "name": [f"object {k}" for k in range(count)],
+        "storey": [None, "1"] * (count // 2),
+        "height": [1, None] * (count // 2),
+        "flag": [True, False] * (count // 2),
+        "empty": [None] * count,
+    }
+    boxes = rb.Boxes(np.zeros((count, 3)), np.ones((count, 3)), labels=labels)
+    found = scene_of(boxes)
+    kinds = {one["name"]: one["kind"] for one in found.header["labels"]}
+    assert kinds == {
+        "ifc_class": "class",
+        "name": "text",
+        "storey": "class",
+        "height": "number",
+        "flag": "class",
+    }
+    assert [found.header[role] for role in ("names", "classes", "levels")] == ["name", "ifc_class", "storey"]
+    assert found.header["labels"][1]["values"] == labels["name"]
+    assert found.arrays["label.2"][:2].tolist() == [2**16 - 1, 0]
+    assert np.isnan(found.arrays["label.3"][1])
+
+
+def test_many_objects_have_no_ids(monkeypatch):
+    monkeypatch.setattr(frames, "MAX_IDS", 1)
+    assert scene_of(BOXES).header["ids"] is None
+
+
+# What is hidden
+
+
+def test_where_hides_objects_and_is_hit_by_nothing():
+    shown = make_stage(BOXES, where="kind == 'b'")
+    assert hidden(decoded(scene_frame(shown))) == [1, 0]
+    ray = rb.Rays([0, 0, 0], [1, 0, 0])
+    assert shown.all(ray).index.tolist() == [1]
+    assert shown.all(ray, np.array([True, True])).index.tolist() == [0, 1]
+    assert hidden(scene_of([BOXES, COPIES], where=[[False, True], None])) == [1, 0, 0, 0]
+    assert hidden(scene_of(BOXES, where=[True, False])) == [0, 1]
+    assert hidden(scene_of([BOXES], where=[np.array([True, False])])) == [0, 1]
+    assert "hidden" not in scene_of(BOXES, where="kind in ('a', 'b')").arrays
+    with pytest.raises(rb.InvalidInput, match="where must be a list of 2"):
+        make_stage([BOXES, COPIES], where=[True])
+
+
+def test_where_on_cells():
+    mask = np.array(GRID.occupied)
+    mask[0, 0, 0] = False
+    shown = make_stage(GRID, where=mask)
+    assert shown.visible.tolist() == [False, True, True, True]
+    down = rb.Rays([0.5, 0.5, 9], [0, 0, -1])
+    assert not shown.all(down).index.size
+    assert shown.all(down, np.ones(4, bool)).index.tolist() == [0]
+
+
+def test_triangles_that_a_mask_splits_off_their_object_are_gone():
+    """No mask of objects can leave them out: they become points, and all numbers stay."""
+    mask = np.ones(12, bool)
+    mask[[0, 4, 5]] = False  # half of object 0, all of object 2
+    shown = make_stage(MESH, where=mask)
+    assert shown.visible.tolist() == [True, True, False, True, True, True]
+    faces = decoded(scene_frame(shown)).arrays["0.faces"]
+    assert (faces[0] == faces[0, 0]).all()
+    np.testing.assert_array_equal(faces[1:], MESH.faces[1:])
+
+
+def test_a_grid_that_is_one_object_loses_cells(monkeypatch):
+    monkeypatch.setattr(stage, "MAX_CELLS", 1)
+    mask = np.zeros(8, bool)
+    mask[[2, 3]] = True
+    shown = make_stage(GRID, where=mask)
+    assert shown.visible.tolist() == [True]
+    assert shown.parts[0].geometry.occupied.sum() == 2
+    ray = rb.Rays([0.5, 2, -1], [0, 0, 1])
+    assert shown.all(ray).index.tolist() == [2, 3]
+    assert not shown.all(ray, np.zeros(1, bool)).index.size
+    assert shown.objects_of(shown.scene.nearest(rb.Rays([[0.5, 2, -1], [9, 9, 9]], [0, 0, 1]))).tolist() == [
+        0,
+        -1,
+    ]
+
+
+def test_spaces_and_openings_are_hidden_unless_nothing_else_is_shown():
+    labels = {"ifc_class": ["IfcWall", "IfcSpace", "IfcOpeningElement"]}
+    boxes = rb.Boxes(np.zeros((3, 3)), np.ones((3, 3)), labels=labels)
+    assert hidden(scene_of(boxes, hides_spaces=True)) == [0, 1, 1]
+    assert "hidden" not in scene_of(boxes).arrays
+    assert hidden(scene_of(boxes, hides_spaces=True, where="ifc_class == 'IfcSpace'")) == [1, 0, 1]
+
+
+# Shapes
+
+
+def test_2d_is_shown_at_zero():
+    flat = rb.Boxes([[0, 0]], [[1, 2]], ids=["a"])
+    shown = make_stage(flat)
+    assert (shown.ids, shown.parts[0].geometry.upper.tolist()) == (["a"], [[1, 2, 0]])
+    cells = rb.Grid([0, 1, 2], [0, 1], occupied=[[False], [True]], labels={"v": [1.0, 2.0]})
+    shown = make_stage(cells, where=[False, True])
+    assert (shown.parts[0].geometry.lower.tolist(), shown.visible.tolist()) == ([[1, 0, 0]], [True])
+    assert shown.labels["v"].tolist() == [2.0]
+    lines = make_stage(
+        [rb.Planes([[1, 0]], [3]), rb.Instances(rb.Boxes([0, 0], [1, 1]), [[[1, 0, 5], [0, 1, 0]]])]
+    )
+    assert lines.all(rb.Rays([0, 0.5, 0], [1, 0, 0])).t.tolist() == [3, 5]
+    rays = make_content(shown, rb.Rays([[0, 0.5], [math.nan, 0]], [1, 0], invalid="miss"))
+    assert decoded(rays.table).arrays["object"].tolist() == [0, -1]
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 1e12, 1e308])
+def test_any_size_has_finite_bounds(size):
+    found = scene_of(rb.Boxes([[-size] * 3, [-INF, INF, 0]], [[size] * 3, [INF, INF, 1]]))
+    assert found.header["bounds"] == [[-size] * 3, [size, size, max(size, 1)]]
+    assert found.header["shift"] == [0, 0, round(max(1 - size, 0) / 2)]
+
+
+def test_scenes_without_anything_finite():
+    assert scene_of(rb.Boxes(np.zeros((0, 3)), np.zeros((0, 3)))).header["bounds"] == [[0] * 3, [0] * 3]
+    everywhere = scene_of(rb.Boxes([[-INF] * 3], [[INF] * 3]))
+    assert everywhere.header["bounds"] == [[0] * 3, [0] * 3]
+    assert scene_of(PLANES).header["bounds"] == [[-2.5] * 3, [5.5, 6.5, 7.5]]
+
+
+def test_map_coordinates_are_whole():
+    corner = np.array([84_916.123, 447_512.456, 3.0])
+    lower = corner + np.array([[0, 0, 0], [0, 0.001, 0]])
+    found = scene_of(rb.Boxes(lower, lower + np.array([0.5, 0.0005, 0.5])))
+    np.testing.assert_array_equal(found.arrays["0.lower"], lower)
+    assert found.header["shift"] == [84916, 447512, 3]
+
+
+def test_what_is_no_scene_is_refused():
+    for wrong in (7, "text", [], [BOXES, 7]):
+        with pytest.raises(rb.InvalidInput, match="scene must be a path, Boxes, a Grid"):
+            make_stage(wrong)
+
+
+def test_a_scene_that_is_built_is_used():
+    scene = rb.Scene([BOXES, COPIES])
+    assert make_stage(scene).scene is scene
+    scene = rb.Scene(BOXES)
+    shown = make_stage(scene, where="kind == 'b'")
+    assert shown.scene is scene
+    assert shown.all(rb.Rays([0, 0, 0], [1, 0, 0])).index.tolist() == [1]
+
+
+# Rays
+
+
+def test_an_even_sample_of_rays_is_drawn_and_all_are_listed(monkeypatch):
+    monkeypatch.setattr(frames, "MAX_DRAWN_RAYS", 4)
+    origins = np.stack([np.zeros(10), np.zeros(10), np.linspace(-2, 2, 10)], axis=1)
+    rays = rb.Rays(origins.reshape(2, 5, 3), [2, 0, 0], t_min=0.5, t_max=2.0)
+    content = make_content(make_stage(BOXES), rays)
+    scene, drawn, table = map(decoded, content.all_frames)
+    assert scene.header["follow"] == ["rays", "table"]
+    assert (drawn.header["total"], drawn.header["drawn"], drawn.arrays["row"].tolist()) == (
+        10,
+        4,
+        [0, 2, 5, 7],
+    )
+    np.testing.assert_array_equal(drawn.arrays["origin"], origins[[0, 2, 5, 7]])
+    assert drawn.arrays["t_max"].tolist() == [2.0] * 4
+    hit = np.abs(origins[:, 2]) <= 1
+    assert table.arrays["object"].tolist() == np.where(hit, 0, -1).tolist()
+    assert table.arrays["t"].tolist() == np.where(hit, 1.0, INF).tolist()
+    assert table.arrays["length"].tolist() == [2.0] * 10
+
+
+def test_a_scan_has_points():
+    points = np.array([[3.0, 0, 4], [0, 2, 0]])
+    content = make_content(make_stage(BOXES), rb.Rays([1, 1, 1], points - 1), is_scan=True)
+    scene, _, cloud, _ = map(decoded, content.all_frames)
+    assert scene.header["follow"] == ["rays", "points", "table"]
+    np.testing.assert_array_equal(cloud.arrays["xyz"], points)
+    np.testing.assert_allclose(cloud.arrays["distance"], np.linalg.norm(points - 1, axis=1))
+
+
+def test_too_many_rays_are_refused(monkeypatch):
+    monkeypatch.setattr("raybox.viewer.content.MAX_RAYS", 1)
+    with pytest.raises(rb.InvalidInput, match="a page shows up to 1 rays; got 2"):
+        make_content(make_stage(BOXES), rb.Rays([[0, 0, 0]] * 2, [1, 0, 0]))
+
+
+# From disk
+
+
+def test_what_a_saved_page_does_not_pick_is_said(monkeypatch):
+    monkeypatch.setattr(frames, "MAX_OFFLINE", 12)
+    assert offline_reason([MESH]) == ""
+    assert offline_reason([COPIES, GRID]) == ""
+    assert "its scene has 14 boxes and triangles" in offline_reason([MESH, BOXES])
+    assert "its scene has planes" in offline_reason([BOXES, PLANES])
+    assert scene_of([MESH, BOXES]).header["offline"] == "none"
+    assert scene_of(MESH).header["offline"] == "exact"

@@ -1,0 +1,401 @@
+"""One open page: its answers are those of the engine, and its state is its own."""
+
+import json
+import math
+from fractions import Fraction
+from importlib import resources
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.viewer import content, messages
+from raybox.viewer.content import make_content
+from raybox.viewer.stage import make_stage
+from raybox.viewer.viewer import Viewer
+from view_client import Client
+from view_truth import boxes_hit
+from waiting import wait_until
+
+pytest.importorskip("websockets")
+
+INF = math.inf
+ROW = rb.Boxes(
+    [[2, -1, -1], [5, -1, -1], [8, -1, -1]],
+    [[3, 1, 1], [6, 1, 1], [9, 1, 1]],
+    ids=["near", "middle", "far"],
+    labels={"kind": ["a", "b", "a"]},
+)
+RAYS = rb.Rays([[0, 0, 0], [0, 0, 9], [0, 0.5, 0]], [[1, 0, 0], [1, 0, 0], [2, 0, 0]])
+RIGHT = {"origin": [0, 0, 0], "direction": [1, 0, 0]}
+
+
+@pytest.fixture(scope="module")
+def viewer():
+    with rb.view(ROW, RAYS, port=0) as shown:
+        yield shown
+
+
+@pytest.fixture
+def page(viewer):
+    with Client(viewer) as client:
+        yield client
+
+
+def rows(answer) -> list[int]:
+    return answer.arrays["object"].tolist()
+
+
+# Hits
+
+
+def test_a_pick_is_the_list_of_the_engine(page):
+    answer = page.pick([0, 0, 0], [2, 0, 0])
+    assert rows(answer) == [0, 1, 2]
+    assert [answer.arrays[name].tolist() for name in ("t", "t_enter", "t_exit")] == [
+        [1.0, 2.5, 4.0],
+        [1.0, 2.5, 4.0],
+        [1.5, 3.0, 4.5],
+    ]
+    assert answer.header["total"] == 3
+    assert answer.header["t_max"] is None
+    assert rows(page.pick([0, 0, 0], [2, 0, 0], 2.75, 2.9)) == [1]
+    assert rows(page.pick([10, 0, 0], [1, 0, 0])) == []
+    assert rows(page.pick([10, 0, 0], [1, 0, 0], None)) == [0, 1, 2]
+
+
+@pytest.mark.core
+def test_picks_on_a_building_agree_with_fractions():
+    with resources.as_file(resources.files("raybox") / "data" / "duplex.npz") as path:
+        boxes = rb.load(path, boxes=True)
+    low, high = boxes.lower.min(axis=0), boxes.upper.max(axis=0)
+    random = np.random.default_rng(5)
+    hits = 0
+    walls = np.char.startswith(boxes.labels["ifc_class"].astype(str), "IfcWall")
+    with rb.view(boxes, port=0) as viewer, Client(viewer) as page:
+        for visible in (np.ones(len(boxes), bool), ~walls):
+            page.set_mask(visible)
+            for _ in range(20):
+                side = random.normal(size=3)
+                eye = (low + high) / 2 + 40 * side / np.linalg.norm(side)
+                direction = random.uniform(low, high) - eye
+                truth = boxes_hit(boxes.lower, boxes.upper, eye, direction)
+                want = [(float(t), row) for t, row in truth if visible[row]]
+                answer = page.pick(eye.tolist(), direction.tolist())
+                assert list(zip(answer.arrays["t"].tolist(), rows(answer), strict=True)) == want
+                hits += bool(want)
+    assert hits > 30
+
+
+def test_rays_of_the_table_are_cast_by_their_row(page):
+    drawn, table = page.scene_frames[1:]
+    assert drawn.header["total"] == table.header["total"] == 3
+    assert table.arrays["object"].tolist() == [0, -1, 0]
+    assert table.arrays["t"].tolist() == [2.0, INF, 1.0]
+    answer = page.request("ray", row=2)
+    assert (rows(answer), answer.header["row"], answer.header["direction"]) == ([0, 1, 2], 2, [2, 0, 0])
+    assert "row must be that of a ray; got 3 of 3" in page.request("ray", row=3).header["text"]
+
+
+def test_long_answers_are_cut_and_say_so(monkeypatch, page):
+    monkeypatch.setattr("raybox.viewer.frames.MAX_LISTED", 2)
+    answer = page.pick([0, 0, 0], [1, 0, 0])
+    assert (rows(answer), answer.header["total"]) == ([0, 1], 3)
+
+
+# What is hidden
+
+
+def test_what_is_hidden_is_hit_by_no_click_and_no_ray_of_the_table(page):
+    page.set_mask([False, True, True])
+    table = page.receive("table")
+    assert table.arrays["object"].tolist() == [1, -1, 1]
+    assert rows(page.pick([0, 0, 0], [1, 0, 0])) == [1, 2]
+    assert rows(page.request("ray", row=0)) == [1, 2]
+    page.set_mask([False] * 3)
+    assert page.receive("table").arrays["t"].tolist() == [INF] * 3
+    page.set_mask([True] * 3)
+    page.receive("table")
+    assert rows(page.pick([0, 0, 0], [1, 0, 0])) == [0, 1, 2]
+
+
+def test_two_pages_have_two_states(viewer, page):
+    with Client(viewer) as other:
+        assert other.begin.header == page.begin.header
+        other.set_mask([False, False, True])
+        other.receive("table")
+        assert rows(other.pick([0, 0, 0], [1, 0, 0])) == [2]
+        assert rows(page.pick([0, 0, 0], [1, 0, 0])) == [0, 1, 2]
+
+
+def test_where_hides_at_the_start_only():
+    with rb.view(ROW, port=0, where="kind == 'b'") as viewer, Client(viewer) as page:
+        assert page.scene.arrays["hidden"].tolist() == [0b101]
+        assert rows(page.pick([0, 0, 0], [1, 0, 0])) == [1]
+        assert [contact.id for contact in viewer.click([0, 0, 0], [1, 0, 0]).contacts] == ["middle"]
+        page.receive("hits")
+        page.set_mask([True] * 3)
+        assert rows(page.pick([0, 0, 0], [1, 0, 0])) == [0, 1, 2]
+
+
+# Explanations
+
+
+def test_a_box_is_explained_in_exact_numbers(page):
+    found = page.request("explain", **RIGHT, t_min=0, t_max=None, geometry=0, primitive=1).header
+    assert found["axes"] == [
+        {"axis": "x", "lower": "5.0", "upper": "6.0", "near": "5.0", "far": "6.0"},
+        {"axis": "y", "lower": "-1.0", "upper": "1.0", "near": "-inf", "far": "inf"},
+        {"axis": "z", "lower": "-1.0", "upper": "1.0", "near": "-inf", "far": "inf"},
+    ]
+    assert (found["verdict"], found["t"]) == ("hit at t = 5.0", "5 = 5.0")
+    assert "CANDIDATE FACES" in found["text"]
+    missed = page.request("explain", **RIGHT, t_min=0, t_max=4.5, geometry=0, primitive=1).header
+    assert (missed["verdict"], missed["t"]) == ("miss", "")
+    none = page.request("explain", **RIGHT, t_min=0, t_max=None, geometry=1, primitive=0)
+    assert "explain needs a primitive of the scene; got 0 of geometry 1" in none.header["text"]
+    assert none.kind == "error"
+
+
+def test_every_geometry_is_explained():
+    triangle = rb.Mesh([[4, -1, -1], [4, 3, -1], [4, -1, 3]], [[0, 1, 2]])
+    cells = rb.Grid([6, 7], [-1, 1], [-1, 1])
+    turned = rb.Instances(rb.Boxes([-0.5] * 3, [0.5] * 3), [[[0, -3, 0, 9], [1, 0, 0, 0], [0, 0, 1, 0]]])
+    pair = rb.Instances(triangle, [[[1, 0, 0, 7], [0, 1, 0, 0], [0, 0, 1, 0]]])
+    scene = [triangle, cells, turned, pair, rb.Planes([3, 0, 0], 40)]
+    with rb.view(scene, port=0) as viewer, Client(viewer) as page:
+        ray = {"origin": [0, 0, 0], "direction": [3, 0, 0], "t_min": 0, "t_max": None}
+        found = [page.request("explain", **ray, geometry=k, primitive=0).header for k in range(5)]
+        hits = page.pick([0, 0, 0], [3, 0, 0]).arrays
+    times = [Fraction(one["t"].split(" = ")[0]) for one in found]
+    assert times == [Fraction(4, 3), 2, Fraction(5, 2), Fraction(11, 3), Fraction(40, 9)]
+    assert [float(t) for t in times] == hits["t"].tolist()
+    assert [len(one["axes"]) for one in found] == [0, 3, 3, 0, 0]
+    assert found[2]["axes"][1] == {"axis": "y", "lower": "-0.5", "upper": "0.5", "near": "2.5", "far": "3.5"}
+    assert "weights of its corners: 0.5, 0.25, 0.25" in found[0]["text"]
+
+
+# Pages as files
+
+
+def test_a_page_is_saved_with_its_state_and_its_table(page):
+    page.set_mask([False, True, True])
+    page.receive("table")
+    state = {"version": 1, "hidden": [0, 0], "note": "</script>"}
+    answer = page.request("save", state=state)
+    assert answer.header["name"] == "scene.html"
+    text = answer.arrays["content"].tobytes().decode()
+    assert '"note": "\\u003c/script>"' in text
+
+
+# Python
+
+
+def test_a_click_of_python_is_shown_on_all_pages(viewer, page):
+    with Client(viewer) as other:
+        found = viewer.click([0, 0, 0], [1, 0, 0])
+        assert [(c.object, c.index, c.id, c.t, c.length, c.labels) for c in found.contacts] == [
+            (0, 0, "near", 2.0, 1.0, (("kind", "a"),)),
+            (1, 1, "middle", 5.0, 1.0, (("kind", "b"),)),
+            (2, 2, "far", 8.0, 1.0, (("kind", "a"),)),
+        ]
+        assert (found.nearest, found.total, found.face) == (0, 3, "-x")
+        assert found.contacts[1].point == (5.0, 0.0, 0.0)
+        for one in (page, other):
+            answer = one.receive("hits")
+            assert (answer.header["seq"], rows(answer)) == (0, [0, 1, 2])
+    assert viewer.click([10, 0, 0], [-1, 0, 0]).face == "+x"
+    assert viewer.click([2.5, 0, 0], [-1, 0, 0]).face == "inside"
+    nothing = viewer.click([0, 0, 0], [-1, 0, 0])
+    assert (nothing.nearest, nothing.contacts, nothing.total, nothing.face) == (-1, (), 0, "")
+
+
+def test_the_last_click_of_a_page_is_the_answer(viewer, page):
+    page.set_mask([False, True, True])
+    page.receive("table")
+    page.pick([0, 0.5, 0], [1, 0, 0])
+    assert [contact.object for contact in viewer.answer.contacts] == [1, 2]
+    assert viewer.answer.ray.origins.tolist() == [0, 0.5, 0]
+
+
+@pytest.mark.parametrize(
+    "ray", [([math.nan, 0, 0], [1, 0, 0]), ([0, 0], [1, 0]), ([[0, 0, 0]] * 2, [1, 0, 0])]
+)
+def test_invalid_clicks_are_refused(viewer, ray):
+    viewer.click([0, 0, 0], [1, 0, 0])
+    with pytest.raises(rb.InvalidInput):
+        viewer.click(*ray)
+    assert viewer.answer.nearest == 0
+
+
+def test_clicks_name_objects_of_every_geometry():
+    mesh = rb.Mesh(
+        [[1, -1, -1], [1, 3, -1], [1, -1, 3], [4, -1, -1], [4, 3, -1], [4, -1, 3]],
+        [[0, 1, 2], [3, 4, 5]],
+        objects=[0, 0],
+        ids=["wall"],
+    )
+    grid = rb.Grid([6, 7, 8], [-1, 1], [-1, 1], labels={"v": [1.5, 2.5]})
+    with rb.view([mesh, grid, rb.Planes([1, 0, 0], 10)], port=0) as viewer:
+        found = viewer.click([0, 0, 0], [1, 0, 0])
+    assert [(c.geometry, c.object, c.id, c.t, c.t_last, c.contacts) for c in found.contacts] == [
+        (0, 0, "wall", 1.0, 4.0, 2),
+        (1, 0, None, 6.0, 6.0, 1),
+        (1, 1, None, 7.0, 7.0, 1),
+        (2, 0, None, 10.0, 10.0, 1),
+    ]
+    assert found.contacts[2].labels == (("cell", "1, 0, 0"), ("v", "2.5"))
+    assert found.face.startswith("normal 1, 0, 0") or found.face.startswith("normal -1")
+
+
+def test_long_lists_of_python_end_with_a_count():
+    lower = np.pad(np.arange(500.0)[:, None], ((0, 0), (0, 2)))
+    with rb.view(rb.Boxes(lower, lower + 0.5), port=0) as viewer:
+        answer = viewer.click([-1, 0.1, 0.1], [1, 0, 0])
+    assert (answer.total, len(answer.contacts)) == (500, 200)
+
+
+def test_another_file_replaces_the_scene_of_all_pages():
+    table = b"id,min_x,min_y,min_z,max_x,max_y,max_z\nalone,0,0,0,1,1,1\n"
+    with rb.view(ROW, RAYS, port=0) as viewer, Client(viewer) as page:
+        viewer.open("one.csv", table)
+        (scene,) = page.receive_scene()
+        assert (scene.header["name"], scene.header["ids"]) == ("one.csv", ["alone"])
+        assert viewer.answer is None
+        with pytest.raises(rb.FileFormatError, match=r"bad\.csv"):
+            viewer.open("bad.csv", b"\xff\xfe")
+        assert viewer.stage.name == "one.csv"
+        assert rows(page.pick([0.5, 0.5, 5], [0, 0, -1])) == [0]
+
+
+# Pictures
+
+
+PNG = b"\x89PNG" + bytes(range(256)) * 10
+
+
+def answer_picture(page, *parts, size):
+    """Answer a request for a picture, as a page does."""
+    number = page.receive("picture").header["seq"]
+    page.line.send(json.dumps({"kind": "picture", "seq": number, "size": size}))
+    for part in parts:
+        page.line.send(b"\3" + part)
+
+
+def test_a_picture_is_that_of_an_open_page(tmp_path, in_thread):
+    with rb.view(ROW, port=0) as viewer:
+        with pytest.raises(rb.RayboxError, match="no browser has the page open to draw the picture"):
+            viewer.save_png(tmp_path / "view.png")
+        with Client(viewer) as page:
+            saved = in_thread(viewer.save_png, tmp_path / "view.png")
+            answer_picture(page, PNG[:1000], PNG[1000:], size=len(PNG))
+            saved.result()
+            assert (tmp_path / "view.png").read_bytes() == PNG
+            assert rows(page.pick([0, 0, 0], [1, 0, 0])) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("how", ["none", "too many bytes", "gone"])
+def test_a_page_without_a_picture_is_an_error(tmp_path, in_thread, how):
+    with rb.view(ROW, port=0) as viewer, Client(viewer) as page:
+        saved = in_thread(viewer.save_png, tmp_path / "view.png")
+        if how == "gone":
+            page.receive("picture")
+            page.line.close()
+        else:
+            parts, size = ([], 0) if how == "none" else ([PNG, PNG], len(PNG) + 1)
+            answer_picture(page, *parts, size=size)
+        with pytest.raises(rb.RayboxError, match="the page has drawn no picture"):
+            saved.result()
+    assert not list(tmp_path.iterdir())
+
+
+# Messages that are none
+
+
+def pick_text(**fields) -> str:
+    """Return the text of a message that picks, with some fields wrong."""
+    return json.dumps({"kind": "pick", "seq": 1, **RIGHT, "t_min": 0, "t_max": None, **fields})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "NaN",
+        "{" * 100_000,
+        '{"kind": "pick"}',
+        pick_text(seq=True),
+        pick_text(origin=[0, 0]),
+        pick_text(origin=[0, 0, "0"]),
+        pick_text(origin=[0, 0, True]),
+        pick_text(origin=[0, 0, math.nan]),
+        pick_text(origin=[0, 0, 7.5]).replace("7.5", "1e999"),
+        pick_text(t_min="0"),
+        pick_text(x=1),
+        '{"kind": "ray", "seq": 1, "row": -1}',
+        '{"kind": "ray", "seq": 1, "row": 0.5}',
+        '{"kind": "ray", "seq": 1, "row": ' + "9" * 5000 + "}",
+        '{"kind": "explain", "seq": 1}',
+        '{"kind": "save", "seq": 1, "state": []}',
+        '{"kind": "save", "seq": 1, "state": {"version": 2}}',
+        '{"kind": "upload", "seq": 1, "name": "", "size": 1}',
+        '{"kind": "upload", "seq": 1, "name": "a.csv", "size": 1.5}',
+        '{"kind": "__init__", "seq": 1}',
+        '{"kind": ["pick"], "seq": 1}',
+        json.dumps({"kind": "ray", "seq": 1, "row": 0, "x": "x" * messages.MAX_TEXT}),
+        b"",
+        b"\1",
+        b"\1\0\0",
+        b"\7\0",
+    ],
+)
+def test_a_message_that_fits_no_schema_is_one_error(page, text):
+    page.line.send(text)
+    assert page.receive("error").header["text"]
+    assert rows(page.pick([0, 0, 0], [1, 0, 0])) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "x" * (messages.MAX_STATE + 1), '"\ud800"'])
+def test_text_that_no_socket_lets_through_is_an_error_too(text):
+    with pytest.raises(rb.InvalidInput, match="a message must fit the schema of the page"):
+        messages.parse(text)
+
+
+def test_a_state_may_be_long():
+    state = {"version": 1, "hidden": list(range(40_000))}
+    assert messages.parse(json.dumps({"kind": "save", "seq": 1, "state": state})).fields["state"] == state
+    longer = json.dumps({"kind": "save", "seq": 1, "state": {"version": 1, "hidden": list(range(400_000))}})
+    with pytest.raises(rb.InvalidInput, match="got 3,088,953 bytes of at most 1,048,576"):
+        messages.parse(longer)
+
+
+def test_an_answer_that_breaks_is_a_message(page, monkeypatch):
+    monkeypatch.setattr("raybox.viewer.session.hits_frame", lambda *_, **__: 1 / 0)
+    answer = page.request("pick", **RIGHT, t_min=0, t_max=None)
+    assert answer.header["text"] == "that did not work: ZeroDivisionError"
+    monkeypatch.undo()
+    assert rows(page.pick([0, 0, 0], [1, 0, 0])) == [0, 1, 2]
+
+
+def test_many_masks_at_once_cast_the_rays_of_the_last(monkeypatch):
+    """The casts wait until all masks have arrived: one table is on its way, and then one of the last mask."""
+    casts, allowed = [], []
+    table_frame = content.table_frame
+
+    def cast(stage, rays, mask=None):
+        casts.append(mask)
+        wait_until(lambda: allowed or mask is None, "all masks have arrived")
+        return table_frame(stage, rays, mask)
+
+    shown = make_content(make_stage(ROW), RAYS)
+    monkeypatch.setattr(content, "table_frame", cast)
+    with Viewer(shown, "127.0.0.1", 0) as viewer, Client(viewer) as page:
+        for k in range(8):
+            page.set_mask([k == 7, True, True])
+        page.send("cancel")
+        assert page.receive("state")
+        allowed.append(True)
+        while page.receive("table").arrays["object"].tolist() != [0, -1, 0]:
+            pass
+    assert len(casts) <= 3
