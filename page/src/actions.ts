@@ -1,9 +1,10 @@
 /** What the user can do with a scene: called by panels, shortcuts and clicks alike. */
 
 import { later } from "./dom.ts";
-import { lengthOf, pointAt } from "./format.ts";
 import { Naming, type Coded } from "./labels.ts";
 import type { Notice } from "./panel/notice.ts";
+import { halfSpaces, limitRay } from "./stage/cut.ts";
+import { along, sub, unit } from "./stage/vec.ts";
 import type { Store } from "./store.ts";
 import type { Answer, Axis, Caster, CutPlane, Hit, Ray, StageApi, StandardView, Vec3 } from "./types.ts";
 import { fromRanges, toRanges } from "./visibility.ts";
@@ -89,15 +90,7 @@ export class Actions {
 
   /** The part of a ray that the section planes leave; null if they leave nothing. */
   private limited(ray: Ray): Ray | null {
-    let { tMin, tMax } = ray;
-    for (const { normal, point } of this.store.state.cut.filter(({ on }) => on).map(planeOf)) {
-      const along = dot(normal, ray.direction);
-      const away = dot(normal, point) - dot(normal, ray.origin);
-      if (along > 0) tMax = Math.min(tMax, away / along);
-      else if (along < 0) tMin = Math.max(tMin, away / along);
-      else if (away < 0) return null;
-    }
-    return tMin <= tMax ? { ...ray, tMin, tMax } : null;
+    return limitRay(ray, halfSpaces(this.store.state.cut));
   }
 
   /** Cast a ray whose numbers were typed, within the cut. */
@@ -300,9 +293,7 @@ export class Actions {
   /** A free plane starts across the line of sight, and cuts away what is nearer. */
   private towardsCamera(): Vec3 {
     const { eye, target } = this.stage.camera();
-    const away = [0, 1, 2].map((at) => eye[at] - target[at]) as Vec3;
-    const length = lengthOf(away) || 1;
-    return away.map((value) => Number((value / length).toFixed(3))) as Vec3;
+    return unit(sub(eye, target)).map((value) => Number(value.toFixed(3))) as Vec3;
   }
 
   // ---- copies
@@ -318,7 +309,7 @@ export class Actions {
 
   copyHit(hit: Hit, what: "id" | "point" | "t"): void {
     const { ray } = this.store.state.answer!;
-    const point = pointAt(ray.origin, ray.direction, hit.t).map(String).join(", ");
+    const point = along(ray.origin, ray.direction, hit.t).map(String).join(", ");
     const text = { id: this.naming.id(hit.object), point, t: String(hit.t) }[what];
     void this.copy(text, what);
   }
@@ -333,18 +324,6 @@ export function objectsOf({ codes }: Coded, code: number, within?: ArrayLike<num
     if (codes[object] === code) objects.push(object);
   }
   return objects;
-}
-
-/** Outward normal and a point of a section plane: what lies on the side of the normal is cut away. */
-export function planeOf({ axis, at, flip, point, normal }: CutPlane): { point: Vec3; normal: Vec3 } {
-  const sign = flip ? -1 : 1;
-  if (axis === "free") return { point: point!, normal: normal!.map((value) => sign * value) as Vec3 };
-  const unit = ["x", "y", "z"].map((one) => (one === axis ? sign : 0)) as Vec3;
-  return { normal: unit, point: unit.map((value) => Math.abs(value) * at) as Vec3 };
-}
-
-function dot(a: Vec3, b: Vec3): number {
-  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
 export function textOfError(error: unknown): string {

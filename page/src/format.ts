@@ -38,15 +38,6 @@ export function parsePoint(text: string): Vec3 | null {
   return numbers as Vec3;
 }
 
-export function pointAt(origin: Vec3, direction: Vec3, t: number): Vec3 {
-  return [0, 1, 2].map((axis) => origin[axis] + t * direction[axis]) as Vec3;
-}
-
-/** Exactly rounded at unit vectors, which tables of lengths rely on. */
-export function lengthOf(direction: Vec3): number {
-  return Math.hypot(...direction);
-}
-
 /** A name that is safe for a file. */
 export function fileName(title: string, ending: string): string {
   const stem = title.replace(/\.[A-Za-z0-9]{1,8}$/, "").replace(/[^\p{L}\p{N}._-]+/gu, "-");

@@ -1,8 +1,10 @@
 /** The drawn rays: where each ends, its colour, and the legend of these colours. */
 
-import { count, lengthOf, short } from "./format.ts";
+import { count, short } from "./format.ts";
 import { extent, Naming } from "./labels.ts";
 import { CATEGORIES, HIT, MISS, OTHER, RAMP, ramp, rgb } from "./look.ts";
+import { rangeInBounds } from "./stage/cut.ts";
+import { length, middle, sub } from "./stage/vec.ts";
 import type { LegendEntry, RaySample, RaysView, SceneModel, Vec3 } from "./types.ts";
 
 export interface DrawnRays {
@@ -22,22 +24,15 @@ export function rayEnds(model: SceneModel, sample: RaySample): Float64Array {
 }
 
 /** The last t inside the bounds; of a ray that passes them, as far as their middle is away. */
-function leaves([low, high]: [Vec3, Vec3], sample: RaySample, at: number): number {
-  let [enter, exit] = [sample.tMin[at], Infinity];
-  for (let axis = 0; axis < 3; axis++) {
-    const direction = sample.direction[3 * at + axis];
-    const ends = [low, high].map((corner) => (corner[axis] - sample.origin[3 * at + axis]) / direction);
-    if (ends.some(Number.isNaN)) continue;
-    enter = Math.max(enter, Math.min(...ends));
-    exit = Math.min(exit, Math.max(...ends));
-  }
-  return exit >= enter && Number.isFinite(exit) ? exit : toMiddle([low, high], sample, at);
+function leaves([lower, upper]: [Vec3, Vec3], sample: RaySample, at: number): number {
+  const [origin, direction] = [rowOf(sample.origin, at), rowOf(sample.direction, at)];
+  const range = rangeInBounds(origin, direction, { lower, upper });
+  if (range && range[1] >= sample.tMin[at] && Number.isFinite(range[1])) return range[1];
+  return length(sub(middle({ lower, upper }), origin)) / (length(direction) || 1);
 }
 
-function toMiddle([low, high]: [Vec3, Vec3], sample: RaySample, at: number): number {
-  const away = [0, 1, 2].map((axis) => (low[axis] + high[axis]) / 2 - sample.origin[3 * at + axis]);
-  const direction = [...sample.direction.subarray(3 * at, 3 * at + 3)] as Vec3;
-  return Math.hypot(...away) / (lengthOf(direction) || 1);
+function rowOf(rows: Float64Array, at: number): Vec3 {
+  return [rows[3 * at], rows[3 * at + 1], rows[3 * at + 2]];
 }
 
 /** Colour and visibility of the drawn rays. */

@@ -28,13 +28,14 @@ export class SavedCaster implements Caster {
   readonly live = false;
   readonly reason: string | null;
   private readonly engine: Engine | null;
-  private pickable: Uint8Array | null = null;
+  private pickable: Uint8Array | null;
 
   /** html: the page as it was opened, before anything was added to it. */
   constructor(
     private readonly model: SceneModel,
     private readonly html: string,
   ) {
+    this.pickable = model.hiddenAtStart && model.hiddenAtStart.map((hidden) => 1 - hidden);
     this.engine = model.offline === "exact" ? new Engine(model) : null;
     this.reason = this.engine === null ? model.offlineReason || "This saved page does not pick." : null;
   }

@@ -17,6 +17,13 @@ test("a saved page answers by itself, of what is pickable", async () => {
   assert.equal((await caster.pick(RAY)).total, 0);
 });
 
+test("what is hidden at the start is not hit until another mask comes", async () => {
+  const caster = new SavedCaster({ ...sceneOfBoxes(), hiddenAtStart: Uint8Array.of(1, 0, 0, 0, 0) }, HTML);
+  assert.equal((await caster.pick(RAY)).total, 0);
+  caster.setPickable(Uint8Array.of(1, 1, 1, 1, 1));
+  assert.equal((await caster.pick(RAY)).total, 1);
+});
+
 test("rows of the sample are cast, others are refused", async () => {
   const model = sceneWithRays();
   const caster = new SavedCaster({ ...model, rays: { ...model.rays!, row: Uint32Array.of(0, 10, 20, 30) } }, HTML);

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { planeOf } from "../src/actions.ts";
 import { colouring, firstColour, lookOf, waysToColour } from "../src/colouring.ts";
 import { fileName, parsePoint, short } from "../src/format.ts";
 import { heights } from "../src/heights.ts";
@@ -123,11 +122,6 @@ test("drawn rays have the colours of the legend; what is off is not drawn", () =
       ["miss", 2],
     ],
   );
-});
-
-test("section planes have normals towards what is cut away", () => {
-  assert.deepEqual(planeOf({ axis: "y", on: true, at: 3, flip: false }), { point: [0, 3, 0], normal: [0, 1, 0] });
-  assert.deepEqual(planeOf({ axis: "z", on: true, at: 3, flip: true }), { point: [0, 0, 3], normal: [0, 0, -1] });
 });
 
 test("heights are the middles of bounds", () => {

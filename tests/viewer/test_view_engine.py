@@ -10,8 +10,9 @@ import pytest
 import families
 import page_scenes
 import raybox as rb
-from page_engine import Answers, answers, assert_same, expected, explanations, objects_in
+from page_engine import Answers, answers, assert_same, expected, explanations
 from raybox.textbook.pair import explain_pair
+from raybox.viewer.stage import make_stage
 from scenes import as_rays
 
 SEEDS = 1, 2
@@ -19,8 +20,9 @@ SEEDS = 1, 2
 
 def check(geometries, rays: rb.Rays) -> Counter:
     """Assert that page and engine answer alike; count the kinds of hits."""
-    want = expected(geometries, rays)
-    assert_same(answers(geometries, rays), want)
+    stage = make_stage(geometries)
+    want = expected(stage, rays)
+    assert_same(answers(stage, rays), want)
     return kinds(want, len(rays.origins))
 
 
@@ -63,26 +65,13 @@ def test_scenes(name):
         assert min(counts["touches"], counts["ties"]) > 100
 
 
-def mask_of(geometry, pickable) -> np.ndarray:
-    """Return the mask of primitives for `where=`, from one of objects."""
-    if isinstance(geometry, rb.Mesh):
-        return pickable[geometry.objects]
-    if isinstance(geometry, rb.Grid):
-        cells = np.zeros(geometry.shape, dtype=bool)
-        cells[geometry.occupied] = pickable
-        return cells
-    return pickable
-
-
 def test_only_pickable_objects_are_hit():
     geometries, rays = page_scenes.make("coincident_geometries", 5)
-    counts = np.array([objects_in(one) for one in geometries])
-    pickable = np.random.default_rng(5).random(counts.sum()) < 0.5
-    parts = np.split(pickable, counts.cumsum()[:-1])
-    where = [mask_of(*pair) for pair in zip(geometries, parts, strict=True)]
-    want = expected(geometries, rays, where)
-    assert 100 < len(want.t) < len(expected(geometries, rays).t)
-    assert_same(answers(geometries, rays, pickable), want)
+    stage = make_stage(geometries)
+    pickable = np.random.default_rng(5).random(len(stage.visible)) < 0.5
+    want = expected(stage, rays, pickable)
+    assert 100 < len(want.t) < len(expected(stage, rays).t)
+    assert_same(answers(stage, rays, pickable), want)
 
 
 def test_large_scenes():
@@ -127,10 +116,9 @@ def test_explanations_are_those_of_the_server(name):
     """Of hits and misses: slabs, the verdict, and the exact t as a fraction."""
     geometries, rays = page_scenes.make(name, 6)
     rays = rays[:150]
-    pairs = pairs_of(expected(geometries, rays), 150)
-    found = explanations(
-        geometries, rays, *([getattr(pair, k) for pair in pairs] for k in ("geometry", "index"))
-    )
+    stage = make_stage(geometries)
+    pairs = pairs_of(expected(stage, rays), 150)
+    found = explanations(stage, rays, *([getattr(pair, k) for pair in pairs] for k in ("geometry", "index")))
     hits = 0
     for pair, one in zip(pairs, found, strict=True):
         want = explain_pair(rays[pair.ray], geometries[pair.geometry], pair.index, pair.inner)
@@ -148,5 +136,5 @@ def floats(axis: dict[str, str]) -> dict[str, object]:
 
 def numbers_of(text: str) -> tuple:
     """Return the fraction and the decimal of a t; a whole number is its own fraction."""
-    fraction, decimal = text.split(" = ")[0], text.split(" = ")[-1]
-    return (Fraction(fraction) if "/" in fraction else None, float(decimal)) if text else ()
+    parts = text.split(" = ")
+    return (Fraction(parts[0]) if "/" in parts[0] else None, float(parts[-1])) if text else ()

@@ -2,7 +2,8 @@
 
 import type { Actions } from "../actions.ts";
 import { checkBox, el, iconButton, numberField, textButton } from "../dom.ts";
-import { exact, lengthOf, parsePoint, pointAt, shortPoint } from "../format.ts";
+import { exact, parsePoint, shortPoint } from "../format.ts";
+import { along, diagonal, unit } from "../stage/vec.ts";
 import type { Axis, CutPlane, Vec3 } from "../types.ts";
 
 const STEPS = 1000;
@@ -139,10 +140,9 @@ class FreeCut {
   private slide(): void {
     const plane = this.actions.store.cutOf("free") ?? this.actions.setCut("free", { on: true });
     this.from ??= plane.point!;
-    const [low, high] = this.actions.store.model.bounds;
-    const reach = Math.hypot(...high.map((value, axis) => value - low[axis])) / 2;
-    const along = (reach * this.slider.valueAsNumber) / STEPS / (lengthOf(plane.normal!) || 1);
-    this.actions.setCut("free", { on: true, point: pointAt(this.from, plane.normal!, along) });
+    const [lower, upper] = this.actions.store.model.bounds;
+    const distance = (diagonal({ lower, upper }) / 2) * (this.slider.valueAsNumber / STEPS);
+    this.actions.setCut("free", { on: true, point: along(this.from, unit(plane.normal!), distance) });
   }
 
   private centre(): void {

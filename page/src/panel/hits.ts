@@ -3,8 +3,9 @@
 import { textOfError, type Actions } from "../actions.ts";
 import { el, replace, textButton } from "../dom.ts";
 import { drawExplanation } from "../explain.ts";
-import { count, exact, lengthOf, parsePoint, short, shortPoint } from "../format.ts";
+import { count, exact, parsePoint, short, shortPoint } from "../format.ts";
 import { missOf } from "../geometry.ts";
+import { length } from "../stage/vec.ts";
 import type { Answer, Hit } from "../types.ts";
 import { VirtualTable, type Column } from "./table.ts";
 
@@ -67,10 +68,10 @@ export class Hits {
     this.summary.textContent = summaryOf(answer);
     this.ray.textContent = answer ? rayText(answer) : "";
     this.ray.title = answer ? `origin ${exact(answer.ray.origin)}; direction ${exact(answer.ray.direction)}` : "";
-    const length = answer ? lengthOf(answer.ray.direction) : 1;
-    this.scale.textContent = isUnit(length) ? "" : `t is in lengths of the direction; |d| = ${short(length)} metres`;
+    const size = answer ? length(answer.ray.direction) : 1;
+    this.scale.textContent = isUnit(size) ? "" : `t is in lengths of the direction; |d| = ${short(size)} metres`;
     this.list.hidden = !answer?.hits.length;
-    if (answer) this.useTable(isUnit(length));
+    if (answer) this.useTable(isUnit(size));
     this.table?.fill(Uint32Array.from(answer?.hits ?? [], (_, at) => at));
   }
 
@@ -108,7 +109,7 @@ export class Hits {
         key: (row) => value(hit(row)),
       };
     };
-    const metres = (one: Hit) => one.t * lengthOf(store.state.answer!.ray.direction);
+    const metres = (one: Hit) => one.t * length(store.state.answer!.ray.direction);
     return [
       { title: "object", width: 1, text: name, key: name },
       numeric("t", ({ t }) => t),
