@@ -1,6 +1,6 @@
 """Damage files in many ways, read them with `load` and `cast`, and count the outcomes.
 
-    python benchmarks/damaged_files.py [--share 0.1] [parquet npy npz csv journals]
+    python benchmarks/damaged_files.py [--share 0.1] [parquet npy npz csv casts]
 
 A campaign is a function of `CAMPAIGNS`: it yields an outcome for each damaged file. A file is refused by
 both readers, or read without harm, or read with other numbers where the format cannot show that: each such
@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
-from raybox.io.chunked.journal import Journal
 
 import raybox as rb
+from raybox.cast import steps
 from raybox.errors import RayboxError
 
 REFUSED, UNHARMED, VALUES = "refused", "read without harm", "other numbers"
@@ -252,7 +252,7 @@ def csv_letters(count: int, folder: Path) -> Iterator[Outcome]:
         yield outcome._replace(name=CUT) if is_cut else outcome
 
 
-def journals(count: int, folder: Path) -> Iterator[Outcome]:
+def casts(count: int, folder: Path) -> Iterator[Outcome]:
     """Yield outcomes of resumed casts after damage in a file beside the unfinished output."""
     rng, rays = np.random.default_rng(5), folder / "rays.npz"
     arrays = {name: np.array(getattr(RAYS, name)) for name in ("origins", "directions", "t_min", "t_max")}
@@ -265,8 +265,8 @@ def journals(count: int, folder: Path) -> Iterator[Outcome]:
 
 
 ENDINGS = (".npy", ".npz", ".csv", ".parquet", ".zarr")
-STAGES = {"rays": None, "assembled": "place_output", "placed": "remove"}
-"""Where a cast ends, and the method of the journal that fails there."""
+STAGES = {"rays": None, "assembled": "place stored", "placed": "output placed"}
+"""Where a cast ends, and the step at which it is interrupted."""
 
 
 def _cast(rays: Path, out: Path, invalid: str = "miss") -> Any:
@@ -284,12 +284,16 @@ def _unfinished(rays: Path, folder: Path, ending: str, stage: str) -> tuple[Path
     if not whole.exists():
         _cast(rays, whole)
     place.mkdir()
-    method = STAGES[stage]
-    if method is None:
+    if STAGES[stage] is None:
         with suppress(RayboxError):
             _cast(rays, place / f"out{ending}", "raise")
     else:
-        with mock.patch.object(Journal, method, side_effect=KeyboardInterrupt), suppress(KeyboardInterrupt):
+
+        def interrupt(step: str) -> None:
+            if step == STAGES[stage]:
+                raise KeyboardInterrupt
+
+        with mock.patch.object(steps, "hook", interrupt), suppress(KeyboardInterrupt):
             _cast(rays, place / f"out{ending}")
     return place, _content(whole)
 
@@ -300,7 +304,7 @@ def _resume(
     """Damage a file of an interrupted cast, and resume that."""
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(stored, work)
-    out = next(work.glob("*.raybox-part")).with_suffix("")
+    out = next(work.glob("*.raybox")).with_suffix("")
     files = [path for path in work.rglob("*") if path.is_file()]
     victim = files[int(rng.integers(len(files)))]
     damage = change_bytes(data, rng) if (data := victim.read_bytes()) else Damage(rng.bytes(9), "9 bytes")
@@ -326,7 +330,7 @@ CAMPAIGNS: dict[str, tuple[Callable[[int, Path], Iterator[Outcome]], int]] = {
     "npy": (npy_bytes, 2500),
     "npz": (npz_bytes, 2500),
     "csv": (csv_letters, 2500),
-    "journals": (journals, 300),
+    "casts": (casts, 300),
 }
 
 

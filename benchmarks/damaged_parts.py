@@ -320,8 +320,8 @@ class PlantedCase(NamedTuple):
 def planted(files: Files, chosen: list[Case], seed: int) -> Found:
     """Yield the outcome of casts that find links in their folder, at each name in turn."""
     random, some = np.random.default_rng(seed), dict[tuple[str, bool, bool], Case]()
-    for case in chosen:  # a case for each format, and the two kinds of results
-        some.setdefault((case.out, case.dataset, case.query == "deposit"), case)
+    for case in chosen:  # a case for each output, and one of sums
+        some.setdefault((case.out, case.dataset, case.query == "deposit" and case.out == "npy"), case)
     for case in some.values():
         yield from _planted_in(case, files, random)
 
@@ -332,9 +332,9 @@ def _planted_in(case: Case, files: Files, random: Random) -> Found:
     if isinstance(wanted, str):
         yield case, Outcome(offered=False, failure=wanted)
         return
-    links = symbolic_link, hard_link, dangling_link, link_to_folder
+    at_output = hard_link, link_to_folder  # a symbolic link to a file is where the user wants the output
     for plant in PLANTS:
-        for place in ("folder", *(("output",) if plant in links else ()), "file", "file", "file"):
+        for place in ("folder", *(("output",) if plant in at_output else ()), "file", "file"):
             one = PlantedCase(case, plant, place)
             with tempfile.TemporaryDirectory(dir=files.folder) as name:
                 yield one, _plant_one(one, files, Path(name), random, wanted)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import raybox as rb
-from killed_cases import Case, Files, cases, content, scene_of, write_inputs
+from killed_cases import Case, Files, cases, content, left_over, scene_of, write_inputs
 from killed_outcomes import (
     HEADER,
     Found,
@@ -63,8 +63,11 @@ def killed_cast(run: Run, target: str, wanted: Reference, kills: Iterator[Kill])
         if ended.outcome != KILLED:
             break
         met.append(str(kill))
-        if content(target) not in (None, wanted.content):
+        found = content(target)
+        if found not in (None, wanted.content):
             return Outcome(len(met), failure=f"an output that is not whole, killed at {', '.join(met)}")
+        if found is not None and not left_over(target):  # all was done: the next call would begin anew
+            return Outcome(len(met))
     else:
         ended = run(None)
     failure = failure_of(ended, target, wanted)

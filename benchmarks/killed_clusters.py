@@ -14,7 +14,7 @@ import distributed
 import numpy as np
 
 import raybox as rb
-from killed_cases import Case, Files, arguments, scene_of
+from killed_cases import Case, Files, arguments, content, left_over, scene_of
 from killed_outcomes import Found, Outcome, Reference, failure_of, forked, reference, was_resumed
 from killed_processes import KILLED, REFUSED, STEPS, VARIABLE, Disturbance, Ended, Kill, run_forked
 
@@ -118,14 +118,16 @@ def meet_death(call: Callable[[], object], log: Path, cluster: Cluster, dies: st
 
 
 def cast_with_death(
-    call: Callable[[], object], log: Path, cluster: Cluster, dies: str, kill: Kill
+    call: Callable[[], object], target: str, cluster: Cluster, dies: str, kill: Kill
 ) -> tuple[Ended, bool]:
     """Return how a cast ended in the end, and whether it was stopped and continued."""
+    log = Path(target.rstrip("/")).with_name("log")
     ended = meet_death(call, log, cluster, dies, kill)
     cluster.restore()
-    stopped = {"client": KILLED, "scheduler": REFUSED}.get(dies)
-    if not ended.outcome or ended.outcome != stopped:
+    if ended.outcome != {"client": KILLED, "scheduler": REFUSED}.get(dies):
         return ended, False
+    if content(target) is not None and not left_over(target):  # all was done before the kill
+        return ended._replace(outcome=""), False
     return run_forked(call, None, log), True
 
 
@@ -152,7 +154,7 @@ def casts_of(dies: str, casts: int, files: Files, chosen: list[Case], seed: int)
                     yield ClusterCase(case, dies), Outcome(failure=wanted, offered=False)
                     continue
                 call, kill = caller(case, files, target, cluster), kill_of(wanted.seconds, random, number)
-                ended, continued = cast_with_death(call, folder / "log", cluster, dies, kill)
+                ended, continued = cast_with_death(call, target, cluster, dies, kill)
                 resumed = continued and was_resumed(ended)
                 failure = failure_of(ended, target, wanted)
                 yield ClusterCase(case, dies), Outcome(1, resumed, failure=failure)

@@ -7,10 +7,10 @@ other programs on the machine do not count into.
 """
 
 import argparse
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -18,9 +18,6 @@ from typing import Any
 
 from distributed import Client, LocalCluster
 from pyarrow import parquet
-from raybox.distributed.dask.join_parts import Joiner
-from raybox.distributed.dask.part_folder import PartInfo
-from raybox.io.chunked.result_columns import OutputSpec, column_dtypes
 
 import raybox as rb
 from raybox.bench import data, machine
@@ -115,6 +112,7 @@ def files(small: bool) -> None:
         runs_by_name: dict[str, Callable[[], Any]] = {
             "in memory, two threads": lambda: scene.nearest(rays, workers=2),
             "`stream.cast`, two threads": lambda: rb.stream.cast(scene, source, out, workers=2),
+            "`stream.cast` to a dataset": lambda: written_anew(scene, source, folder / "hits"),
             "`cluster.cast`, two workers of one thread": lambda: rb.cluster.cast(
                 scene, source, out, cluster=client
             ),
@@ -132,20 +130,16 @@ def files(small: bool) -> None:
         start = time.perf_counter()
         client.gather([client.submit(int, k, pure=False) for k in range(number)])
         print(f"\nAn empty task: {(time.perf_counter() - start) / number * 1e3:.1f} ms")
-        rate = out.stat().st_size / 1e9 / cost(partial(joined, folder, out))
         metadata = parquet.read_metadata(out)
         footer = metadata.serialized_size / metadata.num_row_groups
-        print(f"Joining parts: {rate:.1f} GB a core-second; the footer of a row group: {footer:.0f} bytes")
+        print(f"The footer of a row group: {footer:.0f} bytes")
         print(f"Bytes a ray: {source.stat().st_size / count:.1f} in, {out.stat().st_size / count:.1f} out")
 
 
-def joined(folder: Path, part: Path) -> None:
-    """Join one part file."""
-    with tempfile.TemporaryDirectory(dir=folder) as work:
-        spec = OutputSpec(Path(work), column_dtypes("nearest", 3, None), None)
-        size = part.stat().st_size
-        with closing(Joiner(Path(work) / "joined", spec, ".parquet", [])) as joiner:
-            joiner.add(part, PartInfo(1, 1, 0, size, ""))
+def written_anew(scene: rb.Scene, source: Path, folder: Path) -> None:
+    """Cast to a dataset, which is not replaced: an old one is removed first."""
+    shutil.rmtree(folder, ignore_errors=True)
+    rb.stream.cast(scene, source, folder, workers=2, format="parquet")
 
 
 TABLES = {"sizes": sizes, "parts": parts, "files": files}

@@ -14,7 +14,7 @@ MUST_OCCUR = {
     "npy": {campaigns.REFUSED, campaigns.VALUES},
     "npz": {campaigns.REFUSED},
     "csv": {campaigns.REFUSED, campaigns.VALUES, campaigns.CUT},
-    "journals": {campaigns.REFUSED, campaigns.RESUMED},
+    "casts": {campaigns.REFUSED, campaigns.RESUMED},
 }
 
 
