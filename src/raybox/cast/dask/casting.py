@@ -104,7 +104,7 @@ def cast(  # noqa: PLR0913
     """
     request = CastRequest(
         scene,
-        tuple(paths_of(rays)),
+        tuple(path.resolve() for path in paths_of(rays)),
         query,
         checks.read_options(origin, invalid),
         ids,
