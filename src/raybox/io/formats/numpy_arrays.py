@@ -298,7 +298,9 @@ def read_npz(path: Path, options: ReadOptions) -> FileArrays:
 
     Others with a value for each box are labels.
     """
-    members, loaded = load_members(path, (*NAMES, "id"))
+    with open_archive(path) as archive:
+        wanted = arrays_of(archive.members, path, options)  # others may be of any type, as for `open_npz`
+    members, loaded = load_members(path, (*set(NAMES).intersection(wanted), *["id"] * ("lower" in wanted)))
     if not kinds_of(loaded):
         columns = load_members(path, members)[1] if has_kind({*map(str.lower, members)}) else {}
         if columns and rows_match(columns):
