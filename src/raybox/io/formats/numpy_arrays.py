@@ -300,7 +300,8 @@ def read_npz(path: Path, options: ReadOptions) -> FileArrays:
     """
     with open_archive(path) as archive:
         wanted = arrays_of(archive.members, path, options)  # others may be of any type, as for `open_npz`
-    members, loaded = load_members(path, (*set(NAMES).intersection(wanted), *["id"] * ("lower" in wanted)))
+    names = [name for name in NAMES if name in wanted]
+    members, loaded = load_members(path, [*names, "id"] if "lower" in names else names)
     if not kinds_of(loaded):
         columns = load_members(path, members)[1] if has_kind({*map(str.lower, members)}) else {}
         if columns and rows_match(columns):
