@@ -116,6 +116,6 @@ def cast(  # noqa: PLR0913
     )
     threads = workers if workers == -1 else check_workers(workers)
     call = prepare(request, out, format)
-    with connection.connect(cluster) as client:
+    with connection.connect(cluster) as client, connection.scheduler_watched(client):
         connection.check_workers(client)
         return run(call, out, lambda caster: DaskRunner(client, caster, threads), shown=progress)
