@@ -93,7 +93,7 @@ def campaign(
     random, references = np.random.default_rng(seed), dict[Case, Reference | str]()
     for number in range(casts):
         case = chosen[number % len(chosen)]
-        with tempfile.TemporaryDirectory(dir=files.folder) as name:
+        with tempfile.TemporaryDirectory(dir=files.folder, ignore_cleanup_errors=True) as name:
             folder = Path(name)
             if case not in references:
                 references[case] = reference(case, files, make, folder)
@@ -128,7 +128,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     given, chosen, rows = parser.parse_args(), list(cases()), list[Row]()
     print(HEADER, flush=True)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         files = write_inputs(Path(name))
         for campaign_name in given.names:
             rows += [

@@ -4,6 +4,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,12 +80,13 @@ def reference(case: Case, files: Files, make: Make, folder: Path) -> Reference |
 
 
 def print_row(name: str, outcomes: Found) -> Row:
-    """Print a line of the table, and the failures so far, to stderr as they come."""
+    """Print each failure to stderr, and a line of the table; Ctrl-C ends a campaign early."""
     started, found = time.perf_counter(), list[Outcome]()
-    for case, outcome in outcomes:
-        found.append(outcome)
-        if outcome.failure and outcome.offered:
-            print(f"FAILURE {name}: {case}: {outcome.failure}", file=sys.stderr, flush=True)
+    with suppress(KeyboardInterrupt):
+        for case, outcome in outcomes:
+            found.append(outcome)
+            if outcome.failure and outcome.offered:
+                print(f"FAILURE {name}: {case}: {outcome.failure}", file=sys.stderr, flush=True)
     row = Row(name, found, time.perf_counter() - started)
     print(row, flush=True)
     refusals = {re.sub(r"/\S*/", "", one.failure) for one in found if not one.offered}

@@ -345,13 +345,15 @@ def fail(*_):
 
 
 def break_down():
-    worker = sys.modules["raybox.cast.dask.worker"]
-    worker.sound, worker._results = worker._results, fail
+    from raybox.cast.block_caster import BlockCaster
+
+    BlockCaster.sound, BlockCaster.results = BlockCaster.results, fail
 
 
 def mend():
-    worker = sys.modules["raybox.cast.dask.worker"]
-    worker._results = worker.sound
+    from raybox.cast.block_caster import BlockCaster
+
+    BlockCaster.results = BlockCaster.sound
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_an_error_of_the_rays_follows_all_before_it(caster):
     columns = np.load(caster.job.rays[0])
     columns[50, 4] = np.nan
     np.save(caster.job.rays[0], columns)
-    with pytest.raises(rb.FileFormatError, match="row 50"):
+    with pytest.raises(rb.FileFormatError, match=r"\[50, 4\]: nan"):
         list(ThreadRunner(caster, 2).run(caster.job, ALL))
     assert caster.folder.names() == [f"part-{number:09}.rows" for number in range(5)]
 

@@ -231,12 +231,6 @@ def test_columns_that_cannot_be_carried(folder):
         "no named columns"
         in raybox("cast", "boxes.csv", "rays.npy", "-o", "-", "--carry", "all", code=2).stderr
     )
-    cluster = "--cluster", "tcp://nowhere:1"
-    assert "no --carry" in raybox(*call, "o.csv", "--carry", "id", *cluster, code=2).stderr
-    assert (
-        "one file of RAYS"
-        in raybox("cast", "boxes.csv", "rays_*.csv", "-o", "o.csv", *cluster, code=2).stderr
-    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

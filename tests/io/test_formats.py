@@ -455,6 +455,17 @@ def test_no_memory_for_what_is_only_announced(put, name):
     assert peak < 50e6
 
 
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_arrays_that_rays_do_not_need_may_be_of_any_type(tmp_path, save):
+    """For `load` and for `cast` alike."""
+    rays, others = {"origins": np.zeros((4, 3)), "directions": np.ones((4, 3))}, {}
+    others["points"], others["lower"] = np.zeros(4, "M8[s]"), np.array(["text"] * 4)
+    save(path := tmp_path / "rays.npz", **rays, **others, id=np.array([None] * 4, object))
+    assert len(rb.load(path, kind="rays")) == 4
+    scene = rb.Scene(rb.Boxes([[2, 2, 2]], [[3, 3, 3]]))
+    assert rb.stream.cast(scene, path, tmp_path / "out.npy").hit_count == 4
+
+
 def test_npz_members_are_checked_against_their_size(put):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

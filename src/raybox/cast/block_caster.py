@@ -1,6 +1,7 @@
 """Cast a block: read its rays, run the query, write its part."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing
 from typing import NamedTuple
 
 from raybox.cast import blocks as ray_blocks
@@ -17,6 +18,7 @@ from raybox.cast.result_columns import OutputSpec, run_one_ray, run_query
 from raybox.cast.scenes import AnyScene
 from raybox.cast.sums import SumJob
 from raybox.cast.writers import WRITERS
+from raybox.io.formats.common import file_error
 from raybox.queries.columns import ChunkResults, Scratch, row_count
 from raybox.store.folder import Folder, open_folder
 
@@ -89,16 +91,19 @@ class BlockCaster:
             return sums.results(self.scene, block, self.sums, workers, self.arguments)
         return run_query(self.scene, self.job.query, block.rays, block.first, workers, **self.arguments)
 
-    def cast_block(self, block: BlockStart, workers: int) -> PartInfo:
-        """Write the part of a block, and return what it says about itself."""
-        rays = next(self.read(BlockSpan(block.number, block.position, 1)))
-        writer = PartWriter(self, rays)
-        try:
-            for results in self.results(rays, workers):
-                writer.add(results)
-            return writer.complete()
-        finally:
-            writer.close()
+    def cast_block(self, block: BlockStart, workers: int, lock: AbstractContextManager[object]) -> PartInfo:
+        """Write the part of a block, and return what it says about itself; lock: of queries."""
+        for rays in self.read(BlockSpan(block.number, block.position, 1)):
+            with closing(PartWriter(self, rays)) as writer:
+                results = self.results(rays, workers)
+                while True:
+                    with lock:
+                        some = next(results, None)
+                    if some is None:
+                        return writer.complete()
+                    writer.add(some)
+        problem = f"no ray is at row {block.position.first:,}: it has become shorter"
+        raise file_error(self.source.path, problem, "cast it again")
 
 
 class PartWriter:

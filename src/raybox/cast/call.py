@@ -93,7 +93,7 @@ def prepare(request: CastRequest, out: Out, form: str | None) -> CastCall:
     job = CastJob(
         "",
         Path(),
-        tuple(path.resolve() for path in request.rays),
+        request.rays,
         request.options,
         query,
         request.size,

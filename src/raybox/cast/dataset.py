@@ -39,6 +39,8 @@ class DatasetOutput:
         self._folder, self._parts, self._spec, self._job = folder, parts, spec, job
         self._is_zarr = job.suffix == ZARR
         self.name = zarr_parts.GROUP if self._is_zarr else PARTS
+        if self._is_zarr:
+            folder.subfolder(self.name).close()
         self._added: dict[int, PartInfo] = {}
         self._unsynced = deque[PartInfo]()
 
@@ -65,7 +67,7 @@ class DatasetOutput:
 
     def finish(self) -> Totals:
         """Check that all parts are there, and make a dataset of them."""
-        if not self._added:
+        if not self._added and not self._is_zarr:
             self.add(self._empty_part())
         totals, stored = Totals(), list[StoredPart]()
         for number in range(len(self._added)):

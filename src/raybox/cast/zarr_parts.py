@@ -50,7 +50,7 @@ class ZarrWriter:
 
 def _write_chunk(path: Path, data: bytes | None) -> None:
     """Write a chunk; None: it has but the fill value, and no file."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"new-{os.getpid()}-{path.name}")
     if data is None:
         path.unlink(missing_ok=True)

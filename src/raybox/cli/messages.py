@@ -49,7 +49,6 @@ _IN_COMMAND_WORDS = {
     "returns a box of each object of a file, Boxes.of_triangles one of each triangle.": (
         "reads each object of a mesh as a box."
     ),
-    "raybox.stream.cast on one machine, or for": "raybox cast without --cluster, or for",
 }
 
 

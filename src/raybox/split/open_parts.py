@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox.errors import InvalidInput, RayboxError
+from raybox.errors import InvalidInput
 from raybox.geometry import Grid, ObjectRows, Rows
 from raybox.geometry.boxes import restored as boxes_of
 from raybox.geometry.grid_cells import bounds_of
@@ -47,11 +47,10 @@ class OpenPart(NamedTuple):
         rows: Rows = pick_rows(state_of(self.scene).part.rows, index)
         return rows
 
-    def count_rows(self, found: Ints) -> None:
-        """Add 1 for each row of the part; raise `RayboxError` if they do not ascend."""
-        if (np.diff(self.numbers) <= 0).any():
-            raise RayboxError("rows do not ascend")
-        found[self.numbers] += 1
+    def count_rows(self, found: Ints) -> bool:
+        """Add 1 for each row of the part; return whether their numbers ascend."""
+        np.add.at(found, self.numbers, 1)
+        return bool((np.diff(self.numbers) > 0).all())
 
 
 class OpenCells(NamedTuple):
@@ -80,9 +79,10 @@ class OpenCells(NamedTuple):
         grid: Grid = self.scene.geometry
         return boxes_of(*bounds_of(grid.edges, np.unravel_index(index, grid.shape))).rows()
 
-    def count_rows(self, found: Ints) -> None:
-        """Add 1 for each cell of the part."""
+    def count_rows(self, found: Ints) -> bool:
+        """Add 1 for each cell of the part; return True, for a block is in order."""
         found.reshape(self.scene.geometry.shape)[self.block] += 1
+        return True
 
 
 class OpenParts:

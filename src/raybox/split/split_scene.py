@@ -257,9 +257,9 @@ class SplitScene(QueryMethods):
             with self._lock:
                 part = self._open_parts.get(number)
                 part.scene.check()
-                part.count_rows(found)
+                in_order = part.count_rows(found)
                 inside = part.bounds == self._open_parts.corners[number]
-            if not inside.all():
+            if not inside.all() or not in_order:
                 raise RayboxError(f"part {number} of {self.folder} is damaged; split the scene again.")
         if not (found == 1).all():
             raise RayboxError(f"{self.folder} does not hold each box once; split the scene again.")

@@ -104,7 +104,7 @@ def cast(  # noqa: PLR0913
     """
     request = CastRequest(
         scene,
-        tuple(paths_of(rays)),
+        tuple(path.resolve() for path in paths_of(rays)),
         query,
         checks.read_options(origin, invalid),
         ids,
@@ -116,6 +116,6 @@ def cast(  # noqa: PLR0913
     )
     threads = workers if workers == -1 else check_workers(workers)
     call = prepare(request, out, format)
-    with connection.connect(cluster) as client:
+    with connection.connect(cluster) as client, connection.scheduler_watched(client):
         connection.check_workers(client)
         return run(call, out, lambda caster: DaskRunner(client, caster, threads), shown=progress)

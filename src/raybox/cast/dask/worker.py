@@ -7,14 +7,14 @@ many threads of raybox as the worker has; a few others read the next block, or w
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import NamedTuple
 
 from raybox._version import __version__
-from raybox.cast.block_caster import BlockCaster, PartWriter
-from raybox.cast.blocks import BlockRays, BlockSpan, BlockStart
+from raybox.cast.block_caster import BlockCaster
+from raybox.cast.blocks import BlockStart
 from raybox.cast.dask import job_files
 from raybox.cast.dask.job_files import SplitPlace
 from raybox.cast.job import CastJob
@@ -25,7 +25,6 @@ from raybox.compiler.fork import after_fork_in_child, fork_safe_lock
 from raybox.compiler.library import source_stamp
 from raybox.errors import RayboxError
 from raybox.io import scene_files
-from raybox.queries.columns import ChunkResults
 
 _WAITING = 2  # blocks that are read or written while another is queried
 
@@ -156,27 +155,7 @@ def _write_part(loaded: LoadedJob, block: BlockStart) -> PartInfo:
     name = part_name(block.number, caster.job.part_format)
     if stored := read_part(caster.folder, name, caster.job.id, check=True):
         return stored.part
-    for rays in caster.read(BlockSpan(block.number, block.position, 1)):
-        with closing(PartWriter(caster, rays)) as part:
-            for results in _results(loaded, rays):
-                part.add(results)
-            return part.complete()
-    problem = f"no ray is at row {block.position.first:,}: the file of rays has become shorter"
-    raise RayboxError(f"{problem}; cast it again")
-
-
-def _results(loaded: LoadedJob, rays: BlockRays) -> Iterator[ChunkResults]:
-    """Yield the results of rays.
-
-    One thread of this process at a time runs a query.
-    """
-    results = loaded.caster.results(rays, loaded.threads)
-    while True:
-        with loaded.query_lock:
-            some = next(results, None)
-        if some is None:
-            return
-        yield some
+    return caster.cast_block(block, loaded.threads, loaded.query_lock)
 
 
 def code_version() -> CodeVersion:

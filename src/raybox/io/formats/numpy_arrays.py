@@ -298,7 +298,10 @@ def read_npz(path: Path, options: ReadOptions) -> FileArrays:
 
     Others with a value for each box are labels.
     """
-    members, loaded = load_members(path, (*NAMES, "id"))
+    with open_archive(path) as archive:
+        wanted = arrays_of(archive.members, path, options)  # others may be of any type, as for `open_npz`
+    names = [name for name in NAMES if name in wanted]
+    members, loaded = load_members(path, [*names, "id"] if "lower" in names else names)
     if not kinds_of(loaded):
         columns = load_members(path, members)[1] if has_kind({*map(str.lower, members)}) else {}
         if columns and rows_match(columns):
