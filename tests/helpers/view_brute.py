@@ -1,7 +1,7 @@
 """What a ray of the page hits, by brute force: NumPy rejects what is far from the line, Fractions decide.
 
-Nothing of raybox's engine is used: geometries give their numbers only. An object is shown or not; `pickable` is
-a bool for each object of the scene, numbered through all geometries.
+Nothing of raybox's engine is used: geometries give their numbers only. `pickable` is a bool for each object
+of the scene, numbered through all geometries.
 """
 
 from typing import Any, NamedTuple
@@ -57,6 +57,14 @@ def hits(stage, line: Line, pickable: np.ndarray | None = None) -> list[BruteHit
     return [BruteHit(owner, key[1], key[2], *map(exact.rounded, times)) for key, owner, times in found]
 
 
+def shown(stage, answer: dict[str, Any]) -> list[BruteHit]:
+    """Return the hits of an answer of the page; of copies, the copy stands for what is hit in it."""
+    names = ("object", "geometry", "primitive", "t", "tEnter", "tExit")
+    found = [BruteHit(*(hit[name] for name in names)) for hit in answer["hits"]]
+    is_copy = [type(part.geometry).__name__ == "Instances" for part in stage.parts]
+    return [hit._replace(primitive=hit.object) if is_copy[hit.geometry] else hit for hit in found]
+
+
 def _owner(part, row: int) -> int:
     """Return the number of a row's object within its geometry."""
     if type(part.geometry).__name__ == "Mesh":
@@ -72,7 +80,9 @@ def _contacts(geometry, line: Line):
     name = type(geometry).__name__
     if name == "Boxes":
         rows = _near_boxes(geometry.lower, geometry.upper, line)
-        found = exact_instances.of_boxes(o, d, span, geometry.lower[rows].tolist(), geometry.upper[rows].tolist())
+        found = exact_instances.of_boxes(
+            o, d, span, geometry.lower[rows].tolist(), geometry.upper[rows].tolist()
+        )
     elif name == "Mesh":
         corners = geometry.vertices[geometry.faces]
         rows = _near_triangles(corners, line)
@@ -153,9 +163,7 @@ def _near_cells(grid, line: Line) -> tuple[np.ndarray, list, list]:
 def _near_copies(geometry, line: Line) -> np.ndarray:
     """Return copies whose bounding ball the line meets."""
     base = geometry.geometry
-    points = np.concatenate(
-        [base.lower, base.upper] if type(base).__name__ == "Boxes" else [base.vertices]
-    )
+    points = np.concatenate([base.lower, base.upper] if type(base).__name__ == "Boxes" else [base.vertices])
     center = (points.min(axis=0) + points.max(axis=0)) / 2
     radius = np.linalg.norm(points - center, axis=1).max() if len(points) else 0.0
     radius = max(radius, np.linalg.norm(points.max(axis=0) - points.min(axis=0)))
@@ -166,5 +174,3 @@ def _near_copies(geometry, line: Line) -> np.ndarray:
     away = middles - line.origin
     across = away - (away @ direction)[:, None] * direction
     return np.flatnonzero(np.linalg.norm(across, axis=1) <= reach)
-
-
