@@ -23,6 +23,22 @@ FLAGS = [
 ]
 
 
+# The middle of an element in the window, once it can be pressed there.
+REACHED = """async (one, milliseconds) => {
+    const end = performance.now() + milliseconds;
+    for (;;) {
+        one.scrollIntoView({ block: "nearest", inline: "nearest" });
+        const box = one.getBoundingClientRect();
+        const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+        const top = document.elementFromPoint(x, y);
+        const reached = box.width > 0 && top && (one.contains(top) || one.closest("label")?.contains(top));
+        if (reached && !one.disabled) return { x, y };
+        if (performance.now() > end) return { covered: String(top?.outerHTML).slice(0, 200) };
+        await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+}"""
+
+
 class Size(NamedTuple):
     """The width and height of a window in pixels, and whether fingers touch it."""
 
@@ -149,16 +165,19 @@ class Page:
         return self.tab.locator(f'[data-test="{name}"]').first
 
     def show(self, tab: str) -> None:
-        """Open a tab of the panel."""
-        self.press(f"tab-{tab}")
+        """Open a tab of the panel, unless it is the only one."""
+        if self.find(f"tab-{tab}").is_visible():
+            self.press(f"tab-{tab}")
 
     def press(self, name: str) -> None:
         """Click or tap a control."""
         self.press_at(self.find(name))
 
-    def press_at(self, locator: Any, **options: Any) -> None:
-        """Click or tap an element."""
-        (locator.tap if self.size.touch else locator.click)(**options)
+    def press_at(self, locator: Any) -> None:
+        """Click or tap the middle of an element, which nothing may cover."""
+        at = locator.evaluate(REACHED, 1000 * SECONDS)
+        assert "covered" not in at, f"covered by {at['covered']}: {locator}"
+        self.click(at["x"], at["y"])
 
     def click(self, x: float, y: float) -> None:
         """Click or tap a pixel of the window."""
@@ -225,7 +244,7 @@ class Page:
         return self.tab.screenshot(clip={"x": x, "y": y, "width": width, "height": height})
 
     def answers(self, pixels: list[tuple[int, int]]) -> list[dict[str, Any]]:
-        """Return what the page answers to rays through pixels; rays of which a cut leaves nothing are left out."""
+        """Return the answers to rays through pixels, without rays of which a cut leaves nothing."""
         return self.run(
             """async (pixels) => {
                 const { stage, actions } = raybox;

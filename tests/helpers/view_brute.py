@@ -1,7 +1,7 @@
 """What a ray of the page hits, by brute force: NumPy rejects what is far from the line, Fractions decide.
 
-Nothing of raybox's engine is used: geometries give their numbers only. An object is shown or not; `pickable` is
-a bool for each object of the scene, numbered through all geometries.
+Nothing of raybox's engine is used: geometries give their numbers only. `pickable` is a bool for each object
+of the scene, numbered through all geometries.
 """
 
 from typing import Any, NamedTuple
@@ -55,6 +55,14 @@ def hits(stage, line: Line, pickable: np.ndarray | None = None) -> list[BruteHit
                 found.append(((t, number, row), owner, (t, enter, leave)))
     found.sort(key=lambda one: one[0])
     return [BruteHit(owner, key[1], key[2], *map(exact.rounded, times)) for key, owner, times in found]
+
+
+def shown(stage, answer: dict[str, Any]) -> list[BruteHit]:
+    """Return the hits of an answer of the page; of copies, the copy stands for what is hit in it."""
+    names = ("object", "geometry", "primitive", "t", "tEnter", "tExit")
+    found = [BruteHit(*(hit[name] for name in names)) for hit in answer["hits"]]
+    is_copy = [type(part.geometry).__name__ == "Instances" for part in stage.parts]
+    return [hit._replace(primitive=hit.object) if is_copy[hit.geometry] else hit for hit in found]
 
 
 def _owner(part, row: int) -> int:

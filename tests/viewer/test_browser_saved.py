@@ -7,7 +7,7 @@ import pytest
 
 import raybox as rb
 from browser import WIDE, Page, content_of
-from view_brute import BruteHit, Line, hits
+from view_brute import BruteHit, Line, hits, shown
 from view_scenes import SCENES
 
 
@@ -20,18 +20,6 @@ def saved(request, browser, tmp_path_factory):
     yield request.param, page
     assert set(page.requested) == {path.as_uri()}, "a saved page asks nothing of the network"
     page.close()
-
-
-def shown(answer) -> list[BruteHit]:
-    """Return the hits of an answer of the page."""
-    names = ("object", "geometry", "primitive", "t", "tEnter", "tExit")
-    return [BruteHit(*(hit[name] for name in names)) for hit in answer["hits"]]
-
-
-def unlike_copies(stage, found: list[BruteHit]) -> list[BruteHit]:
-    """Return hits with the copy in place of what is hit in it."""
-    is_copy = [type(part.geometry).__name__ == "Instances" for part in stage.parts]
-    return [hit._replace(primitive=hit.object) if is_copy[hit.geometry] else hit for hit in found]
 
 
 def of_engine(stage, line: Line, pickable) -> list[BruteHit]:
@@ -47,7 +35,7 @@ def assert_exact(stage, answers, pickable) -> int:
     """Assert that answers are those of the engine and of brute force; return the number of hits."""
     for answer in answers:
         line = Line.of(answer["ray"])
-        found = unlike_copies(stage, shown(answer))
+        found = shown(stage, answer)
         assert found == hits(stage, line, pickable)
         assert found == of_engine(stage, line, pickable)
         assert answer["total"] == len(found)

@@ -1,0 +1,88 @@
+"""Where faces coincide, the page shows the lowest geometry, then the lowest index, as the engine picks."""
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from browser import Page
+
+UNIT = [[0.0, 0.0, 0.0]], [[1.0, 1.0, 1.0]]
+TURN = np.array([[0.0, -1, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])  # of the unit cube onto itself
+
+
+def boxes(*classes: str) -> rb.Boxes:
+    count = len(classes)
+    return rb.Boxes(UNIT[0] * count, UNIT[1] * count, labels={"class": [*classes]})
+
+
+def cube(*classes: str) -> rb.Mesh:
+    """Return the same cube of triangles, once for each class."""
+    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
+    sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+    faces = np.array([triangle for a, b, c, d in sides for triangle in ([a, b, c], [a, c, d])])
+    count = len(classes)
+    return rb.Mesh(
+        np.tile(corners, (count, 1)),
+        np.concatenate([faces + 8 * k for k in range(count)]),
+        objects=np.repeat(np.arange(count), len(faces)),
+        labels={"class": [*classes]},
+    )
+
+
+def copies(*classes: str) -> rb.Instances:
+    turns = [np.eye(4), TURN] * len(classes)
+    return rb.Instances(rb.Boxes(*UNIT), turns[: len(classes)], labels={"class": [*classes]})
+
+
+def grid(*classes: str) -> rb.Grid:
+    edges = np.linspace(0.0, 1.0, len(classes) + 1)
+    return rb.Grid([0.0, 1.0], [0.0, 1.0], edges, labels={"class": [*classes]})
+
+
+SCENES = {
+    "two boxes": [boxes("first", "second")],
+    "two objects of triangles": [cube("first", "second")],
+    "two copies": [copies("first", "second")],
+    "boxes and triangles": [boxes("first"), cube("second")],
+    "triangles and boxes": [cube("first"), boxes("second")],
+    "copies and boxes": [copies("first"), boxes("second")],
+    "boxes and copies": [boxes("first"), copies("second")],
+    "triangles and copies": [cube("first"), copies("second")],
+    "a grid and boxes": [grid("first"), boxes("second")],
+    "boxes and a grid": [boxes("first"), grid("second")],
+    "three geometries": [cube("first"), boxes("second", "third"), copies("fourth")],
+}
+
+
+@pytest.mark.parametrize("kind", ["live", "saved"])
+@pytest.mark.parametrize("name", SCENES)
+def test_the_lowest_is_in_front(browser, tmp_path, name, kind):
+    with rb.view(SCENES[name], port=0) as viewer:
+        if kind == "saved":
+            viewer.save_html(tmp_path / "scene.html")
+            address = (tmp_path / "scene.html").as_uri()
+        else:
+            address = viewer.url
+        page = Page(browser, address, offline=kind == "saved")
+        assert_front(page)
+        page.close()
+
+
+def assert_front(page: Page) -> None:
+    """Assert that the picture with all objects is that with the first alone, and not that of another."""
+    count = page.run("raybox.actions.store.model.objects")
+    both = inner_picture(page)
+    answer = page.answers([page.pixels(1, 1)[0]])[0]
+    assert answer["hits"][0]["object"] == 0
+    alone = []
+    for number in range(count):
+        page.run("(number) => raybox.actions.isolate([number])", number)
+        alone.append(inner_picture(page))
+    assert both == alone[0]
+    assert both not in alone[1:]
+
+
+def inner_picture(page: Page) -> bytes:
+    """Return the middle of the picture: three faces of the cube, and the edges between them."""
+    x, y = page.pixels(1, 1)[0]
+    return page.picture((x - 60, y - 60, 120, 120))

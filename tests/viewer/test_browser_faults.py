@@ -1,0 +1,170 @@
+"""What goes wrong around a page, in a real browser: one message, and the page remains usable."""
+
+import socket
+from contextlib import ExitStack
+
+import pytest
+
+import raybox as rb
+from browser import WIDE, Page
+from view_client import Client
+
+ROW = rb.Boxes(
+    [[0, 0, 0], [2, 0, 0], [4, 0, 0]],
+    [[1, 1, 1], [3, 1, 1], [5, 1, 1]],
+    ids=["near", "middle", "far"],
+    labels={"class": ["wall", "door", "wall"]},
+)
+TABLE = b"min_x,min_y,min_z,max_x,max_y,max_z,id\n0,0,0,1,1,1,alone\n"
+ALONG = {"origin": [-5.0, 0.5, 0.5], "direction": [1.0, 0.0, 0.0]}
+CAST = """async ({ origin, direction }) => {
+    await raybox.actions.castTyped(origin, direction);
+    return raybox.actions.store.state.answer?.hits.map((hit) => hit.object) ?? null;
+}"""
+
+
+@pytest.fixture
+def viewer():
+    with rb.view(ROW, port=0) as made:
+        yield made
+
+
+@pytest.fixture
+def page(browser, viewer):
+    made = Page(browser, viewer.url, WIDE)
+    yield made
+    assert not made.foreign()
+    made.close()
+
+
+def choose_file(page: Page, name: str, content: bytes) -> None:
+    page.tab.locator("[data-test=file]").set_input_files(
+        {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    )
+
+
+def messages(page: Page) -> list[str]:
+    """Return the texts of all messages that are visible."""
+    notices = page.tab.locator("[role=alert]:visible, [data-test=notice]:visible")
+    return list(dict.fromkeys(notices.all_inner_texts()))
+
+
+BAD_FILES = {
+    "bad.csv": b"\xff\xfe",
+    "x.exe": b"MZ",
+    "cut.npz": b"PK\3\4",
+    "<img src=x onerror=alert(1)>.csv": b"nothing",
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_file_that_is_none_is_one_message(page, name):
+    choose_file(page, name, BAD_FILES[name])
+    page.notice(name)
+    assert len(messages(page)) == 1
+    assert page.tab.locator("img").count() == 0, "a name is no markup"
+    assert page.run(CAST, ALONG) == [0, 1, 2]
+    page.press("notice-close")
+    assert not messages(page)
+    choose_file(page, "one.csv", TABLE)
+    page.until("raybox.actions.store.model.objects === 1")
+    assert page.run("raybox.actions.store.model.ids") == ["alone"]
+    assert page.find("title").inner_text() == "one.csv"
+
+
+def test_an_abandoned_upload_is_harmless(viewer, page):
+    with Client(viewer) as other:
+        other.upload("large.csv", TABLE * 1000, parts=10, sent=2)
+    choose_file(page, "one.csv", TABLE)
+    page.until("raybox.actions.store.model.objects === 1")
+    assert page.run(CAST, ALONG) == [0]
+    page.tab.evaluate(
+        """() => {
+            const file = new File([new Uint8Array(40 << 20)], "large.npz");
+            window.upload = raybox.actions.caster.upload(file, () => {}).catch(() => {});
+        }"""
+    )
+    page.open(viewer.url)  # while the file is sent
+    assert page.run("raybox.actions.store.model.objects") == 3
+    assert page.run(CAST, ALONG) == [0, 1, 2]
+    assert not messages(page)
+
+
+def test_two_pages_differ(browser, viewer, page):
+    other = Page(browser, viewer.url, WIDE)
+    page.press("tree-hide")  # walls
+    page.until("raybox.actions.store.visibility.shownCount === 1")
+    assert page.run(CAST, ALONG) == [1]
+    assert other.run(CAST, ALONG) == [0, 1, 2]
+    assert other.run("raybox.actions.store.visibility.shownCount") == 3
+    choose_file(other, "one.csv", TABLE)
+    other.until("raybox.actions.store.model.objects === 1")
+    assert page.run("raybox.actions.store.model.objects") == 3
+    assert page.run(CAST, ALONG) == [1]
+    other.close()
+
+
+def test_300_silent_sockets_do_not_block_a_page(browser, viewer):
+    port = int(viewer.url.rpartition(":")[2])
+    upgrade = [
+        *("GET /socket HTTP/1.1", f"Host: 127.0.0.1:{port}", f"Origin: {viewer.url}", "Upgrade: websocket"),
+        *("Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg=="),
+        *("", ""),
+    ]
+    with ExitStack() as stack:
+        lines = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(300)]
+        for line in lines[::2]:
+            line.sendall("\r\n".join(upgrade).encode())
+        page = Page(browser, viewer.url)
+        assert page.run(CAST, ALONG) == [0, 1, 2]
+        assert not messages(page)
+        page.close()
+
+
+def test_a_connection_that_is_lost_comes_back(page):
+    page.press("tree-hide")
+    page.until("raybox.actions.store.visibility.shownCount === 1")
+    page.run("() => { raybox.actions.caster.socket.close() }")
+    page.notice("Connected again")
+    assert page.run(CAST, ALONG) == [1], "the new connection has the filters"
+    assert page.run("raybox.actions.store.visibility.shownCount") == 1
+    assert len(messages(page)) == 1
+
+
+def test_a_server_that_stops_and_starts_again(browser):
+    with rb.view(ROW, port=0) as first:
+        page = Page(browser, first.url)
+        page.press("tree-hide")
+        page.until("raybox.actions.store.visibility.shownCount === 1")
+        port = int(first.url.rpartition(":")[2])
+    page.notice("server")
+    assert len(messages(page)) == 1
+    camera = page.run("raybox.stage.camera()")
+    page.find("view").select_option("top")
+    page.settled()
+    assert page.run("raybox.stage.camera()") != camera, "the page still turns"
+    page.press("show-all")
+    page.press("tree-hide")
+    assert len(messages(page)) == 1
+    with rb.view(ROW, port=port) as again:
+        assert again.url.endswith(f":{port}")
+        page.notice("Connected again")
+        assert page.run(CAST, ALONG) == [1]
+        assert page.run(f"({CAST})({{ origin: [0.5, 0.5, 5], direction: [0, 0, -1] }})") == []
+        page.close()
+
+
+def test_a_click_of_python_is_shown_on_the_page(viewer, page):
+    viewer.click([2.5, 0.5, 5], [0, 0, -1])
+    page.until("raybox.actions.store.state.selection[0] === 1")
+    assert "middle" in page.find("selected-name").inner_text()
+    page.run("() => { raybox.actions.clearRay() }")
+    assert page.run(CAST, ALONG) == [0, 1, 2]
+    assert viewer.answer.nearest == 0
+
+
+def test_a_damaged_link_opens_the_scene(browser, viewer):
+    for damaged in ("#z=abc", "#v=%%", "#v=e30", "#nothing"):
+        page = Page(browser, viewer.url + damaged)
+        assert page.run(CAST, ALONG) == [0, 1, 2]
+        page.close()
