@@ -105,8 +105,9 @@ class _ArrowFile:
         self._file = file
 
     def write(self, data: Data) -> int:
-        """Append bytes."""
-        self._file.write(data)
+        """Append bytes, unless the part was discarded: Arrow writes a footer even then, when it is collected."""
+        if not self._file.closed:
+            self._file.write(data)
         return len(data)
 
     def tell(self) -> int:

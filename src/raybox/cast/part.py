@@ -113,6 +113,11 @@ class PartFile:
         """Of the parts."""
         return self._folder.path
 
+    @property
+    def closed(self) -> bool:
+        """Whether the part is complete, or discarded."""
+        return self._file.closed
+
     def write(self, data: Data) -> None:
         """Append bytes: an array, or any object with the buffer protocol."""
         raw = data.reshape(-1).view(np.uint8).data if isinstance(data, np.ndarray) else data
