@@ -137,6 +137,8 @@ export interface Answer {
   total: number;
   /** Row of the ray table, if the ray is one of it. */
   row: number | null;
+  /** Of a line of sight: the objects at its ends, which are not among the hits. */
+  ends?: number[];
 }
 
 export interface Explanation {
