@@ -4,7 +4,7 @@ import json
 import struct
 from collections.abc import Sequence
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,6 @@ MAX_DRAWN_RAYS = 20_000  # an even sample of more
 MAX_LISTED = 10_000  # rows of hits in an answer
 _ALIGNMENT = 8  # of arrays: typed arrays of the page are views of the frame
 Arrays = dict[str, NDArray[Any]]
-
-
-class EncodedLabel(NamedTuple):
-    """A label of all objects: numbers (NaN is missing), or codes of words (their count is missing)."""
-
-    name: str
-    words: list[str] | None
-    values: NDArray[Any]
 
 
 def frame(kind: str, arrays: Arrays | None = None, /, **fields: object) -> bytes:
@@ -62,8 +54,11 @@ def scene_frame(stage: Stage, follow: Sequence[str] = ()) -> bytes:
 
     follow: kinds of the frames that belong to it and come next.
     """
-    labels = [_label(name, values) for name, values in stage.labels.items()]
-    arrays: Arrays = {f"label.{k}": one.values for k, one in enumerate(labels)}
+    arrays: Arrays = {}
+    labels = []
+    for k, (name, column) in enumerate(stage.labels.items()):
+        words, arrays[f"label.{k}"] = _encoded(column)
+        labels.append({"name": name, "words": words})
     for number, part in enumerate(stage.parts):
         own = _geometry_arrays(part.geometry, part.cells)
         arrays |= {f"{number}.{name}": values for name, values in own.items()}
@@ -84,21 +79,21 @@ def scene_frame(stage: Stage, follow: Sequence[str] = ()) -> bytes:
             }
             for part in stage.parts
         ],
-        labels=[{"name": one.name, "words": one.words} for one in labels],
+        labels=labels,
         ids=stage.ids if len(stage.visible) <= MAX_IDS else None,
     )
 
 
-def _label(name: str, values: NDArray[Any]) -> EncodedLabel:
-    """Return a label as numbers, or else as words, in which True is "True"."""
+def _encoded(values: NDArray[Any]) -> tuple[list[str] | None, NDArray[Any]]:
+    """Return the words of a label and their codes (any other is missing); of numbers, None and numbers."""
     listed = [None if value != value else value for value in values.tolist()]
     kinds = {type(value) for value in listed if value is not None}
     if values.dtype.kind in "fiu" or (kinds and kinds <= {int, float}):
-        return EncodedLabel(name, None, values.astype(np.float64))
+        return None, values.astype(np.float64)
     texts = [None if value is None else str(value) for value in listed]
     words = sorted({text for text in texts if text is not None})
     codes: dict[str | None, int] = {word: code for code, word in enumerate(words)} | {None: len(words)}
-    return EncodedLabel(name, words, np.fromiter((codes[text] for text in texts), np.uint32, len(texts)))
+    return words, np.fromiter((codes[text] for text in texts), np.uint32, len(texts))
 
 
 def _geometry_arrays(geometry: Solid, cells: Ints | None = None) -> Arrays:

@@ -112,7 +112,11 @@ class Session:
             case "pick":
                 return await self._cast(_ray_of(request), seq)
             case "ray":
-                return await self._cast_row(seq, fields["row"])
+                rays, row = self.content.rays, fields["row"]
+                if rays is None or row >= len(rays):
+                    count = 0 if rays is None else len(rays)
+                    raise InvalidInput(f"row must be that of a ray; got {row} of {count:,}.")
+                return await self._cast(rays[row], seq, row)
             case "explain":
                 return await asyncio.to_thread(self._explanation, request)
             case "save":
@@ -145,13 +149,6 @@ class Session:
         self._answered(stage, ray, mask)
         return await asyncio.to_thread(lambda: hits_frame(stage, ray, stage.all(ray, mask), seq=seq, row=row))
 
-    async def _cast_row(self, seq: int, row: int) -> bytes:
-        rays = self.content.rays
-        if rays is None or row >= len(rays):
-            count = 0 if rays is None else len(rays)
-            raise InvalidInput(f"row must be that of a ray; got {row} of {count:,}.")
-        return await self._cast(rays[row], seq, row)
-
     def _explanation(self, request: Message) -> bytes:
         stage, ray = self.content.stage, _ray_of(request)
         geometry, row = request.fields["geometry"], request.fields["primitive"]
@@ -168,9 +165,8 @@ class Session:
         """Set which objects rays may hit, from a bit for each."""
         count = len(self.content.stage.visible)
         if len(bits) != (count + 7) // 8:
-            raise InvalidInput(
-                f"a mask must have a bit for each of {count:,} objects; got {len(bits):,} bytes."
-            )
+            rule = f"a mask must have a bit for each of {count:,} objects"
+            raise InvalidInput(f"{rule}; got {len(bits):,} bytes.")
         mask = np.unpackbits(np.frombuffer(bits, np.uint8), count=count, bitorder="little")
         self._mask = mask.astype(np.bool_)
         self._mask_changed.set()
@@ -198,15 +194,11 @@ class Session:
             self._opening = asyncio.ensure_future(self._open(upload))
 
     async def _open(self, upload: Upload) -> None:
-        """Show the scene of an upload; an error leaves the scene as it is.
-
-        Meanwhile the page can cast rays.
-        """
+        """Show the scene of an upload, read while the page casts rays; an error leaves the scene as it is."""
         try:
             await self.send(frame("progress", text=f"reading {upload.name}", fraction=1.0))
-            content = await asyncio.to_thread(
-                lambda: make_content(stage_of_bytes(upload.name, upload.content()))
-            )
+            stage = await asyncio.to_thread(lambda: stage_of_bytes(upload.name, upload.content()))
+            content = await asyncio.to_thread(make_content, stage)
             self._forget(upload)
             await self.show(content)
             await self.send(frame("state", seq=upload.seq))
