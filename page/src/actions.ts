@@ -3,6 +3,7 @@
 import { later } from "./dom.ts";
 import { Naming, type Coded } from "./labels.ts";
 import type { Notice } from "./panel/notice.ts";
+import { between, endOf, sightRay } from "./sight.ts";
 import { halfSpaces, limitRay } from "./stage/cut.ts";
 import { along, sub, unit } from "./stage/vec.ts";
 import type { Store } from "./store.ts";
@@ -47,7 +48,26 @@ export class Actions {
 
   /** Cast the ray of a click; what it hits first is selected, or added to the selection. */
   async pick(ray: Ray, add = false): Promise<void> {
-    await this.cast(() => this.caster.pick(ray), { select: true, add });
+    const answer = await this.cast(() => this.caster.pick(ray), { select: true, add });
+    if (answer && this.store.state.sight) await this.setSightEnd(answer);
+  }
+
+  /** Whether clicks set the ends of a line of sight. */
+  setSight(on: boolean): void {
+    this.store.set({ sight: on ? [] : null });
+  }
+
+  /** Take what a click hits first as an end; the second end casts the ray between them. */
+  private async setSightEnd(answer: Answer): Promise<void> {
+    const [from] = this.store.state.sight!;
+    const end = endOf(answer);
+    if (!end) return this.notice.info("A line of sight ends on objects; this click hits none.");
+    this.store.set({ sight: from ? [] : [end] });
+    if (!from) return;
+    const ray = sightRay(from, end);
+    if (!ray.direction.some(Boolean)) return this.notice.error("The ends of a line of sight must be two points.");
+    const ends = [from.object, end.object];
+    await this.cast(async () => between(await this.caster.pick(ray), ends), { select: true, add: false });
   }
 
   /** Cast a row of the ray table. */
@@ -73,8 +93,10 @@ export class Actions {
     if (this.closed || this.caster.reason !== null || this.maskSent) return;
     this.sendMask();
     if (!answer) return;
-    const { row, ray } = answer;
-    await this.cast(() => (row === null ? this.caster.pick(ray) : this.caster.row(row)), { select: false, add: false });
+    const { row, ray, ends } = answer;
+    const again = async () => (row === null ? this.caster.pick(ray) : this.caster.row(row));
+    const call = ends ? async () => between(await again(), ends) : again;
+    await this.cast(call, { select: false, add: false });
   }
 
   /** Cast the ray of a restored view. */
@@ -101,15 +123,22 @@ export class Actions {
     else this.notice.info("The cut leaves nothing of this ray.");
   }
 
-  private async cast(call: () => Promise<Answer>, how: { select: boolean; add: boolean }): Promise<void> {
-    if (this.caster.reason !== null) return this.notice.error(this.caster.reason);
+  /** Show an answer and return it; null if there is none, or if another ray has been cast. */
+  private async cast(
+    call: () => Promise<Answer>,
+    how: { select: boolean; add: boolean },
+  ): Promise<Answer | null> {
     const number = ++this.casts;
-    this.sendMask();
     try {
+      if (this.caster.reason !== null) throw new Error(this.caster.reason);
+      this.sendMask();
       const answer = await call();
-      if (number === this.casts) this.present(answer, how);
+      if (number !== this.casts) return null;
+      this.present(answer, how);
+      return answer;
     } catch (error) {
       if (number === this.casts) this.notice.error(textOfError(error));
+      return null;
     }
   }
 
@@ -123,7 +152,8 @@ export class Actions {
     const { origin, direction } = answer.ray;
     const first = answer.hits.at(0)?.object;
     const chosen = answer.hits.length ? 0 : -1;
-    this.store.set({ answer, chosen, ray: { origin, direction, row: answer.row } });
+    const ray = answer.ends ? null : { origin, direction, row: answer.row };
+    this.store.set({ answer, chosen, ray });
     if (!select) return;
     if (first === undefined) {
       if (!add) this.select([]);
@@ -133,7 +163,7 @@ export class Actions {
 
   clearRay(): void {
     this.casts++;
-    this.store.set({ answer: null, chosen: -1, ray: null });
+    this.store.set({ answer: null, chosen: -1, ray: null, sight: this.store.state.sight && [] });
   }
 
   /** Choose a hit of the last answer: its object is selected. */

@@ -8,7 +8,7 @@ import type { Label, SceneModel } from "./types.ts";
 export interface Coded {
   name: string;
   words: string[];
-  codes: Uint32Array | Uint16Array;
+  codes: Uint32Array;
   counts: Uint32Array;
 }
 

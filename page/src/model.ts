@@ -12,13 +12,17 @@ import type {
   RaySample,
   RayTable,
   SceneModel,
-  Vec3,
 } from "./types.ts";
+import { count } from "./format.ts";
+import { finiteBounds, wholeMiddle } from "./extent.ts";
+import { rolesOf, wordLabel } from "./roles.ts";
 import { asList, isObject, type Frame, type Json } from "./wire.ts";
 
 type Header = { [name: string]: Json };
 type ArrayClass<T extends Numbers> = new (length: number) => T;
 
+/** Boxes and triangles that a saved page casts rays at. */
+const MOST_OFFLINE = 100_000;
 /** The kinds of frames that make a scene. */
 export const SCENE_FRAMES = ["scene", "rays", "table", "points"];
 
@@ -41,27 +45,38 @@ function sceneModel(frame: Frame): SceneModel {
   const header = frame.header;
   const geometries = asList(header.geometries).map((one, k) => geometry(frame, `${k}.`, asObject(one)));
   const objects = geometries.reduce((sum, one) => sum + one.objects, 0);
+  const bounds = finiteBounds(geometries);
+  const reason = offlineReason(geometries);
   const hidden = array(frame, "hidden", Uint8Array);
+  const labels = asList(header.labels ?? []).flatMap((one, i) => label(frame, `label.${i}`, asObject(one)) ?? []);
   return {
     name: text(header.name),
-    title: text(header.title),
+    title: text(header.name),
     credit: text(header.credit),
-    shift: vec3(header.shift),
-    bounds: [vec3(asList(header.bounds)[0]), vec3(asList(header.bounds)[1])],
+    shift: wholeMiddle(bounds),
+    bounds,
     objects,
     geometries,
-    labels: asList(header.labels ?? []).map((one, i) => label(frame, `label.${i}`, asObject(one))),
+    labels,
     ids: header.ids == null ? null : asList(header.ids).map(String),
-    names: textOrNull(header.names),
-    classes: textOrNull(header.classes),
-    levels: textOrNull(header.levels),
+    ...rolesOf(labels),
     hiddenAtStart: hidden && unpackBits(hidden, objects),
-    offline: header.offline === "exact" ? "exact" : "none",
-    offlineReason: text(header.offlineReason),
+    offline: reason ? "none" : "exact",
+    offlineReason: reason,
     rays: null,
     table: null,
     points: null,
   };
+}
+
+/** Returns why a saved page casts no rays at geometries; empty if it does. */
+function offlineReason(geometries: readonly Geometry[]): string {
+  const say = (why: string) => `This saved page casts no rays: its scene has ${why}.`;
+  if (geometries.some(({ type }) => type === "planes")) return say("planes");
+  const sizes = geometries.map((one) => (one.type === "instances" ? one.base.primitives : 0) + one.primitives);
+  const total = sizes.reduce((sum, size, k) => sum + (geometries[k].type === "grid" ? 0 : size), 0);
+  if (total <= MOST_OFFLINE) return "";
+  return say(`${count(total)} boxes and triangles, and a page from disk tests ${count(MOST_OFFLINE)} at most`);
 }
 
 function geometry(frame: Frame, prefix: string, header: Header): Geometry {
@@ -145,17 +160,12 @@ function cellsOfObjects(occupied: Uint8Array | null, total: number, objects: num
   return found === objects ? cells : null;
 }
 
-function label(frame: Frame, name: string, header: Header): Label {
-  const shared = { name: text(header.name) };
-  if (header.kind === "number") return { ...shared, kind: "number", values: f8(frame, name) };
-  if (header.kind === "text") {
-    return { ...shared, kind: "text", values: asList(header.values).map((value) => textOrNull(value)) };
-  }
-  const codes = frame.arrays.get(name);
+/** Returns a label of numbers, classes or text; null where no object has a value. */
+function label(frame: Frame, name: string, header: Header): Label | null {
+  const labelName = text(header.name);
+  if (header.words == null) return { name: labelName, kind: "number", values: f8(frame, name) };
   const words = asList(header.words).map(String);
-  if (codes instanceof Uint16Array) return { ...shared, kind: "class", words, codes, missing: 0xffff };
-  if (codes instanceof Uint32Array) return { ...shared, kind: "class", words, codes, missing: 0xffffffff };
-  throw new Error(`the codes of label ${shared.name} are missing`);
+  return words.length ? wordLabel(labelName, words, required(frame, name, Uint32Array)) : null;
 }
 
 function raySample(frame: Frame): RaySample {
@@ -214,11 +224,6 @@ function f8(frame: Frame, name: string): Float64Array {
   return required(frame, name, Float64Array);
 }
 
-function vec3(value: Json | undefined): Vec3 {
-  const [x, y, z] = asList(value).map(Number);
-  return [x, y, z];
-}
-
 function asObject(value: Json): Header {
   if (!isObject(value)) throw new Error(`a frame needs an object; got ${JSON.stringify(value)}`);
   return value;
@@ -226,8 +231,4 @@ function asObject(value: Json): Header {
 
 function text(value: Json | undefined): string {
   return value == null ? "" : String(value);
-}
-
-function textOrNull(value: Json | undefined): string | null {
-  return value == null ? null : String(value);
 }

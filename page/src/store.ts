@@ -3,6 +3,7 @@
 import { firstColour } from "./colouring.ts";
 import { packSet } from "./object_set.ts";
 import { sceneKey } from "./restore.ts";
+import type { SightEnd } from "./sight.ts";
 import type { Answer, CutPlane, SceneModel, ViewState } from "./types.ts";
 import { visibilityOf, toRanges, type Filters, type Visibility } from "./visibility.ts";
 
@@ -17,6 +18,8 @@ export interface PageState extends View {
   answer: Answer | null;
   /** Row of the answer that is chosen; -1 for none. */
   chosen: number;
+  /** Ends of the line of sight that clicks have set; null if clicks set none. */
+  sight: SightEnd[] | null;
   /** Steps that `undo` can take back. */
   undoable: number;
   /** Counts the tables of rays that came: filters change what rays hit. */
@@ -57,7 +60,7 @@ export class Store {
     public model: SceneModel,
     start: View,
   ) {
-    this.now = { ...start, answer: null, chosen: -1, undoable: 0, table: 0 };
+    this.now = { ...start, answer: null, chosen: -1, sight: null, undoable: 0, table: 0 };
   }
 
   get state(): Readonly<PageState> {
@@ -115,7 +118,7 @@ export class Store {
 
   /** The part that links and saved pages contain. */
   view(): ViewState {
-    const { answer: _answer, chosen: _chosen, undoable: _undoable, table: _table, ...view } = this.now;
+    const { answer: _answer, chosen: _chosen, sight: _sight, undoable: _undoable, table: _table, ...view } = this.now;
     const { hidden, unpickable } = view;
     return {
       ...view,

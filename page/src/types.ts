@@ -55,8 +55,9 @@ export interface PlanesGeometry extends GeometryBase {
 
 export type Geometry = BoxesGeometry | MeshGeometry | InstancesGeometry | GridGeometry | PlanesGeometry;
 
+/** Codes are numbers of words; any other code is a missing value. */
 export type Label =
-  | { name: string; kind: "class"; words: string[]; codes: Uint32Array | Uint16Array; missing: number }
+  | { name: string; kind: "class"; words: string[]; codes: Uint32Array }
   | { name: string; kind: "number"; values: Float64Array }
   | { name: string; kind: "text"; values: (string | null)[] };
 
@@ -136,6 +137,8 @@ export interface Answer {
   total: number;
   /** Row of the ray table, if the ray is one of it. */
   row: number | null;
+  /** Of a line of sight: the objects at its ends, which are not among the hits. */
+  ends?: number[];
 }
 
 export interface Explanation {

@@ -48,17 +48,16 @@ export function joinFrames(frames: ArrayBuffer[]): ArrayBuffer {
 /** Returns the scene frame of one box, two labels, and more header fields. */
 export function boxScene(header: { [name: string]: Json } = {}): ArrayBuffer {
   const geometries = [{ type: "boxes", firstObject: 0, objects: 1, primitives: 1 }];
-  const bounds = [[1, 1, 1], [2, 2, 2]];
   const labels: Json[] = [
-    { name: "type", kind: "class", words: ["wall"] },
-    { name: "height", kind: "number" },
+    { name: "type", words: ["wall"] },
+    { name: "height", words: null },
   ];
   const arrays = {
     "0.lower": Float64Array.of(1, 1, 1),
     "0.upper": Float64Array.of(2, 2, 2),
-    "label.0": Uint16Array.of(0),
+    "label.0": Uint32Array.of(0),
     "label.1": Float64Array.of(2.5),
   };
-  const fields = { name: "one", title: "One", credit: "", shift: [0, 0, 0], offline: "exact", offlineReason: "" };
-  return encodeFrame("scene", { ...fields, bounds, geometries, labels, ids: ["a"], ...header }, arrays);
+  const fields = { name: "one", credit: "" };
+  return encodeFrame("scene", { ...fields, geometries, labels, ids: ["a"], ...header }, arrays);
 }

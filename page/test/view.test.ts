@@ -53,8 +53,8 @@ test("a restored view is checked part by part", () => {
 });
 
 test("a set of objects is packed as words of a label and unpacked again, whole", () => {
-  const codes = Uint16Array.from({ length: 1000 }, (_, at) => (at * 7) % 3);
-  const label = { name: "type", kind: "class" as const, words: ["a", "b", "c"], codes, missing: 0xffff };
+  const codes = Uint32Array.from({ length: 1000 }, (_, at) => (at * 7) % 3);
+  const label = { name: "type", kind: "class" as const, words: ["a", "b", "c"], codes };
   const large = { ...model, objects: 1000, labels: [label], names: null };
   const bytes = Uint8Array.from(codes, (code, at) => Number(code === 1) ^ Number(at === 500 || at === 7));
   const packed = packSet(large, toRanges(bytes));

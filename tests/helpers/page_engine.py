@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.viewer.frames import rays_frame, scene_frame
+from raybox.viewer.frames import frame, packed_bits, rays_frame, scene_frame
 from raybox.viewer.stage import Stage
-from raybox.viewer.wire import frame, packed_bits
 
 PAGE = Path(__file__).parents[2] / "page"
 

@@ -10,8 +10,7 @@ import pytest
 
 import raybox as rb
 from raybox.viewer import open_file
-from raybox.viewer.content import make_content
-from raybox.viewer.saved_page import built_page
+from raybox.viewer.content import built_page, make_content
 from raybox.viewer.stage import make_stage
 from view_client import decoded
 from view_scenes import HOUSE

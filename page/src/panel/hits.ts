@@ -1,7 +1,7 @@
 /** The last ray: what it hits in order, with t, as numbers to copy, and the explanation of one hit. */
 
 import { textOfError, type Actions } from "../actions.ts";
-import { el, replace, textButton } from "../dom.ts";
+import { checkBox, el, replace, textButton } from "../dom.ts";
 import { drawExplanation } from "../explain.ts";
 import { count, exact, parsePoint, short, shortPoint } from "../format.ts";
 import { missOf } from "../geometry.ts";
@@ -38,8 +38,10 @@ export class Hits {
     this.bar = el("div", { class: "bar", "data-test": "hit-actions" }, ...this.copies, this.why, forget);
     const reason = caster.reason !== null && !caster.live;
     const note = reason && el("p", { class: "note", "data-test": "no-picks" }, caster.reason);
+    const sight = checkBox("Line of sight between two clicks", "sight", (on) => actions.setSight(on));
     const parts = [
       note,
+      !reason && sight.node,
       this.summary,
       this.ray,
       this.scale,
@@ -49,7 +51,7 @@ export class Hits {
       !reason && typedRay(actions),
     ];
     this.element = el("div", { class: "panel hits" }, ...parts);
-    store.watch(["answer"], () => this.draw());
+    store.watch(["answer", "sight"], () => this.draw());
     store.watch(["chosen"], () => this.drawChosen());
     store.watch(["selection", "answer", "chosen"], () => this.drawPair());
   }
@@ -64,8 +66,8 @@ export class Hits {
   }
 
   private draw(): void {
-    const { answer } = this.actions.store.state;
-    this.summary.textContent = summaryOf(answer);
+    const { answer, sight } = this.actions.store.state;
+    this.summary.textContent = sight?.length ? "Click the other end of the line of sight" : summaryOf(answer);
     this.ray.textContent = answer ? rayText(answer) : "";
     this.ray.title = answer ? `origin ${exact(answer.ray.origin)}; direction ${exact(answer.ray.direction)}` : "";
     const size = answer ? length(answer.ray.direction) : 1;
@@ -165,10 +167,10 @@ export class Hits {
 
 function summaryOf(answer: Answer | null): string {
   if (!answer) return "Click or tap the scene: a ray is cast through that pixel.";
-  if (!answer.hits.length) return "Nothing is hit";
-  const { hits, total } = answer;
+  const { ends, hits, total } = answer;
+  if (!hits.length) return ends ? "Nothing lies between" : "Nothing is hit";
   if (total > hits.length) return `The first ${count(hits.length)} of ${count(total)} hits`;
-  return total === 1 ? "1 hit" : `${count(total)} hits`;
+  return (total === 1 ? "1 hit" : `${count(total)} hits`) + (ends ? " between" : "");
 }
 
 function rayText({ ray, row }: Answer): string {

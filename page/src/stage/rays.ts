@@ -117,7 +117,7 @@ export function drawnAnswer(answer: Answer, bounds: Bounds, shift: Vec3): DrawnA
   const from = Number.isFinite(tMin) ? tMin : startOf(origin, direction, tMin, 0, bounds);
   const end = Math.max(endOf(origin, direction, tMax, Infinity, bounds), from);
   const first = answer.hits.length > 0 ? Math.min(answer.hits[0].t, end) : end;
-  const [solid, pale] = answer.hits.length > 0 ? [rgb(HIT), rgb(BEHIND)] : [rgb(MISS), rgb(MISS)];
+  const [solid, pale] = tintsOf(answer).map(rgb);
   // The first mark is drawn last, over the others.
   const marks = answer.hits
     .flatMap((hit, i) => marksOf(hit, i === 0, reach))
@@ -129,6 +129,12 @@ export function drawnAnswer(answer: Answer, bounds: Bounds, shift: Vec3): DrawnA
     marks: Float32Array.from(marks.flatMap((mark) => at(mark.t))),
     markTints: Uint8Array.from(marks.flatMap((mark) => mark.tint)),
   };
+}
+
+/** The colours of the ray before and after its first hit; a line of sight is red if blocked, else blue. */
+function tintsOf({ ends, hits }: Answer): [string, string] {
+  if (ends) return hits.length > 0 ? [HIT, HIT] : [BEHIND, BEHIND];
+  return hits.length > 0 ? [HIT, BEHIND] : [MISS, MISS];
 }
 
 function marksOf(hit: Hit, first: boolean, reach: number): { t: number; tint: number[] }[] {

@@ -87,12 +87,13 @@ def _stage(files: list[str], reading: SceneOptions) -> "Stage":
 
     Spaces and openings of IFC are read in any case; without --all-objects they are hidden at the start.
     """
-    from raybox.viewer.open_file import check_announced, checked_content
+    from raybox.io.formats import announced
+    from raybox.viewer.open_file import check_rows, checked_content
     from raybox.viewer.stage import make_stage
 
     for file in files:
         if not (reading.boxes or reading.grid):
-            check_announced(Path(file))
+            check_rows(Path(file), announced(Path(file)).rows)
     is_ifc = all(Path(file).suffix.lower() == ".ifc" for file in files)
     content = load_scene(files, reading._replace(all_objects=is_ifc or reading.all_objects))
     geometries = checked_content(content, Path(files[0]))

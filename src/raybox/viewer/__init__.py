@@ -3,14 +3,12 @@
 ==============================  =============================================================
 module                          contents
 ==============================  =============================================================
-``bounds stage``                the scene shown: geometries in 3D, objects numbered through
+``stage``                       the scene shown: geometries in 3D, objects numbered through
 ``open_file uploads``           paths and uploaded bytes, read into a stage
-``frames label_columns``        a stage, rays and hits as frames for the page
-``mesh_edges wire``             the edges that are drawn; the binary form of frames
-``picks explanation``           what a ray hits, by object; why it hits or misses one
-``content saved_page``          all frames of a page; the page as one file
+``frames``                      a stage, rays and hits as frames for the page
+``content picks``               all frames of a page, and it as a file; what a ray hits, by object
 ``messages door server``        what the server lets in, and its thread
-``session picture viewer``      one open page; `Viewer`
+``session viewer``              one open page; `Viewer`
 ==============================  =============================================================
 """
 

@@ -1,15 +1,24 @@
-"""What a page shows: a stage, rays, and the frames of both."""
+"""What a page shows: a stage, rays and the frames of both; and that page as one file."""
 
+import base64
+import gzip
+import html
+import json
+import re
+import struct
+from functools import cache
+from importlib import resources
 from typing import NamedTuple
 
 from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.validation import Bools
+from raybox.viewer.door import content_policy
 from raybox.viewer.frames import points_frame, rays_frame, scene_frame, table_frame
-from raybox.viewer.saved_page import saved_page
 from raybox.viewer.stage import Stage, rays_in_3d
 
 MAX_RAYS = 5_000_000  # in the table of a page
+_TITLE = re.compile(rb"<title>.*?</title>", re.DOTALL)
 
 
 class PageContent(NamedTuple):
@@ -26,7 +35,7 @@ class PageContent(NamedTuple):
     @property
     def all_frames(self) -> tuple[bytes, ...]:
         """All frames, in the order in which a page reads them."""
-        return (*self.frames, *(() if self.table is None else (self.table,)))
+        return self.frames if self.table is None else (*self.frames, self.table)
 
     def table_of(self, mask: Bools | None) -> bytes | None:
         """Return the table of rays with the objects of a mask; None without rays."""
@@ -35,9 +44,30 @@ class PageContent(NamedTuple):
         return table_frame(self.stage, self.rays, mask)
 
     def saved(self, state: object = None, mask: Bools | None = None) -> bytes:
-        """Return the page as one file, in the state of a page, with the objects of its mask."""
+        """Return the page as one file, which opens from disk.
+
+        state: of the view (None: that at first); mask: the objects that the rays of the table can hit.
+        """
+        page = built_page()
+        policy = content_policy(page, "'none'")
+        title = f"<title>{html.escape(self.stage.name)}</title>"
+        head = f'<head>\n<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        page = _TITLE.sub(lambda _: title.encode(), page, count=1).replace(b"<head>", head.encode(), 1)
         frames = self._replace(table=self.table_of(mask)).all_frames
-        return saved_page(frames, self.stage.name, state)
+        content = b"".join(part for one in frames for part in (struct.pack("<Q", len(one)), one))
+        scene = base64.b64encode(gzip.compress(content, 6, mtime=0))
+        text = json.dumps(state, allow_nan=False).replace("<", "\\u003c").encode()  # no name ends the script
+        before, end, after = page.rpartition(b"</body>")
+        return (
+            before + b'<script type="text/plain" id="raybox-scene">' + scene + b"</script>\n"
+            b'<script type="application/json" id="raybox-state">' + text + b"</script>\n" + end + after
+        )
+
+
+@cache
+def built_page() -> bytes:
+    """Return the page that the package contains."""
+    return (resources.files("raybox.viewer") / "page.html").read_bytes()
 
 
 def make_content(stage: Stage, rays: Rays | None = None, *, is_scan: bool = False) -> PageContent:
@@ -48,6 +78,6 @@ def make_content(stage: Stage, rays: Rays | None = None, *, is_scan: bool = Fals
     if len(flat) > MAX_RAYS:
         raise InvalidInput(f"a page shows up to {MAX_RAYS:,} rays; got {len(flat):,}. Pass some: rays[::10].")
     points = (points_frame(flat),) if is_scan else ()
-    follow = ["rays", *["points"] * is_scan, "table"]
+    follow = ["rays", "points", "table"] if is_scan else ["rays", "table"]
     frames = (scene_frame(stage, follow), rays_frame(flat), *points)
     return PageContent(stage, flat, frames, table_frame(stage, flat))

@@ -26,14 +26,12 @@ class Door(NamedTuple):
     names: frozenset[str]
     page: bytes
 
-    def process(self, connection: "ServerConnection", request: "Request") -> "Response | None":
+    def process(self, _: "ServerConnection", request: "Request") -> "Response | None":
         """Return the answer to a request; None for a socket of the page, which is let in."""
-        path = request.path.partition("?")[0]
-        origin, host_header = request.headers.get("Origin"), request.headers.get("Host", "")
-        if not is_own_page(origin, host_header, self.host, self.names):
-            return _response(
-                HTTPStatus.FORBIDDEN, b"only raybox's own page may connect, under an allowed host name\n"
-            )
+        path, headers = request.path.partition("?")[0], request.headers
+        if not is_own_page(headers.get("Origin"), headers.get("Host", ""), self.host, self.names):
+            refusal = b"only raybox's own page may connect, under an allowed host name\n"
+            return _response(HTTPStatus.FORBIDDEN, refusal)
         if path == "/socket":
             return None
         if path != "/":
@@ -57,7 +55,10 @@ def is_own_page(origin: str | None, host_header: str, host: str, names: Collecti
     """
     if origin is not None and origin.partition("://")[2].lower() != host_header.lower():
         return False
-    name = _host_of(host_header)
+    try:
+        name = (urlsplit(f"//{host_header}").hostname or "").lower()
+    except ValueError:
+        name = ""
     if name and (name == host.lower() or name in names or _is_loopback(name)):
         return True
     return _address(name) is not None and not _is_loopback(host)
@@ -91,14 +92,6 @@ def _response(status: HTTPStatus, body: bytes, policy: str = "default-src 'none'
         }
     )
     return Response(status.value, status.phrase, headers, body)
-
-
-def _host_of(host_header: str) -> str:
-    """Return the name in a header ``Host``, without the port; empty for one that is none."""
-    try:
-        return (urlsplit(f"//{host_header}").hostname or "").lower()
-    except ValueError:
-        return ""
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,25 +1,52 @@
 """Frames of a scene, of rays and of hits, as the page reads them (``page/src/types.ts``)."""
 
+import json
+import struct
 from collections.abc import Sequence
 from math import inf
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays, stored_objects
 from raybox.geometry.grid_surface import exposed_cells
 from raybox.geometry.mesh_edges import sharp_edges
 from raybox.hits import AllHits
-from raybox.validation import Bools, Ints
-from raybox.viewer.bounds import Solid, foot_points
-from raybox.viewer.label_columns import label_columns, roles
-from raybox.viewer.stage import Stage, StagePart
-from raybox.viewer.wire import Arrays, frame, packed_bits
+from raybox.validation import Bools, Floats, Ints
+from raybox.viewer.stage import Solid, Stage
 
 MAX_IDS = 200_000  # objects, above which the page gets no ids
 MAX_DRAWN_CELLS = 1_000_000  # of a grid with more visible cells, its outline is drawn
 MAX_DRAWN_RAYS = 20_000  # an even sample of more
 MAX_LISTED = 10_000  # rows of hits in an answer
-MAX_OFFLINE = 100_000  # boxes and triangles that a saved page casts rays at
+_ALIGNMENT = 8  # of arrays: typed arrays of the page are views of the frame
+Arrays = dict[str, NDArray[Any]]
+
+
+def frame(kind: str, arrays: Arrays | None = None, /, **fields: object) -> bytes:
+    """Return a frame: the header's length (uint32), the header, and arrays at multiples of 8.
+
+    The header is JSON; its field ``arrays`` lists name, dtype (such as "f8"), shape, and offset after the
+    header. Numbers are little endian.
+    """
+    listed: list[tuple[str, str, tuple[int, ...], int]] = []
+    blocks: list[bytes] = []
+    offset = 0
+    for name, values in (arrays or {}).items():
+        block = values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
+        listed.append((name, values.dtype.str[1:], values.shape, offset))
+        blocks.append(block + b"\0" * (-len(block) % _ALIGNMENT))
+        offset += len(blocks[-1])
+    header = json.dumps({"kind": kind, **fields, "arrays": listed}, allow_nan=False, ensure_ascii=False)
+    content = header.encode("utf-8", "replace")
+    content += b" " * (-(4 + len(content)) % _ALIGNMENT)
+    return b"".join([struct.pack("<I", len(content)), content, *blocks])
+
+
+def packed_bits(mask: Bools) -> NDArray[np.uint8]:
+    """Return a bit for each element in C order, the lowest bit first."""
+    return np.packbits(mask.ravel(), bitorder="little")
 
 
 def scene_frame(stage: Stage, follow: Sequence[str] = ()) -> bytes:
@@ -27,59 +54,46 @@ def scene_frame(stage: Stage, follow: Sequence[str] = ()) -> bytes:
 
     follow: kinds of the frames that belong to it and come next.
     """
-    columns = label_columns(stage.labels)
-    arrays: Arrays = {f"label.{k}": one.values for k, one in enumerate(columns) if one.values is not None}
+    arrays: Arrays = {}
+    labels = []
+    for k, (name, column) in enumerate(stage.labels.items()):
+        words, arrays[f"label.{k}"] = _encoded(column)
+        labels.append({"name": name, "words": words})
     for number, part in enumerate(stage.parts):
         own = _geometry_arrays(part.geometry, part.cells)
         arrays |= {f"{number}.{name}": values for name, values in own.items()}
     if not stage.visible.all():
         arrays["hidden"] = packed_bits(~stage.visible)
-    low, high = stage.ends
-    reason = offline_reason([part.geometry for part in stage.parts])
     return frame(
         "scene",
         arrays,
         name=stage.name,
-        title=stage.name,
         credit=stage.credit,
-        up="z",
         follow=list(follow),
-        shift=np.round(low / 2 + high / 2).tolist(),
-        bounds=[low.tolist(), high.tolist()],
-        geometries=[_part_entry(part) for part in stage.parts],
-        labels=[one.entry for one in columns],
+        geometries=[
+            {
+                "type": type(part.geometry).__name__.lower(),
+                "primitives": len(part.geometry),
+                "firstObject": part.first_object,
+                "objects": part.objects,
+            }
+            for part in stage.parts
+        ],
+        labels=labels,
         ids=stage.ids if len(stage.visible) <= MAX_IDS else None,
-        hiddenAtStart="hidden" if "hidden" in arrays else None,
-        offline="none" if reason else "exact",
-        offlineReason=reason,
-        **roles(columns),
     )
 
 
-def offline_reason(geometries: Sequence[Solid]) -> str:
-    """Return why a saved page casts no rays at geometries; empty if it does."""
-    if any(isinstance(one, Planes) for one in geometries):
-        return "This saved page casts no rays: its scene has planes."
-    bases = [one.geometry for one in geometries if isinstance(one, Instances)]
-    count = sum(len(one) for one in [*geometries, *bases] if not isinstance(one, Grid))
-    if count <= MAX_OFFLINE:
-        return ""
-    most = f"a page from disk tests {MAX_OFFLINE:,} at most"
-    return f"This saved page casts no rays: its scene has {count:,} boxes and triangles, and {most}."
-
-
-def _part_entry(part: StagePart) -> dict[str, object]:
-    """Return the fields of a geometry in the header of a scene."""
-    entry = _entry(part.geometry, part.first_object, part.objects)
-    if isinstance(part.geometry, Instances):
-        base = part.geometry.geometry
-        entry["base"] = _entry(base, 0, len(base))
-    return entry
-
-
-def _entry(geometry: Solid, first_object: int, objects: int) -> dict[str, object]:
-    kind = type(geometry).__name__.lower()
-    return {"type": kind, "primitives": len(geometry), "firstObject": first_object, "objects": objects}
+def _encoded(values: NDArray[Any]) -> tuple[list[str] | None, NDArray[Any]]:
+    """Return the words of a label and their codes (any other is missing); of numbers, None and numbers."""
+    listed = [None if value != value else value for value in values.tolist()]
+    kinds = {type(value) for value in listed if value is not None}
+    if values.dtype.kind in "fiu" or (kinds and kinds <= {int, float}):
+        return None, values.astype(np.float64)
+    texts = [None if value is None else str(value) for value in listed]
+    words = sorted({text for text in texts if text is not None})
+    codes: dict[str | None, int] = {word: code for code, word in enumerate(words)} | {None: len(words)}
+    return words, np.fromiter((codes[text] for text in texts), np.uint32, len(texts))
 
 
 def _geometry_arrays(geometry: Solid, cells: Ints | None = None) -> Arrays:
@@ -87,17 +101,24 @@ def _geometry_arrays(geometry: Solid, cells: Ints | None = None) -> Arrays:
     if isinstance(geometry, Boxes):
         return {"lower": geometry.lower, "upper": geometry.upper}
     if isinstance(geometry, Planes):
-        return {"points": foot_points(geometry), "normals": geometry.normals}
+        return {"points": _foot_points(geometry), "normals": geometry.normals}
     if isinstance(geometry, Instances):
         base = _geometry_arrays(geometry.geometry)
         return {"transforms": geometry.rows(), **{f"base.{name}": values for name, values in base.items()}}
     return _mesh_arrays(geometry) if isinstance(geometry, Mesh) else _grid_arrays(geometry, cells)
 
 
+def _foot_points(planes: Planes) -> Floats:
+    """Return the point of each plane that is nearest to the origin, shape (n, 3), rounded."""
+    size = np.abs(planes.normals).max(axis=1, keepdims=True)
+    unit = planes.normals / size
+    return np.asarray(unit * (planes.offsets[:, None] / size / (unit * unit).sum(axis=1, keepdims=True)))
+
+
 def _mesh_arrays(mesh: Mesh) -> Arrays:
     objects = stored_objects(mesh)
-    numbers = np.arange(len(mesh)) if objects is None else objects
-    indices = {"faces": mesh.faces, "objects": numbers, "edges": sharp_edges(mesh)}
+    numbers = {} if objects is None else {"objects": objects}
+    indices = {"faces": mesh.faces, "edges": sharp_edges(mesh), **numbers}
     return {"vertices": mesh.vertices, **{name: one.astype(np.uint32) for name, one in indices.items()}}
 
 
@@ -130,13 +151,8 @@ def rays_frame(rays: Rays) -> bytes:
 def table_frame(stage: Stage, rays: Rays, mask: Bools | None = None) -> bytes:
     """Return the frame ``table``: the nearest hit of every ray with the objects of a mask."""
     hits = stage.scene.nearest(rays, where=stage.where(mask))
-    arrays: Arrays = {
-        "t": hits.t,
-        "object": stage.objects_of(hits),
-        "primitive": hits.index.astype(np.float64),
-        "length": np.linalg.norm(rays.directions, axis=-1),
-    }
-    return frame("table", arrays, total=len(rays))
+    length = np.linalg.norm(rays.directions, axis=-1)
+    return frame("table", {"t": hits.t, "object": stage.objects_of(hits), "length": length}, total=len(rays))
 
 
 def points_frame(rays: Rays) -> bytes:
@@ -155,7 +171,7 @@ def hits_frame(stage: Stage, ray: Rays, hits: AllHits, *, seq: int, row: int | N
         "primitive": hits.index[some].astype(np.float64),
         **{name: getattr(hits, name)[some] for name in ("t", "t_enter", "t_exit")},
     }
-    ends = (float(end.reshape(-1)[0]) for end in (ray.t_min, ray.t_max))
-    t_min, t_max = (None if abs(end) == inf else end for end in ends)  # JSON has no infinity
-    vectors = {"origin": ray.origins.reshape(-1).tolist(), "direction": ray.directions.reshape(-1).tolist()}
-    return frame("hits", arrays, seq=seq, row=row, total=len(hits.t), t_min=t_min, t_max=t_max, **vectors)
+    fields: dict[str, object] = {"origin": ray.origins.tolist(), "direction": ray.directions.tolist()}
+    for name, end in (("t_min", float(ray.t_min)), ("t_max", float(ray.t_max))):
+        fields[name] = None if abs(end) == inf else end  # JSON has no infinity
+    return frame("hits", arrays, seq=seq, row=row, total=len(hits.t), **fields)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -13,15 +14,13 @@ MAX_PART = 2**20  # bytes of a binary message
 MASK, UPLOAD_PART, PICTURE_PART = b"\1", b"\2", b"\3"
 """First bytes of binary messages."""
 
-Check = Callable[[object], bool]
 
-
-def _is_whole(value: object, most: int = 2**53) -> bool:
-    return type(value) is int and 0 <= value <= most
+def _is_whole(value: object) -> bool:
+    return type(value) is int and 0 <= value <= 2**53
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
 
 
 def _is_end(value: object) -> bool:
@@ -40,13 +39,9 @@ def _is_state(value: object) -> bool:
     return isinstance(value, dict) and value.get("version") == 1
 
 
-_RAY: Mapping[str, Check] = {
-    "origin": _is_vector,
-    "direction": _is_vector,
-    "t_min": _is_end,
-    "t_max": _is_end,
-}
-SCHEMA: Mapping[str, Mapping[str, Check]] = {
+Schema = Mapping[str, Callable[[object], bool]]
+_RAY: Schema = {"origin": _is_vector, "direction": _is_vector, "t_min": _is_end, "t_max": _is_end}
+SCHEMA: Mapping[str, Schema] = {
     "pick": _RAY,
     "ray": {"row": _is_whole},
     "explain": {**_RAY, "geometry": _is_whole, "primitive": _is_whole},
@@ -79,10 +74,9 @@ def parse(text: str) -> Message:
     if size > most:
         raise _refusal(f"{size:,} bytes of at most {most:,}")
     schema = {"seq": _is_whole, **SCHEMA[kind]}
-    wrong = [name for name in {**schema, **found} if name not in schema or name not in found]
-    wrong += [name for name, check in schema.items() if name in found and not check(found[name])]
-    if wrong:
-        raise _refusal(f"{kind} with a wrong or missing field {wrong[0][:40]!r}")
+    for name in {**schema, **found}:
+        if name not in schema or name not in found or not schema[name](found[name]):
+            raise _refusal(f"{kind} with a wrong or missing field {name[:40]!r}")
     return Message(kind, found.pop("seq"), found)
 
 

@@ -1,6 +1,6 @@
 """What the ray of a click hits, by object, for Python."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,7 +9,6 @@ from raybox.validation import Bools
 from raybox.viewer.stage import Stage
 
 MAX_CONTACTS = 200  # objects in a result, at most
-Point = tuple[float, ...]
 
 
 class Contact(NamedTuple):
@@ -19,7 +18,7 @@ class Contact(NamedTuple):
     index: int  # type: ignore[assignment]  # not the method of tuples
     id: str | None
     t: float
-    point: Point
+    point: tuple[float, ...]
     t_last: float
     """the t of the last contact: of a box, the first"""
     contacts: int
@@ -47,40 +46,37 @@ class Picked(NamedTuple):
 def pick(stage: Stage, ray: Rays, mask: Bools | None = None) -> Picked:
     """Return all hits of one ray with the objects of a mask, by object, in order."""
     hits = stage.all(ray, mask)
-    objects = hits.by_object()
-    numbers = stage.objects_of(hits)
+    objects, numbers = hits.by_object(), stage.objects_of(hits)
     _, first = np.unique(numbers, return_index=True)  # the first hit of each object
     first = np.sort(first)[:MAX_CONTACTS]
-    fields = {name: getattr(hits, name)[first].tolist() for name in ("object", "index", "t", "geometry")}
-    fields |= {name: getattr(objects, name)[: len(first)].tolist() for name in ("t_last", "contacts")}
-    fields["length"] = hits.lengths[first].tolist()
-    rows = [dict(zip(fields, values, strict=True)) for values in zip(*fields.values(), strict=True)]
     contacts = [
-        _contact(stage, ray, number, row) for number, row in zip(numbers[first].tolist(), rows, strict=True)
+        Contact(
+            object=int(hits.object[row]),
+            index=int(hits.index[row]),
+            id=None if stage.ids is None else stage.ids[numbers[row]] or None,
+            t=float(hits.t[row]),
+            point=tuple(ray.at(hits.t[row]).tolist()),
+            t_last=float(objects.t_last[rank]),
+            contacts=int(objects.contacts[rank]),
+            length=float(hits.lengths[row]),
+            labels=_labels(stage, numbers[row], int(hits.geometry[row]), int(hits.index[row])),
+            geometry=int(hits.geometry[row]),
+        )
+        for rank, row in enumerate(first.tolist())
     ]
     return Picked(ray, _face(stage, ray, mask), tuple(contacts), len(objects))
 
 
-def _contact(stage: Stage, ray: Rays, number: int, fields: dict[str, Any]) -> Contact:
-    """Return a contact with an object of the stage, from its other fields."""
-    name = None if stage.ids is None else stage.ids[number] or None
-    values = [(label, column[number]) for label, column in stage.labels.items()]
-    texts = [(label, str(value)) for label, value in values if value is not None and value == value]
-    labels = [
-        *_cell(stage, fields["geometry"], fields["index"]),
-        *((k, v) for k, v in texts if v not in ("", name)),
-    ]
-    return Contact(
-        id=name, point=tuple(ray.at(fields["t"]).reshape(-1).tolist()), labels=tuple(labels), **fields
-    )
-
-
-def _cell(stage: Stage, geometry: int, index: int) -> list[tuple[str, str]]:
-    """Return the place of a cell on each axis, as a label; none of other geometries."""
+def _labels(stage: Stage, number: int, geometry: int, index: int) -> tuple[tuple[str, str], ...]:
+    """Return the labels of an object that say more than its id; of a cell, first its place on each axis."""
     solid = stage.parts[geometry].geometry
-    if not isinstance(solid, Grid):
-        return []
-    return [("cell", ", ".join(str(k) for k in np.unravel_index(index, solid.shape)))]
+    place = np.unravel_index(index, solid.shape) if isinstance(solid, Grid) else ()
+    own = [("cell", ", ".join(map(str, place)))] if place else []
+    for name, column in stage.labels.items():
+        value = column[number]
+        if value is not None and value == value and str(value) not in ("", stage.ids and stage.ids[number]):
+            own.append((name, str(value)))
+    return tuple(own)
 
 
 def _face(stage: Stage, ray: Rays, mask: Bools | None) -> str:
@@ -89,7 +85,7 @@ def _face(stage: Stage, ray: Rays, mask: Bools | None) -> str:
     ``-x`` is the face at the box's lower x, ``inside`` none; triangles, planes and copies give the normal.
     """
     hit = stage.scene.nearest(ray, workers=1, where=stage.where(mask))
-    geometry, normal = int(hit.geometry.reshape(-1)[0]), hit.normals.reshape(-1).tolist()
+    geometry, normal = int(hit.geometry), hit.normals.tolist()
     if geometry < 0:
         return ""
     if not isinstance(stage.parts[geometry].geometry, Boxes | Grid):

@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
@@ -14,7 +15,7 @@ from raybox.viewer.door import Door
 from raybox.viewer.messages import MAX_PART
 
 if TYPE_CHECKING:
-    from websockets.asyncio.server import Server, ServerConnection
+    from websockets.asyncio.server import ServerConnection
 
 PORTS_TRIED = 100  # from the requested port on
 PING_SECONDS = 20.0
@@ -34,17 +35,15 @@ class PageServer:
 
     def __init__(self, door: Door, port: int, serve: Serve, *, most_objects: int = 0) -> None:
         if find_spec("websockets") is None:
-            raise RayboxError(
-                'the viewer needs websockets, which is not installed; run: pip install "raybox[view]"'
-            )
+            missing = "the viewer needs websockets, which is not installed"
+            raise RayboxError(f'{missing}; run: pip install "raybox[view]"')
         self._socket = _listening(door.host, port)
         self.port: Final[int] = self._socket.getsockname()[1]
         self._door, self._serve = door, serve
         self._most = max(MAX_PART, most_objects // 8 + 1) + 1
         self._ready = threading.Event()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._main()), name="raybox-view", daemon=True
-        )
+        run = partial(asyncio.run, self._main())
+        self._thread = threading.Thread(target=run, name="raybox-view", daemon=True)
         self._thread.start()
         self._ready.wait()
 
@@ -63,19 +62,11 @@ class PageServer:
         self._thread.join()
 
     async def _main(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._end: asyncio.Future[Farewell] = self._loop.create_future()
-        server = await self._started()
-        self._ready.set()
-        farewell = await self._end
-        await asyncio.wait([asyncio.ensure_future(farewell())], timeout=_CLOSE_SECONDS)
-        server.close()
-        await server.wait_closed()
-
-    async def _started(self) -> "Server":
         from websockets.asyncio.server import serve
 
-        return await serve(
+        self._loop = asyncio.get_running_loop()
+        self._end: asyncio.Future[Farewell] = self._loop.create_future()
+        async with serve(
             self._serve,
             sock=self._socket,
             process_request=self._door.process,
@@ -86,7 +77,10 @@ class PageServer:
             ping_interval=PING_SECONDS,
             ping_timeout=SILENT_SECONDS,
             close_timeout=_CLOSE_SECONDS,
-        )
+        ):
+            self._ready.set()
+            farewell = await self._end
+            await asyncio.wait([asyncio.ensure_future(farewell())], timeout=_CLOSE_SECONDS)
 
 
 def address_of(host: str, port: int) -> str:

@@ -1,7 +1,8 @@
 """One open page: its scene, its mask, its upload; and the answers to its messages."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, final
@@ -15,17 +16,17 @@ from raybox.textbook.pair import explain_pair
 from raybox.validation import Bools
 from raybox.viewer import messages
 from raybox.viewer.content import PageContent, make_content
-from raybox.viewer.frames import hits_frame
+from raybox.viewer.frames import frame, hits_frame
 from raybox.viewer.messages import Message
-from raybox.viewer.open_file import stage_of_upload
+from raybox.viewer.open_file import stage_of_bytes
 from raybox.viewer.stage import Stage
 from raybox.viewer.uploads import PictureRequest, Upload, Uploads
-from raybox.viewer.wire import fragments, frame
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
 
 Answered = Callable[[Stage, Rays, Bools | None], None]
+_FRAGMENT = 2**18  # bytes
 
 
 @final
@@ -38,7 +39,7 @@ class Session:
     def __init__(
         self, connection: "ServerConnection", content: PageContent, uploads: Uploads, answered: Answered
     ) -> None:
-        self.content, self.picture = content, PictureRequest()
+        self.content, self.picture = content, PictureRequest(0)
         self._connection, self._uploads, self._answered = connection, uploads, answered
         self._mask: Bools | None = None
         self._upload: Upload | None = None
@@ -77,6 +78,13 @@ class Session:
         for one in content.all_frames:
             await self.send(one)
 
+    async def request_picture(self) -> "Future[bytes]":
+        """Return the picture that this page will send; an earlier request fails."""
+        self.picture.fail()
+        self.picture = PictureRequest(self.picture.seq + 1)
+        await self.send(frame("picture", seq=self.picture.seq))
+        return self.picture.result
+
     async def _receive(self, message: str | bytes) -> None:
         """Answer one message; an error is an answer too."""
         seq = None
@@ -99,28 +107,32 @@ class Session:
 
     async def _answer(self, request: Message) -> bytes | None:
         """Return the answer to a message; None where it comes later."""
+        seq, fields = request.seq, request.fields
         match request.kind:
             case "pick":
-                return await self._cast(_ray_of(request), request.seq)
+                return await self._cast(_ray_of(request), seq)
             case "ray":
-                return await self._cast_row(request.seq, request.fields["row"])
+                rays, row = self.content.rays, fields["row"]
+                if rays is None or row >= len(rays):
+                    count = 0 if rays is None else len(rays)
+                    raise InvalidInput(f"row must be that of a ray; got {row} of {count:,}.")
+                return await self._cast(rays[row], seq, row)
             case "explain":
-                return await self._explain(request)
+                return await asyncio.to_thread(self._explanation, request)
             case "save":
-                return await self._save(request)
+                page = await asyncio.to_thread(self.content.saved, fields["state"], self._mask)
+                name = f"{PurePath(self.content.stage.name).stem or 'raybox'}.html"
+                return frame("file", {"content": np.frombuffer(page, np.uint8)}, seq=seq, name=name)
             case "upload":
                 self._end_upload()
-                self._upload = self._uploads.begin(
-                    request.fields["name"], request.fields["size"], request.seq
-                )
-                self._open_if_complete(self._upload)
-                return None
+                self._upload = self._uploads.begin(fields["name"], fields["size"], seq)
+                self._receive_upload(memoryview(b""))
             case "cancel":
                 self._end_upload()
-                return frame("state", seq=request.seq)
+                return frame("state", seq=seq)
             case _:
-                self.picture.announce(request.seq, request.fields["size"])
-                return None
+                self.picture.announce(seq, fields["size"])
+        return None
 
     def _receive_bytes(self, kind: bytes, content: memoryview) -> None:
         if kind == messages.MASK:
@@ -137,46 +149,24 @@ class Session:
         self._answered(stage, ray, mask)
         return await asyncio.to_thread(lambda: hits_frame(stage, ray, stage.all(ray, mask), seq=seq, row=row))
 
-    async def _cast_row(self, seq: int, row: int) -> bytes:
-        rays = self.content.rays
-        if rays is None or row >= len(rays):
-            raise InvalidInput(
-                f"row must be that of a ray; got {row} of {0 if rays is None else len(rays):,}."
-            )
-        return await self._cast(rays[row], seq, row)
-
-    async def _explain(self, request: Message) -> bytes:
+    def _explanation(self, request: Message) -> bytes:
         stage, ray = self.content.stage, _ray_of(request)
         geometry, row = request.fields["geometry"], request.fields["primitive"]
         if geometry >= len(stage.parts) or row >= len(stage.parts[geometry].geometry):
             raise InvalidInput(f"explain needs a primitive of the scene; got {row} of geometry {geometry}.")
-
-        def explained() -> bytes:
-            hits = stage.all(ray, np.ones(len(stage.visible), np.bool_))
-            first = np.flatnonzero((hits.geometry == geometry) & (hits.index == row))[:1]
-            inner = int(hits.primitive[first].sum())  # of a copy, what the ray hits first in it
-            found = explain_pair(ray, stage.parts[geometry].geometry, row, inner)
-            return frame(
-                "explain",
-                **{**found._asdict(), "axes": [one._asdict() for one in found.axes]},
-                seq=request.seq,
-            )
-
-        return await asyncio.to_thread(explained)
-
-    async def _save(self, request: Message) -> bytes:
-        content = self.content
-        page = await asyncio.to_thread(content.saved, request.fields["state"], self._mask)
-        name = f"{PurePath(content.stage.name).stem or 'raybox'}.html"
-        return frame("file", {"content": np.frombuffer(page, np.uint8)}, seq=request.seq, name=name)
+        hits = stage.all(ray, np.ones(len(stage.visible), np.bool_))
+        first = np.flatnonzero((hits.geometry == geometry) & (hits.index == row))[:1]
+        inner = int(hits.primitive[first].sum())  # of a copy, what the ray hits first in it
+        found = explain_pair(ray, stage.parts[geometry].geometry, row, inner)
+        fields = found._asdict() | {"axes": [one._asdict() for one in found.axes]}
+        return frame("explain", seq=request.seq, **fields)
 
     def _set_mask(self, bits: memoryview) -> None:
         """Set which objects rays may hit, from a bit for each."""
         count = len(self.content.stage.visible)
         if len(bits) != (count + 7) // 8:
-            raise InvalidInput(
-                f"a mask must have a bit for each of {count:,} objects; got {len(bits):,} bytes."
-            )
+            rule = f"a mask must have a bit for each of {count:,} objects"
+            raise InvalidInput(f"{rule}; got {len(bits):,} bytes.")
         mask = np.unpackbits(np.frombuffer(bits, np.uint8), count=count, bitorder="little")
         self._mask = mask.astype(np.bool_)
         self._mask_changed.set()
@@ -191,7 +181,7 @@ class Session:
                 await self.send(table)
 
     def _receive_upload(self, part: memoryview) -> None:
-        """Write a part of the upload; parts that arrive after its end count for nothing."""
+        """Write a part of the upload, and open the last; parts after its end count for nothing."""
         upload = self._upload
         if upload is None:
             return
@@ -200,18 +190,14 @@ class Session:
         except Exception:
             self._end_upload()
             raise
-        self._open_if_complete(upload)
-
-    def _open_if_complete(self, upload: Upload) -> None:
-        """Read an upload once all of it is here; meanwhile the page can cast rays at its scene."""
         if upload.is_complete:
             self._opening = asyncio.ensure_future(self._open(upload))
 
     async def _open(self, upload: Upload) -> None:
-        """Show the scene of an upload; an error leaves the scene as it is."""
+        """Show the scene of an upload, read while the page casts rays; an error leaves the scene as it is."""
         try:
             await self.send(frame("progress", text=f"reading {upload.name}", fraction=1.0))
-            stage = await asyncio.to_thread(stage_of_upload, upload.path, upload.name)
+            stage = await asyncio.to_thread(lambda: stage_of_bytes(upload.name, upload.content()))
             content = await asyncio.to_thread(make_content, stage)
             self._forget(upload)
             await self.show(content)
@@ -241,3 +227,9 @@ def _ray_of(request: Message) -> Rays:
     t_min = -np.inf if fields["t_min"] is None else fields["t_min"]
     t_max = np.inf if fields["t_max"] is None else fields["t_max"]
     return Rays(fields["origin"], fields["direction"], t_min=t_min, t_max=t_max)
+
+
+def fragments(content: bytes) -> Iterator[memoryview]:
+    """Return a frame in parts, so that a page that reads slowly needs no copy of it."""
+    view = memoryview(content)
+    return (view[start : start + _FRAGMENT] for start in range(0, len(view), _FRAGMENT))

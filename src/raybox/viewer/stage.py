@@ -24,53 +24,60 @@ from raybox.geometry.mesh import restored
 from raybox.geometry.object_rows import combined
 from raybox.hits import AllHits, Hits
 from raybox.scene.scene import Scene
-from raybox.validation import Bools, Floats, Ints, MaskInput
-from raybox.viewer.bounds import Solid, finite_bounds
+from raybox.validation import Bools, Ints, MaskInput
 
+Solid = Boxes | Grid | Mesh | Instances | Planes
+"""What the viewer shows."""
 MAX_CELLS = 2_000_000
 """Occupied cells of a grid that are objects; a grid of more is one object."""
 HIDDEN_CLASSES = ("IfcSpace", "IfcOpeningElement", "IfcOpeningStandardCase")
 """Classes of IFC products that fill or cut others."""
 NOT_A_SCENE = "scene must be a path, Boxes, a Grid, a Mesh, Planes, Instances, a Scene, or a list of these"
-Columns = dict[str, NDArray[Any]]
+Column = NDArray[Any]
 
 
 class StagePart(NamedTuple):
-    """A geometry in 3D, and the numbers of its objects among those of the stage."""
+    """A geometry in 3D, and the numbers of its objects among those of the stage.
+
+    Each row is an object, unless `numbers` or `cells` say more.
+    """
 
     geometry: Solid
     first_object: int
     objects: int
+    numbers: NDArray[Any] | None = None
+    """the object of each row"""
     cells: Ints | None = None
-    """of a grid: the cell of each object, ascending; None where the grid is one object"""
+    """the row of each object, ascending: of a grid, the occupied cells"""
 
-    def objects_of(self, own: Ints) -> Ints:
-        """Return the stage's objects, from those of the geometry (of a grid, cells)."""
-        if isinstance(self.geometry, Grid):
-            own = 0 * own if self.cells is None else np.searchsorted(self.cells, own)
-        return self.first_object + own
+    def objects_of(self, rows: Ints) -> Ints:
+        """Return the stage's objects of rows."""
+        if self.cells is not None:
+            return self.first_object + np.searchsorted(self.cells, rows)
+        return self.first_object + (rows if self.numbers is None else self.numbers[rows])
 
     def rows_of(self, mask: Bools) -> Bools:
         """Return which rows belong to the objects of a mask of all objects of the stage."""
         own = mask[self.first_object : self.first_object + self.objects]
-        if isinstance(self.geometry, Grid):
+        if self.cells is not None:
             rows = np.zeros(len(self.geometry), np.bool_)
-            rows[slice(None) if self.cells is None else self.cells] = own
+            rows[self.cells] = own
             return rows
-        numbers = _numbers(self.geometry)
-        return own if numbers is None else own[numbers]
+        return own if self.numbers is None else own[self.numbers]
 
     def visible(self, rows: Bools) -> Bools:
         """Return which of the objects have a row that a mask allows."""
-        if isinstance(self.geometry, Grid):
-            return np.array([rows.any()]) if self.cells is None else rows[self.cells]
-        numbers = _numbers(self.geometry)
-        return rows if numbers is None else np.bincount(numbers[rows], minlength=self.objects) > 0
+        if self.numbers is None:
+            return rows if self.cells is None else rows[self.cells]
+        found = np.zeros(self.objects, np.bool_)
+        found[self.numbers[rows]] = True
+        return found
 
-    def column(self, values: NDArray[Any] | None) -> NDArray[Any] | None:
-        """Return ids or labels of the objects, from those of the geometry; of cells, the occupied ones'."""
-        is_grid = isinstance(self.geometry, Grid) and values is not None
-        return values if not is_grid else None if self.cells is None else values[self.cells]  # type: ignore[index]
+    def column(self, values: Column | None) -> Column | None:
+        """Return ids or labels of the objects, from the geometry's; a grid that is one object has none."""
+        if values is None or not isinstance(self.geometry, Grid):
+            return values
+        return None if self.cells is None else values[self.cells]
 
 
 class Stage(NamedTuple):
@@ -81,10 +88,8 @@ class Stage(NamedTuple):
     parts: tuple[StagePart, ...]
     ids: list[str] | None
     """"" for objects without"""
-    labels: Columns
+    labels: dict[str, Column]
     visible: Bools
-    ends: tuple[Floats, Floats]
-    """the corners of a box around everything finite"""
     credit: str = ""
 
     def where(self, mask: Bools | None) -> MaskInput:
@@ -104,7 +109,7 @@ class Stage(NamedTuple):
         numbers = np.full(hits.index.shape, -1, np.int32)
         for number, part in enumerate(self.parts):
             rows = (hits.geometry == number) & (hits.index >= 0)
-            numbers[rows] = part.objects_of(hits.object[rows])
+            numbers[rows] = part.objects_of(hits.index[rows])
         return numbers
 
 
@@ -127,18 +132,23 @@ def make_stage(
         Do not show spaces and openings of IFC at the start, unless `where` allows nothing else.
     """
     given = _listed(scene)
-    solids, masks = zip(*map(_in_3d, given, _masks(where, given)), strict=True)
-    parts = _parts([_without_rows(solid, mask) for solid, mask in zip(solids, masks, strict=True)])
-    pairs = zip(parts, masks, strict=True)
-    shown = [np.ones(part.objects, np.bool_) if mask is None else part.visible(mask) for part, mask in pairs]
+    parts: list[StagePart] = []
+    shown: list[Bools] = []
+    for geometry, mask in zip(given, _masks(where, given), strict=True):
+        solid, rows = _in_3d(geometry, mask)
+        part = _part(solid, sum(one.objects for one in parts))
+        parts.append(part if rows is None else _without_rows(part, rows))
+        shown.append(np.ones(part.objects, np.bool_) if rows is None else part.visible(rows))
     visible, labels = np.concatenate(shown), _labels(parts)
     if hides_spaces and "ifc_class" in labels:
-        solid_ones = visible & ~np.isin(labels["ifc_class"].astype(str), HIDDEN_CLASSES)
-        visible = solid_ones if solid_ones.any() else visible
-    shapes = [part.geometry for part in parts]
-    is_same = isinstance(scene, Scene) and all(a is b for a, b in zip(shapes, given, strict=True))
-    made = cast("Scene", scene) if is_same else Scene(shapes)
-    return Stage(name, made, parts, _ids(parts), labels, visible, finite_bounds(shapes), credit)
+        others = visible & ~np.isin(labels["ifc_class"].astype(str), HIDDEN_CLASSES)
+        visible = others if others.any() else visible
+    solids = [part.geometry for part in parts]
+    is_same = isinstance(scene, Scene) and all(a is b for a, b in zip(solids, given, strict=True))
+    made = cast("Scene", scene) if is_same else Scene(solids)
+    ids = _joined(parts, [solid.ids for solid in solids])
+    texts = None if ids is None else ["" if one is None else str(one) for one in ids.tolist()]
+    return Stage(name, made, tuple(parts), texts, labels, visible, credit)
 
 
 def rays_in_3d(rays: Rays) -> Rays:
@@ -157,99 +167,77 @@ def _listed(scene: Solid | Scene | Sequence[Solid]) -> list[Solid]:
     return listed
 
 
-def _masks(where: MaskInput, geometries: list[Solid]) -> list[Bools | None]:
+def _masks(where: MaskInput, solids: list[Solid]) -> list[Bools | None]:
     """Return the rows of each geometry that `where` allows, flat; None for all."""
-    is_one = where is None or isinstance(where, str) or (len(geometries) == 1 and not isinstance(where, list))
-    listed: Sequence[Any] = [where] * len(geometries) if is_one else cast("Sequence[Any]", where)
-    if len(geometries) == 1 and len(listed) != 1:  # a mask as a list of bool
+    listed = cast("Sequence[Any]", where)
+    if where is None or isinstance(where, str):
+        listed = [where] * len(solids)
+    elif len(solids) == 1 and not (isinstance(where, list) and len(where) == 1):
         listed = [where]
-    if len(listed) != len(geometries):
-        rule = f"where must be a list of {len(geometries)}, a mask, an expression or None for each geometry"
+    if len(listed) != len(solids):
+        rule = f"where must be a list of {len(solids)}, a mask, an expression or None for each geometry"
         raise InvalidInput(f"{rule}; got {len(listed)}. Leave it out to show all.")
-    pairs = zip(listed, geometries, strict=True)
-    return [None if mask is None else _flat_mask(mask, geometry) for mask, geometry in pairs]
+    return [None if one is None else _rows(one, solid) for one, solid in zip(listed, solids, strict=True)]
 
 
-def _flat_mask(where: MaskInput, geometry: Solid) -> Bools:
-    shape = getattr(geometry, "shape", None)
-    return row_mask(where, object_rows(geometry), len(geometry), shape).reshape(-1)
+def _rows(where: MaskInput, solid: Solid) -> Bools:
+    return row_mask(where, object_rows(solid), len(solid), getattr(solid, "shape", None)).reshape(-1)
 
 
-def _in_3d(geometry: Solid, mask: Bools | None) -> tuple[Solid, Bools | None]:
+def _in_3d(solid: Solid, mask: Bools | None) -> tuple[Solid, Bools | None]:
     """Return a geometry in 3D, and its mask; of a grid in 2D, its occupied cells as boxes."""
-    if geometry.ndim_space == 3:
-        return geometry, mask
-    if isinstance(geometry, Grid):
-        cells = geometry.occupied.reshape(-1)
-        return _in_3d(geometry.boxes(cells), None if mask is None else mask[cells])
+    if solid.ndim_space == 3:
+        return solid, mask
+    if isinstance(solid, Grid):
+        cells = solid.occupied.reshape(-1)
+        return _in_3d(solid.boxes(cells), None if mask is None else mask[cells])
     made: Solid
-    if isinstance(geometry, Instances):
-        made = Instances(cast("Boxes", _in_3d(geometry.geometry, None)[0]), geometry.rows())
+    if isinstance(solid, Instances):
+        made = Instances(cast("Boxes", _in_3d(solid.geometry, None)[0]), solid.rows())
     else:
-        made = (Planes if isinstance(geometry, Planes) else Boxes)(*geometry.rows()[:2])
-    return made._with(geometry._attributes), mask
+        made = (Planes if isinstance(solid, Planes) else Boxes)(*solid.rows()[:2])
+    return made._with(solid._attributes), mask
 
 
-def _without_rows(geometry: Solid, mask: Bools | None) -> Solid:
-    """Return a geometry without the rows that no mask of objects can leave out; numbers stay.
+def _part(solid: Solid, first: int) -> StagePart:
+    if isinstance(solid, Mesh):
+        return StagePart(solid, first, object_count(solid), stored_objects(solid))
+    if not isinstance(solid, Grid):
+        return StagePart(solid, first, len(solid))
+    if count_occupied(solid.rows()) > MAX_CELLS:
+        return StagePart(solid, first, 1, np.broadcast_to(np.uint8(0), len(solid)))
+    cells = np.flatnonzero(solid.occupied)
+    return StagePart(solid, first, len(cells), cells=cells)
 
-    These are triangles of objects of which a mask allows some only, which become points, and cells of a grid
-    that is one object.
+
+def _without_rows(part: StagePart, mask: Bools) -> StagePart:
+    """Return a part without the rows that a mask hides of objects that it shows; numbers stay.
+
+    No mask of objects can leave them out: triangles become points, cells are not occupied.
     """
-    if mask is None:
-        return geometry
-    if isinstance(geometry, Grid) and not _has_cells(geometry):
-        return Grid(*geometry.edges, occupied=geometry.occupied & mask.reshape(geometry.shape))
-    numbers = _numbers(geometry)
-    if not isinstance(geometry, Mesh) or numbers is None:
-        return geometry
-    is_shown = np.bincount(numbers[mask], minlength=object_count(geometry)) > 0
-    left_out = ~mask & is_shown[numbers]
-    faces = np.where(left_out[:, None], geometry.faces[:, :1], geometry.faces)
-    return restored(geometry.vertices, faces, numbers, geometry._attributes) if left_out.any() else geometry
+    if part.numbers is None:
+        return part
+    solid, left_out = part.geometry, ~mask & part.visible(mask)[part.numbers]
+    if isinstance(solid, Grid):
+        occupied = solid.occupied & ~left_out.reshape(solid.shape)
+        return part._replace(geometry=Grid(*solid.edges, occupied=occupied))
+    if not isinstance(solid, Mesh) or not left_out.any():
+        return part
+    faces = np.where(left_out[:, None], solid.faces[:, :1], solid.faces)
+    return part._replace(geometry=restored(solid.vertices, faces, part.numbers, solid._attributes))
 
 
-def _parts(solids: Sequence[Solid]) -> tuple[StagePart, ...]:
-    """Return the geometries with their objects, numbered through."""
-    parts: list[StagePart] = []
-    first = 0
-    for one in solids:
-        cells = np.flatnonzero(one.occupied) if isinstance(one, Grid) and _has_cells(one) else None
-        count = object_count(one) if isinstance(one, Mesh) else len(one)
-        if isinstance(one, Grid):
-            count = 1 if cells is None else len(cells)
-        parts.append(StagePart(one, first, count, cells))
-        first += count
-    return tuple(parts)
+def _labels(parts: Sequence[StagePart]) -> dict[str, Column]:
+    labels = [part.geometry.labels for part in parts]
+    names = dict.fromkeys(name for own in labels for name in own)
+    columns = {name: _joined(parts, [own.get(name) for own in labels]) for name in names}
+    return {name: column for name, column in columns.items() if column is not None}
 
 
-def _has_cells(grid: Grid) -> bool:
-    """Return whether the cells of a grid are objects."""
-    return count_occupied(grid.rows()) <= MAX_CELLS
-
-
-def _numbers(geometry: Solid) -> Ints | None:
-    """Return the object of each triangle; None where each row is an object."""
-    return stored_objects(geometry) if isinstance(geometry, Mesh) else None
-
-
-def _ids(parts: tuple[StagePart, ...]) -> list[str] | None:
-    """Return the ids of all objects as text; None if there are none at all."""
-    columns = [part.column(part.geometry.ids) for part in parts]
-    if all(column is None for column in columns):
+def _joined(parts: Sequence[StagePart], columns: Sequence[Column | None]) -> Column | None:
+    """Return the ids or a label of all objects, missing where a geometry has none; None without any."""
+    own = [part.column(values) for part, values in zip(parts, columns, strict=True)]
+    if all(values is None for values in own):
         return None
-    pairs = zip(parts, columns, strict=True)
-    texts = [[""] * part.objects if own is None else map(str, own.tolist()) for part, own in pairs]
-    return [text for own in texts for text in own]
-
-
-def _labels(parts: tuple[StagePart, ...]) -> Columns:
-    """Return the labels of all objects, missing where a geometry has none of that name."""
-    count = sum(part.objects for part in parts)
     places = [np.arange(part.first_object, part.first_object + part.objects) for part in parts]
-    columns: Columns = {}
-    for name in dict.fromkeys(name for part in parts for name in part.geometry.labels):
-        own = [part.column(part.geometry.labels.get(name)) for part in parts]
-        if any(values is not None for values in own):
-            columns[name] = combined(list(zip(places, own, strict=True)), count)
-    return columns
+    return combined(list(zip(places, own, strict=True)), sum(part.objects for part in parts))

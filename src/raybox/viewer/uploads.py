@@ -4,29 +4,25 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from pathlib import Path
-from typing import Final, final
+from typing import final
 
 from raybox.errors import RayboxError
-from raybox.viewer.open_file import check_upload, upload_path
+from raybox.viewer.open_file import check_upload
 
 MAX_UPLOADS = 4  # at a time
 SILENT_SECONDS = 30.0  # without a part, after which another upload may take the turn
-MAX_PICTURE = 64 * 2**20  # bytes
 TOTAL_SECONDS = 1800.0  # from the start, after which another may
+MAX_PICTURE = 64 * 2**20  # bytes
 
 
 @final
 class Upload:
-    """A file that arrives in parts, in a private folder, which `close` removes."""
+    """A file that arrives in parts, on disk without a name until it has ended."""
 
     def __init__(self, name: str, size: int, seq: int, now: float) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="raybox-", ignore_cleanup_errors=True)
-        self.path: Final[Path] = upload_path(Path(self._folder.name), name)
-        self.name, self.size, self.seq = name, size, seq
+        self.name, self.size, self.seq, self.received = name, size, seq, 0
         self.started = self.last_part = now
-        self.received, self.is_open = 0, True
-        self._file = self.path.open("wb")
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115  # until the upload ends
 
     @property
     def is_complete(self) -> bool:
@@ -35,23 +31,20 @@ class Upload:
 
     def add(self, part: memoryview, now: float) -> None:
         """Write a part; raise if the upload has ended, or sends more than it announced."""
-        if not self.is_open:
-            raise RayboxError(
-                f"{self.name}: the upload was silent for too long and has ended; start it again"
-            )
-        if self.received + len(part) > self.size:
-            raise RayboxError(f"{self.name}: the upload sent more bytes than it announced; start it again")
-        self._file.write(part)
-        self.received += len(part)
+        problem = ""
+        if self.file.closed:
+            problem = "was silent for too long and has ended"
+        elif self.received + len(part) > self.size:
+            problem = "sent more bytes than it announced"
+        if problem:
+            raise RayboxError(f"{self.name}: the upload {problem}; start it again")
+        self.received += self.file.write(part)
         self.last_part = now
-        if self.is_complete:
-            self._file.flush()
 
-    def close(self) -> None:
-        """Remove the folder; again does nothing."""
-        self.is_open = False
-        self._file.close()
-        self._folder.cleanup()
+    def content(self) -> bytes:
+        """Return the bytes that have arrived."""
+        self.file.seek(0)
+        return self.file.read()
 
 
 @final
@@ -64,62 +57,48 @@ class Uploads:
 
     def begin(self, name: str, size: int, seq: int) -> Upload:
         """Start an upload; raise if it is too large, no scene by its name, or one too many."""
-        plain = check_upload(name, size)
-        for late in filter(self._is_late, [*self.running]):
-            self.end(late)
+        plain, now = check_upload(name, size), self.clock()
+        for one in [*self.running]:
+            if now >= min(one.last_part + SILENT_SECONDS, one.started + TOTAL_SECONDS):
+                self.end(one)
         if len(self.running) >= MAX_UPLOADS:
             raise RayboxError(
                 f"too many uploads at a time; wait until one ends, or is silent for {SILENT_SECONDS:g} s"
             )
-        made = Upload(plain, size, seq, self.clock())
-        self.running.append(made)
-        return made
+        self.running.append(Upload(plain, size, seq, now))
+        return self.running[-1]
 
     def end(self, upload: Upload) -> None:
-        """End an upload, complete or not, and remove its file."""
-        upload.close()
-        if upload in self.running:
-            self.running.remove(upload)
-
-    def _is_late(self, upload: Upload) -> bool:
-        now = self.clock()
-        return now >= min(upload.last_part + SILENT_SECONDS, upload.started + TOTAL_SECONDS)
+        """End an upload, complete or not, and remove its file; again does nothing."""
+        upload.file.close()
+        self.running = [one for one in self.running if one is not upload]
 
 
 @final
 class PictureRequest:
-    """The picture that Python requests of one page, at most one at a time."""
+    """A picture that Python requests of a page."""
 
-    def __init__(self) -> None:
-        self._waiting: Future[bytes] | None = None
-        self._seq, self._size, self._parts = 0, 0, bytearray()
-
-    def request(self) -> tuple[int, "Future[bytes]"]:
-        """Return the number of a new request, and its result; an earlier one fails."""
-        self.fail()
-        self._seq, self._size, self._parts = self._seq + 1, 0, bytearray()
-        self._waiting = Future()
-        return self._seq, self._waiting
+    def __init__(self, seq: int) -> None:
+        self.seq, self.result = seq, Future[bytes]()
+        self._size, self._content = 0, bytearray()
 
     def announce(self, seq: int, size: int) -> None:
         """Set the size of the picture that is to arrive; 0: the page has none."""
-        if seq != self._seq or not 0 < size <= MAX_PICTURE:
-            self.fail()
         self._size = size
+        if seq != self.seq or not 0 < size <= MAX_PICTURE:
+            self.fail()
 
     def add(self, part: memoryview) -> None:
-        """Add a part, if a request waits for it."""
-        if self._waiting is None:
+        """Add a part, if the picture is expected."""
+        if self.result.done():
             return
-        self._parts += part
-        if len(self._parts) > self._size:
+        self._content += part
+        if len(self._content) > self._size:
             self.fail()
-        elif len(self._parts) == self._size:
-            self._waiting.set_result(bytes(self._parts))
-            self._waiting = None
+        elif len(self._content) == self._size:
+            self.result.set_result(bytes(self._content))
 
     def fail(self) -> None:
-        """End the request without a picture."""
-        if self._waiting is not None:
-            self._waiting.set_exception(RayboxError("the page has drawn no picture; reload it and try again"))
-        self._waiting = None
+        """End the request without a picture, unless it has one."""
+        if not self.result.done():
+            self.result.set_exception(RayboxError("the page has drawn no picture; reload it and try again"))

@@ -7,43 +7,32 @@ import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import TimeoutError as LateError
+from functools import partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import TYPE_CHECKING, final
 
 from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Rays
 from raybox.validation import ArrayInput, Bools, MaskInput
 from raybox.viewer import open_file
-from raybox.viewer.content import PageContent, make_content
+from raybox.viewer.content import PageContent, built_page, make_content
 from raybox.viewer.door import Door, checked_names
-from raybox.viewer.frames import hits_frame
+from raybox.viewer.frames import frame, hits_frame
 from raybox.viewer.open_file import ViewInput
 from raybox.viewer.picks import Picked, pick
-from raybox.viewer.saved_page import built_page
 from raybox.viewer.server import PageServer, address_of
 from raybox.viewer.session import Session
 from raybox.viewer.stage import Stage
 from raybox.viewer.uploads import Uploads
-from raybox.viewer.wire import frame
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
 
 PICTURE_SECONDS = 120.0  # for a browser without a GPU to draw a large scene
 _SEND_SECONDS = 5.0
-
-
 PageWork = Callable[[Session], Coroutine[None, None, None]]
-
-
-class _Click(NamedTuple):
-    """The ray of the last click, of a page or of Python."""
-
-    stage: Stage
-    ray: Rays
-    mask: Bools | None
 
 
 @final
@@ -58,7 +47,7 @@ class Viewer:
         self._content, self._host = content, host
         self._name, self._uploads = secrets.token_hex(8), Uploads()
         self._sessions: list[Session] = []
-        self._last: _Click | None = None
+        self._last: Callable[[], Picked] | None = None
         door = Door(host, checked_names(allowed_hosts), built_page())
         self._server = PageServer(door, port, self._serve, most_objects=len(content.stage.visible))
         atexit.register(self.stop)
@@ -76,22 +65,19 @@ class Viewer:
     @property
     def answer(self) -> Picked | None:
         """What the ray of the last click of any page hits; None without one."""
-        last = self._last
-        return None if last is None else pick(*last)
+        return None if self._last is None else self._last()
 
     def click(self, origin: ArrayInput, direction: ArrayInput) -> Picked:
         """Return what a ray in scene coordinates hits, and show it on all open pages, as of a click."""
         ray = Rays(origin, direction)
         if ray.shape or ray.ndim_space != 3:
-            raise InvalidInput(
-                f"a click must be one ray in 3D; got rays of shape {ray.shape}, D={ray.ndim_space}"
-            )
-        found = pick(self.stage, ray)
-        self._set_last(self.stage, ray, None)
-        content = self._content
-        answer = hits_frame(content.stage, ray, content.stage.all(ray), seq=0)
+            found = f"got rays of shape {ray.shape}, D={ray.ndim_space}"
+            raise InvalidInput(f"a click must be one ray in 3D; {found}")
+        content, stage = self._content, self.stage
+        self._set_last(stage, ray, None)
+        answer = hits_frame(stage, ray, stage.all(ray), seq=0)
         self._server.call(self._with_all(lambda page: page.send(answer), content))
-        return found
+        return pick(stage, ray)
 
     def open(self, name: str, content: bytes) -> None:
         """Replace the scene of all open pages by that of a file's bytes; an error changes nothing."""
@@ -110,15 +96,12 @@ class Viewer:
         """Write the picture that the page opened last shows, with its legend and scale."""
         if not self._sessions:
             raise RayboxError(f"no browser has the page open to draw the picture; open {self.url}")
-        session = self._sessions[-1]
-        number, picture = session.picture.request()
-        self._server.call(session.send(frame("picture", seq=number)))
         try:
+            picture = self._server.call(self._sessions[-1].request_picture())
             Path(path).write_bytes(picture.result(PICTURE_SECONDS))
         except LateError as error:
-            raise RayboxError(
-                "the page has drawn no picture in two minutes; reload it and try again"
-            ) from error
+            rule = "the page has drawn no picture in two minutes; reload it and try again"
+            raise RayboxError(rule) from error
 
     def wait(self) -> None:
         """Serve until Ctrl-C."""
@@ -154,7 +137,7 @@ class Viewer:
             self._sessions.remove(session)
 
     def _set_last(self, stage: Stage, ray: Rays, mask: Bools | None) -> None:
-        self._last = _Click(stage, ray, mask)
+        self._last = partial(pick, stage, ray, mask)
 
     async def _with_all(self, work: PageWork, content: PageContent | None = None) -> None:
         """Await work with all open pages, or those that show some content; slow ones do not matter."""
