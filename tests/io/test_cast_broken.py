@@ -288,8 +288,8 @@ def test_memory_does_not_grow(tmp_path, source, ending, query):
     """Five times the rays (of CSV, which is slow, three) take a few megabytes more; they are 158 MB, or 79.
 
     Both files have more chunks than a cast has in memory, more rows than Arrow reads at once, and row groups
-    of one size. All places of the pipeline are full before the first chunk is written. Of three runs the least
-    peak counts: how far threads run ahead differs between runs.
+    of one size. All places of the pipeline are full before the first chunk is written. The least of three
+    peaks counts: how far threads run ahead differs between runs.
     """
     if not Path("/proc/self/status").exists():
         pytest.skip("getrusage includes the peak of this process")

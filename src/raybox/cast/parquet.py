@@ -105,7 +105,7 @@ class _ArrowFile:
         self._file = file
 
     def write(self, data: Data) -> int:
-        """Append bytes, unless the part was discarded: Arrow writes a footer even then, when it is collected."""
+        """Append bytes, but none to a part that was discarded: Arrow writes a footer when it is collected."""
         if not self._file.closed:
             self._file.write(data)
         return len(data)
