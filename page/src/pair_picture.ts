@@ -79,15 +79,17 @@ function interval(name: string, row: number, scale: Scale, near: number, far: nu
   return [label(name, row), bar, ...ends(row, x, end, [short(near), short(far)])];
 }
 
-/** The numbers below a bar: apart from each other, and within the picture. */
+/** The numbers below a bar: outside of its ends, apart from each other, and within the picture. */
 function ends(row: number, x: number, end: number, [near, far]: [string, string]): Shape[] {
   const y = middle(row) + BAR / 2 + 12;
   const width = 6.6 * (near.length + far.length + 2);
   if (near === far) return [{ kind: "text", x: clamp(x, 3.4 * near.length), y, text: near, anchor: "middle" }];
-  if (end - x >= width / 2) {
+  const left = clamp(x - 3.4 * near.length - 3, 3.4 * near.length);
+  const right = clamp(end + 3.4 * far.length + 3, 3.4 * far.length);
+  if (right - left >= width / 2) {
     return [
-      { kind: "text", x: clamp(x, 3.4 * near.length), y, text: near, anchor: "middle" },
-      { kind: "text", x: clamp(end, 3.4 * far.length), y, text: far, anchor: "middle" },
+      { kind: "text", x: left, y, text: near, anchor: "middle" },
+      { kind: "text", x: right, y, text: far, anchor: "middle" },
     ];
   }
   return [{ kind: "text", x: clamp((x + end) / 2, width / 2), y, text: `${near} – ${far}`, anchor: "middle" }];

@@ -76,21 +76,26 @@ function byStatus(model: SceneModel, sample: RaySample): Palette {
 function byDistance(model: SceneModel, sample: RaySample): Palette {
   const metres = (row: number) => model.table!.t[row] * model.table!.length[row];
   const { low, high, text } = distanceScale(Float64Array.from(hitRows(model, sample), metres));
-  const legend = [{ text: `distance: ${text}`, colours: [...RAMP] }];
+  const legend = [{ text: `rays, distance: ${text}`, colours: [...RAMP] }];
   return { colourOf: (row) => ramp((metres(row) - low) / (high - low)), legend };
 }
 
 /** Hits much farther than nearly all others have the last colour, so that the others differ. */
 const NEARLY_ALL = 0.98;
-const MUCH_FARTHER = 4;
+const MUCH_FARTHER = 2;
 
 function distanceScale(distances: Float64Array): { low: number; high: number; text: string } {
   const [low, farthest] = extent(distances) ?? [0, 1];
   const high = distances.sort()[Math.floor(NEARLY_ALL * (distances.length - 1))] ?? farthest;
   if (high <= low || farthest - low <= MUCH_FARTHER * (high - low)) {
-    return { low, high: farthest, text: `${short(low)} to ${short(farthest)}` };
+    return { low, high: farthest, text: `${rounded(low)} to ${rounded(farthest)}` };
   }
-  return { low, high, text: `${short(low)} to ${short(high)}, and up to ${short(farthest)}` };
+  return { low, high, text: `${rounded(low)} to ${rounded(high)}, and up to ${rounded(farthest)}` };
+}
+
+/** Four digits: of a scale, one reads no more. */
+function rounded(value: number): string {
+  return short(Number(value.toPrecision(4)));
 }
 
 /** The objects hit most have colours, the others are grey. */

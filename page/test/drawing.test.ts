@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { middleOfPoints, objectBounds } from "../src/stage/bounds.ts";
 import { boxRows, faceIndices } from "../src/stage/boxes.ts";
 import { lengthText, roundLength } from "../src/stage/furniture.ts";
-import { visibleObjects } from "../src/stage/grid.ts";
+import { coveredFaces, visibleObjects } from "../src/stage/grid.ts";
 import { grouped, rowsOf } from "../src/stage/group.ts";
 import { largeBoxes } from "../src/stage/large.ts";
 import type { LayerView } from "../src/stage/layer.ts";
@@ -210,6 +210,16 @@ test("a grid draws cells that a plane cuts, and those behind translucent ones", 
   assert.ok(!cut.includes(62 + 50) && cut.includes(12));
   const glass = visibleObjects(grid, (object) => (object < 25 ? 128 : 255), []);
   assert.ok(glass.includes(37));
+});
+
+test("faces of cells between opaque, whole cells are covered", () => {
+  const grid = cube();
+  const cells = Uint32Array.of(0, 62, 124);
+  assert.deepEqual([...coveredFaces(grid, cells, () => 255, [])], [0b101010, 0b111111, 0b010101]);
+  const glass = (object: number) => (object === 63 ? 128 : 255);
+  assert.deepEqual([...coveredFaces(grid, Uint32Array.of(62, 63), glass, [])], [0b011111, 0]);
+  const cut = coveredFaces(grid, Uint32Array.of(37, 62), () => 255, [{ point: [2.5, 0, 0], normal: [1, 0, 0] }]);
+  assert.deepEqual([...cut], [0b111101, 0], "one can look into a cell that is cut");
 });
 
 test("bounds of objects: boxes, triangles, copies, cells", () => {

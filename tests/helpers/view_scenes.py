@@ -3,11 +3,15 @@
 python tests/helpers/view_scenes.py frames house house.frames     # u64 length before each frame
 python tests/helpers/view_scenes.py serve lidar 8080
 python tests/helpers/view_scenes.py html shop shop.html
+
+The folder of real files is ../shared/data, or that of the environment variable RAYBOX_TEST_DATA.
 """
 
 import csv
+import os
 import struct
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +22,8 @@ from raybox.viewer.open_file import stage_of
 from raybox.viewer.stage import Stage, make_stage
 
 _FOLDERS = [parent / "shared" / "data" for parent in Path(__file__).parents[3:]]
-DATA = next((folder for folder in _FOLDERS if folder.exists()), _FOLDERS[0])
+_FOUND = next((folder for folder in _FOLDERS if folder.exists()), _FOLDERS[0])
+DATA = Path(os.environ.get("RAYBOX_TEST_DATA", _FOUND))
 HOUSE = DATA / "duplex_ifc" / "duplex_a_20110907.ifc"
 CITY = DATA / "delft_cityjson" / "delft.city.json"
 SHOP = DATA / "voxel_store" / "scene_store8.vox"
@@ -85,6 +90,7 @@ SCENES = {
     "lidar": lidar,
     "boxes": random_boxes,
 }
+LARGE = {"million_boxes": partial(random_boxes, 1_000_000)}  # too large for tests
 
 
 def write_frames(content: PageContent, path: Path) -> None:
@@ -97,7 +103,7 @@ def stage_named(name: str) -> Stage:
 
 
 def main(action: str, name: str, target: str) -> None:
-    content = SCENES[name]()
+    content = (SCENES | LARGE)[name]()
     if action == "frames":
         write_frames(content, Path(target))
     elif action == "html":

@@ -105,7 +105,7 @@ export class Rays {
     return [
       index,
       { title: "hit", width: 1, text: status, key: status },
-      { title: "metres", width: 66, numeric: true, text: (row) => distanceText(metres(row)), key: metres },
+      { title: "metres", width: 76, numeric: true, text: (row) => distanceText(metres(row)), key: metres },
       { title: "object", width: 4, text: name, key: name },
     ];
   }

@@ -15,6 +15,8 @@ export interface BoxRows {
   lower: Float32Array;
   upper: Float32Array;
   objects: Uint32Array;
+  /** Six bits a box: its lower and upper faces of x, y and z that others cover, which are not drawn. */
+  covered?: Uint8Array;
 }
 
 /** Rows that are drawn by one call, and how large they are. */
@@ -63,7 +65,9 @@ export function sorted(rows: BoxRows): BoxRows {
   const order = largestFirst(sizes, middles);
   const take = (ends: Float32Array) =>
     Float32Array.from({ length: 3 * count }, (_, i) => ends[3 * order[(i / 3) | 0] + (i % 3)]);
-  return { lower: take(rows.lower), upper: take(rows.upper), objects: order.map((i) => rows.objects[i]) };
+  const objects = order.map((i) => rows.objects[i]);
+  const covered = rows.covered && Uint8Array.from(order, (i) => rows.covered![i]);
+  return { lower: take(rows.lower), upper: take(rows.upper), objects, covered };
 }
 
 /** Draws boxes, or copies of a base of boxes. */
@@ -258,6 +262,7 @@ function rowTable(rows: BoxRows): THREE.Texture {
       data[8 * i + 4 + a] = rows.upper[3 * i + a];
     }
     data[8 * i + 3] = rows.objects[i];
+    data[8 * i + 7] = rows.covered?.[i] ?? 0;
   }
   return texture;
 }

@@ -59,18 +59,30 @@ function drawScaleBar(context: CanvasRenderingContext2D, { camera, view, dark }:
   if (!Number.isFinite(pixels)) return;
   const right = free.x + free.width - 16;
   const bottom = free.y + free.height - 16;
-  context.strokeStyle = context.fillStyle = dark ? "#e5e7eb" : "#1f2937";
-  context.lineWidth = 1.5;
+  const [ink, halo] = dark ? ["#e5e7eb", "#15181d"] : ["#1f2937", "#f5f6f8"];
   trace(context, [
     [right - pixels, bottom - 5],
     [right - pixels, bottom],
     [right, bottom],
     [right, bottom - 5],
   ]);
-  context.stroke();
+  strokeTwice(context, ink, halo);
   context.textAlign = "center";
   context.textBaseline = "bottom";
+  context.strokeStyle = halo;
+  context.lineWidth = 3;
+  context.strokeText(lengthText(length), right - pixels / 2, bottom - 4);
+  context.fillStyle = ink;
   context.fillText(lengthText(length), right - pixels / 2, bottom - 4);
+}
+
+/** Draws a path with a rim, so that it shows on any colour. */
+function strokeTwice(context: CanvasRenderingContext2D, ink: string, halo: string): void {
+  for (const [colour, width] of [[halo, 4], [ink, 1.5]] as const) {
+    context.strokeStyle = colour;
+    context.lineWidth = width;
+    context.stroke();
+  }
 }
 
 function drawAxes(context: CanvasRenderingContext2D, { camera, view }: Furniture): void {

@@ -45,7 +45,9 @@ export class GridLayer implements Layer {
       return new MeshLayer(outline(this.grid, this.shift), this.shared);
     }
     const objects = visibleObjects(this.grid, opacity, spaces);
-    return objects.length > 0 ? BoxLayer.ofRows(sorted(cellRows(this.grid, objects, this.shift)), this.shared) : null;
+    if (objects.length === 0) return null;
+    const covered = coveredFaces(this.grid, objects, opacity, spaces);
+    return BoxLayer.ofRows(sorted({ ...cellRows(this.grid, objects, this.shift), covered }), this.shared);
   }
 
   parts(pass: Pass, view: LayerView): Part[] {
@@ -91,6 +93,23 @@ export function visibleObjects(
     if (cut[object] === TOUCHED || !opaque.surrounds(cells[object])) chosen.push(object);
   }
   return Uint32Array.from(chosen);
+}
+
+/**
+ * Returns the faces of cells that another covers, six bits a cell: they would show at the rim of what covers them.
+ * Both cells are opaque, and the cut leaves both whole; else one could look into them.
+ */
+export function coveredFaces(
+  grid: GridGeometry,
+  objects: Uint32Array,
+  opacity: (object: number) => number,
+  spaces: readonly HalfSpace[],
+): Uint8Array {
+  const cut = cutStates(grid, spaces);
+  const solid = new CellSet(grid);
+  const isSolid = (object: number) => opacity(object) === 255 && cut[object] === 0;
+  grid.cells!.forEach((cell, object) => isSolid(object) && solid.add(cell));
+  return Uint8Array.from(objects, (object) => (isSolid(object) ? solid.around(grid.cells![object]) : 0));
 }
 
 /** Returns where the cell of each object is to the planes of the cut. */
@@ -139,14 +158,24 @@ class CellSet {
 
   /** Returns whether all six neighbours of a cell are in the set. */
   surrounds(cell: number): boolean {
+    return this.around(cell) === 0b111111;
+  }
+
+  /** Returns which neighbours of a cell are in the set, one bit each: before and after it on x, on y and on z. */
+  around(cell: number): number {
     const [nx, ny, nz] = this.shape;
     const z = cell % nz;
     const y = Math.floor(cell / nz) % ny;
     const x = Math.floor(cell / (ny * nz));
-    if (x === 0 || y === 0 || z === 0 || x === nx - 1 || y === ny - 1 || z === nz - 1) return false;
     const row = ny * nz;
-    const across = this.has(cell - row) && this.has(cell + row) && this.has(cell - nz) && this.has(cell + nz);
-    return across && this.has(cell - 1) && this.has(cell + 1);
+    let bits = 0;
+    if (x > 0 && this.has(cell - row)) bits |= 1;
+    if (x < nx - 1 && this.has(cell + row)) bits |= 2;
+    if (y > 0 && this.has(cell - nz)) bits |= 4;
+    if (y < ny - 1 && this.has(cell + nz)) bits |= 8;
+    if (z > 0 && this.has(cell - 1)) bits |= 16;
+    if (z < nz - 1 && this.has(cell + 1)) bits |= 32;
+    return bits;
   }
 }
 

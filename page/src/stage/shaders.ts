@@ -113,7 +113,7 @@ void write(vec3 rgb) {
 }
 `;
 
-/** Rows of boxes: two texels each, (lower, object) and (upper, 0). */
+/** Rows of boxes: two texels each, (lower, object) and (upper, covered faces). */
 const BOX_ROW = `
 uniform sampler2D boxes;
 uniform int first;
@@ -127,6 +127,7 @@ struct Box {
   vec3 lower;
   vec3 upper;
   int object;
+  int covered;
   mat3 axes;
   vec3 origin;
 };
@@ -149,7 +150,9 @@ Box boxOf(int row) {
 #endif
   vec4 lower = texelFetch(boxes, texel(at, boxes), 0);
   box.lower = lower.xyz;
-  box.upper = texelFetch(boxes, texel(at + 1, boxes), 0).xyz;
+  vec4 upper = texelFetch(boxes, texel(at + 1, boxes), 0);
+  box.upper = upper.xyz;
+  box.covered = int(upper.w);
 #ifndef COPIES
   box.object = int(lower.w);
 #endif
@@ -177,7 +180,8 @@ float extentOf(Box box) {
 
 /**
  * Three faces of a box by seven vertices: the corner nearest to the eye, three with one coordinate from the other side,
- * three with two. The last are each in one face alone, and give it its colour.
+ * three with two. The last are each in one face alone, and give it its colour; that of a covered
+ * face is at the first corner, so that nothing of the face is drawn.
  */
 const BOX_VERTEX = `${VERTEX}${BOX_ROW}
 uniform bool farSide;
@@ -211,6 +215,8 @@ void main() {
   vec3 near = k == 0 ? vec3(1.0) : k < 4 ? 1.0 - one : one;
   vec3 toward = vec3(greaterThan(toEye, vec3(0.0)));
   if (away) toward = 1.0 - toward;
+  bool covered = (box.covered >> (2 * axis + int(dot(one, toward))) & 1) == 1;
+  if (k > 3 && covered) near = vec3(1.0);
   vWithin = mix(1.0 - toward, toward, near);
   vAxis = axis;
   vec3 normal = one * (2.0 * toward - 1.0);
