@@ -10,16 +10,11 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import damaged_parts  # in benchmarks/
 import killed_cases
 import killed_casts
-import killed_outcomes
 from killed_outcomes import Reference
 from killed_processes import KILLED, REFUSED, STEPS, Ended, Kill
+from streaming import run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks, and kills by signals")
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    return killed_cases.write_inputs(tmp_path_factory.mktemp("files"))
 
 
 def failures(found):
@@ -35,23 +30,42 @@ def some_cases(number):
     return every[:: len(every) // number + 1]
 
 
+def campaign(expression, folder):
+    """Return the failures that a process of its own prints: it forks, and has no threads of other tests."""
+    code = f"""
+        import sys
+        from pathlib import Path
+        import damaged_parts, killed_cases, killed_casts, killed_outcomes
+        from test_killed_casts import failures, links, some_cases
+        files = killed_cases.write_inputs(Path(sys.argv[1]))
+        print(failures({expression}))
+    """
+    return run(code, folder).strip()
+
+
 @pytest.mark.long
-def test_killed_casts_continue_to_the_same_bytes(files):
+def test_killed_casts_continue_to_the_same_bytes(tmp_path):
     assert len(STEPS) > 10
-    assert not failures(killed_casts.campaign(24, files, killed_outcomes.forked, some_cases(24), 3))
+    casts = "killed_casts.campaign(24, files, killed_outcomes.forked, some_cases(24), 3)"
+    assert campaign(casts, tmp_path) == "[]"
 
 
 @pytest.mark.long
-def test_damaged_parts_are_cast_again_or_refused(files):
-    assert not failures(damaged_parts.damaged(30, files, some_cases(30), 4))
+def test_damaged_parts_are_cast_again_or_refused(tmp_path):
+    assert campaign("damaged_parts.damaged(30, files, some_cases(30), 4)", tmp_path) == "[]"
 
 
 @pytest.mark.long
-def test_nothing_outside_is_touched(files):
+def test_nothing_outside_is_touched(tmp_path):
+    assert campaign("links(files)", tmp_path) == "[]"
+
+
+def links(files):
+    """Return the outcomes of one cast with links at the names in its folder."""
     case = next(one for one in killed_cases.cases() if one.out == "parquet" and not one.dataset)
     found = [one for one in damaged_parts.planted(files, [case], 5) if one[1].offered]
     assert len(found) > 18
-    assert not failures(found)
+    return found
 
 
 def test_the_cases_have_every_query_format_and_option():
@@ -76,13 +90,13 @@ def outcome(tmp_path, ends, texts=("", "resumed=3,")):
     """Return the outcome of a cast that is killed and continues; ends: what it has written then."""
     target, ended = tmp_path / "out.csv", iter(ends)
 
-    def run(kill):
+    def ended_cast(kill):
         outcome, content = next(ended)
         if content is not None:
             target.write_bytes(content)
         return Ended(outcome, texts[kill is None], 0.1)
 
-    return killed_casts.killed_cast(run, str(target), WHOLE, iter(KILLS))
+    return killed_casts.killed_cast(ended_cast, str(target), WHOLE, iter(KILLS))
 
 
 def test_what_counts_as_a_failure(tmp_path):

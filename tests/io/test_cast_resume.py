@@ -64,7 +64,7 @@ def test_long_outputs_do_not_stay_in_the_systems_memory(tmp_path, monkeypatch):
 
 
 KILLING = """
-    import os, random, signal, sys, time
+    import os, random, shutil, signal, sys, time
     from pathlib import Path
     import raybox as rb
     from streaming import IDS, RAYS, SCENE
@@ -78,7 +78,10 @@ KILLING = """
         cast("whole")
         took = time.perf_counter() - started
         kills = resumed = 0
+        out = folder / f"out.{ending}"
         while kills < 60:
+            if out.is_dir() and not Path(f"{out}.raybox").exists():
+                shutil.rmtree(out)  # killed after all was done: a folder is not replaced
             child = os.fork()
             if not child:
                 done = cast("out")

@@ -32,6 +32,8 @@ class Door(NamedTuple):
         if not is_own_page(headers.get("Origin"), headers.get("Host", ""), self.host, self.names):
             refusal = b"only raybox's own page may connect, under an allowed host name\n"
             return _response(HTTPStatus.FORBIDDEN, refusal)
+        if getattr(request, "method", "GET") != "GET":  # websockets refuses others itself before version 17
+            return _response(HTTPStatus.METHOD_NOT_ALLOWED, b"there is only GET\n")
         if path == "/socket":
             return None
         if path != "/":
