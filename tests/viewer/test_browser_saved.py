@@ -26,7 +26,7 @@ def of_engine(stage, line: Line, pickable) -> list[BruteHit]:
     """Return what the engine answers to a ray."""
     ray = rb.Rays(line.origin, line.direction, t_min=line.t_min, t_max=line.t_max)
     found = stage.all(ray, pickable)
-    objects = stage.objects_of(found.geometry, found.index)
+    objects = stage.objects_of(found)
     columns = (objects, found.geometry, found.index, found.t, found.t_enter, found.t_exit)
     return [BruteHit(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
