@@ -183,6 +183,22 @@ def test_a_dataset_of_zarr_is_the_group(tmp_path):
         assert found[name][:].tobytes() == array[:].tobytes() or found[name][:].tolist() == array[:].tolist()
 
 
+def test_a_chunk_of_zarr_that_was_half_written_is_not_in_the_dataset(tmp_path, monkeypatch):
+    rays, out, whole = (tmp_path / name for name in ("rays.npy", "hits", "whole"))
+    put(rays, RAYS)
+    rb.stream.cast(SCENE, rays, whole, chunk=30, format="zarr")
+    fail_at(monkeypatch, 60, rb.RayboxError("enough"))
+    with pytest.raises(rb.RayboxError):
+        rb.stream.cast(SCENE, rays, out, chunk=30, format="zarr")
+    monkeypatch.undo()
+    chunks = tmp_path / "hits.raybox" / "group" / "t" / "c"
+    (chunks / "new-1-2").write_bytes(b"half")
+    (chunks / "99").write_bytes(b"of rays that are gone")
+    rb.stream.cast(SCENE, rays, out, chunk=30, format="zarr")
+    assert list(content(out)) == [name.replace("whole", "hits") for name in content(whole)]
+    assert list(content(out).values()) == list(content(whole).values())
+
+
 @pytest.mark.parametrize("umask", [0o002, 0o077])
 def test_datasets_have_the_mode_of_the_user(tmp_path, umask):
     rays, before = put(tmp_path / "rays.npy", RAYS), os.umask(umask)

@@ -115,6 +115,14 @@ def write_metadata(group: Path, spec: OutputSpec, rows: int) -> None:
         make_array(zarr, group, name, dtype, (rows, spec.size))
 
 
+def remove_others(group: Path, blocks: int) -> None:
+    """Remove files that are no chunks of the first blocks: of killed writes, or of rays that are gone."""
+    numbers = {str(number) for number in range(blocks)}
+    for path in group.glob("*/c/*"):
+        if path.name not in numbers:
+            path.unlink()
+
+
 def sync(group: Path) -> None:
     """Wait until all files of a group are on the disk."""
     for path in group.rglob("*"):
