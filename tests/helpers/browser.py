@@ -27,7 +27,7 @@ FLAGS = [
 REACHED = """async (one, milliseconds) => {
     const end = performance.now() + milliseconds;
     for (;;) {
-        one.scrollIntoView({ block: "nearest", inline: "nearest" });
+        one.scrollIntoView({ block: "center", inline: "nearest" });
         const box = one.getBoundingClientRect();
         const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
         const top = document.elementFromPoint(x, y);

@@ -1,0 +1,82 @@
+"""Pictures that the page saves, and how much it draws of large scenes."""
+
+import base64
+
+import pytest
+
+import raybox as rb
+import view_scenes
+from browser import WIDE, Page, served
+from raybox.viewer.viewer import Viewer
+
+# The size of a picture, its pixels of each colour, and the longest row of pixels of the last colour.
+READ = """async ([text, colours]) => {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, 0, image.width, image.height);
+    const counts = colours.map(() => 0);
+    let [longest, length] = [0, 0];
+    for (let at = 0; at < data.length; at += 4) {
+        const hex = "#" + [0, 1, 2].map((k) => data[at + k].toString(16).padStart(2, "0")).join("");
+        const found = colours.indexOf(hex);
+        if (found >= 0) counts[found]++;
+        length = found === colours.length - 1 && at % (4 * image.width) ? length + 1 : 0;
+        longest = Math.max(longest, length);
+    }
+    return { width: image.width, height: image.height, counts, longest };
+}"""
+INK = "#1f2937"
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    made = Page(browser, served("lidar").url, WIDE)
+    yield made
+    made.close()
+
+
+def test_a_picture_has_legend_and_scale(page):
+    page.run("() => { raybox.actions.store.set({ dark: false }) }")
+    legend = page.run("raybox.files.legend.map((entry) => entry.colours[0])")
+    assert len(legend) > 5
+    content = base64.b64encode(page.download("png")).decode()
+    with_legend = page.run(READ, [content, [*legend, INK]])
+    assert min(with_legend["counts"]) >= 20, "a swatch of each colour, and ink"
+    _, _, width, _ = page.free()
+    assert with_legend["width"] == pytest.approx(2 * width, abs=2)
+    assert with_legend["longest"] > 50, "the bar of the scale"
+
+
+def test_python_gets_the_picture_of_the_page(browser, tmp_path):
+    with rb.view(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]), port=0) as viewer:
+        page = Page(browser, viewer.url)
+        viewer.save_png(tmp_path / "scene.png")
+        content = base64.b64encode((tmp_path / "scene.png").read_bytes()).decode()
+        assert page.run(READ, [content, [INK]])["counts"][0] > 100
+        page.close()
+
+
+def assert_small(page: Page) -> None:
+    stats = page.run("raybox.stage.stats()")
+    assert stats["complete"]
+    assert 0 < stats["drawCalls"] <= 50
+    assert 0 < stats["bufferBytes"] <= 200 * 10**6
+
+
+@pytest.mark.parametrize("scene", view_scenes.SCENES)
+def test_scenes_need_at_most_50_calls(browser, scene):
+    page = Page(browser, served(scene).url)
+    assert_small(page)
+    page.close()
+
+
+def test_a_million_boxes_need_at_most_50_calls_and_200_mb(browser):
+    with Viewer(view_scenes.random_boxes(1_000_000), "127.0.0.1", 0) as viewer:
+        page = Page(browser, viewer.url)
+        assert_small(page)
+        answer = page.pick(*page.pixels(1, 1)[0])
+        assert answer["total"] > 0
+        page.close()

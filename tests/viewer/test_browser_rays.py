@@ -1,0 +1,127 @@
+"""The rays of a lidar frame in a real browser: table, toggles, colours, and what each of them hits."""
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from browser import PHONE, WIDE, Page, content_of, served
+from view_brute import Line, hits, shown
+
+
+@pytest.fixture(scope="module", params=[WIDE, PHONE], ids=["1280", "390"])
+def page(request, browser):
+    made = Page(browser, served("lidar").url, request.param)
+    yield made
+    assert not made.foreign()
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def at_the_start(page):
+    page.reset()
+    page.show("rays")
+
+
+def answer_of_row(page: Page, row: int):
+    page.until("raybox.actions.store.state.answer?.row === given", row)
+    return page.state("answer")
+
+
+def assert_answer(page: Page, row: int) -> None:
+    """Assert that the answer shown is that of a ray of the file, and what its row of the table says."""
+    stage, rays = content_of("lidar").stage, content_of("lidar").rays
+    answer = answer_of_row(page, row)
+    ray = Line(rays.rows().origins[row], rays.directions[row], 0.0, np.inf)
+    want = hits(stage, ray, stage.visible)
+    assert shown(stage, answer) == want
+    assert answer["ray"]["direction"] == ray.direction.tolist()
+    assert page.state("selection") == [hit.object for hit in want[:1]]
+    table = "[raybox.actions.store.model.table.object[row], raybox.actions.store.model.table.t[row]]"
+    in_table = page.run(f"(row) => {table}", row)
+    assert in_table == ([want[0].object, want[0].t] if want else [-1, np.inf])
+
+
+def test_the_page_says_how_many_rays_are_drawn(page):
+    total = len(content_of("lidar").rays)
+    assert f"20,000 of {total:,} rays drawn" in page.find("rays-summary").inner_text()
+    assert page.find("rays-table").get_attribute("aria-rowcount") == str(total)
+
+
+def test_the_table_agrees_with_the_engine_for_every_ray(page):
+    content = content_of("lidar")
+    want = content.stage.scene.nearest(content.rays)
+    table = page.run("[...raybox.actions.store.model.table.object]")
+    np.testing.assert_array_equal(table, want.index)
+    times = page.run("[...raybox.actions.store.model.table.t]")
+    np.testing.assert_array_equal(times, want.t)
+
+
+def test_a_row_selects_what_its_ray_hits(page):
+    page.press("rays-table-sort-1")  # hits before misses
+    rows = page.tab.locator("[data-test=rays-table] [data-row]")
+    for at in (0, 2):
+        row = int(rows.nth(at).get_attribute("data-row"))
+        page.press_at(rows.nth(at))
+        assert_answer(page, row)
+        assert rows.nth(at).get_attribute("aria-selected") == "true"
+    page.press("rays-table-sort-1")  # and now misses first
+    row = int(rows.first.get_attribute("data-row"))
+    page.press_at(rows.first)
+    assert_answer(page, row)
+    page.run("() => { raybox.actions.clearRay() }")
+
+
+def test_the_table_sorts_by_distance(page):
+    page.press("rays-table-sort-2")
+    cells = page.tab.locator("[data-test=rays-table] [data-row]").evaluate_all(
+        "(rows) => rows.slice(0, 5).map((row) => Number(row.dataset.row))"
+    )
+    content = content_of("lidar")
+    lengths = np.linalg.norm(content.rays.directions, axis=1)
+    metres = content.stage.scene.nearest(content.rays).t * lengths
+    np.testing.assert_array_equal(metres[cells], np.sort(metres)[: len(cells)])
+
+
+def test_an_explanation_gives_the_exact_numbers(page):
+    page.press("rays-table-sort-1")
+    page.press_at(page.tab.locator("[data-test=rays-table] [data-row]").first)
+    page.until("raybox.actions.store.state.answer?.hits.length > 0")
+    hit = page.state("answer")["hits"][0]
+    page.show("hits")
+    page.press("explain")
+    page.until("document.querySelector('[data-test=explanation]').checkVisibility()")
+    assert repr(hit["t"])[:12] in page.find("explanation").inner_text()
+    page.show("rays")
+    page.press("rays-table-sort-0")
+
+
+def test_filters_change_what_the_rays_hit(page):
+    """Without cars, the table is that of the engine with `where=`."""
+    content = content_of("lidar")
+    where = content.stage.labels["label"] != "Car"
+    page.run("() => { window.table = raybox.actions.store.state.table }")
+    page.show("objects")
+    page.press_at(page.tab.locator("[data-word=Car] [data-test=tree-hide]").first)
+    page.until("raybox.actions.store.state.table !== window.table")
+    want = content.stage.scene.nearest(content.rays, where=[where])
+    np.testing.assert_array_equal(page.run("[...raybox.actions.store.model.table.object]"), want.index)
+    page.run("() => { window.table = raybox.actions.store.state.table }")
+    page.press("show-all")
+    page.until("raybox.actions.store.state.table !== window.table")
+
+
+def test_rays_of_a_call_are_drawn_to_the_bounds_of_the_scene(browser):
+    """A hit, a miss and a ray that points away, in their colours."""
+    boxes = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]])
+    rays = rb.Rays([[0, 0, 0], [0, 3, 0]], [[1, 0, 0], [1, 0, 0]])
+    with rb.view(boxes, rays, port=0) as viewer:
+        page = Page(browser, viewer.url)
+        page.show("rays")
+        assert "2 rays, all drawn" in page.find("rays-summary").inner_text()
+        both = page.picture()
+        page.find("rays-misses").set_checked(False)
+        hits_only = page.picture()
+        page.find("rays-hits").set_checked(False)
+        neither = page.picture()
+        assert len({both, hits_only, neither}) == 3
+        page.close()
