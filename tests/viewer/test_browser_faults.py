@@ -123,7 +123,7 @@ def test_300_silent_sockets_do_not_block_a_page(browser, viewer):
 
 def test_a_connection_that_is_lost_comes_back(page):
     page.press("tree-hide")
-    page.until("raybox.actions.store.visibility.shownCount === 1")
+    page.until("raybox.actions.store.visibility.shownCount === 1 && raybox.actions.maskSent")
     page.run("() => { raybox.actions.caster.socket.close() }")
     page.notice("Connected again")
     assert page.run(CAST, ALONG) == [1], "the new connection has the filters"
