@@ -10,7 +10,7 @@ module                does
 ====================  ==================================================================================
 ``casting``           `cast`: from arguments to a complete output, on this machine
 ``call``              the same for every runner: checks, then the run, errors and the summary
-``arguments``         what a query takes beside rays: values, weights, options
+``arguments``         what a query takes besides rays: values, weights, options
 ``checks``            checks of arguments, before any work
 ``job``               what identifies a cast
 ``engine``            whole parts skipped, missing ones cast, all joined

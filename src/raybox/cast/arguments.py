@@ -1,4 +1,4 @@
-"""What a cast passes to its query beside rays: values of primitives, weights of rays, options."""
+"""What a cast passes to its query besides rays: values of primitives, weights of rays, options."""
 
 from collections.abc import Iterator
 from typing import Any, TypeAlias

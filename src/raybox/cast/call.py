@@ -63,7 +63,7 @@ class CastRequest(NamedTuple):
     size: int
     """Rays in a block."""
     given: Mapping[str, ArrayInput | None]
-    """What the query takes beside rays."""
+    """What the query takes besides rays."""
     where: MaskInput
 
 

@@ -1,4 +1,4 @@
-"""The folder of an unfinished output, ``OUT.raybox`` beside it.
+"""The folder of an unfinished output, ``OUT.raybox`` next to it.
 
 ==============  =================================================================================
 name            holds

@@ -21,7 +21,7 @@ from raybox.store.folder import Folder
 from raybox.validation import Array, Dtype
 
 GROUP = "group"
-"""The folder of the group, beside that of the parts."""
+"""The folder of the group, next to that of the parts."""
 
 
 class ZarrWriter:

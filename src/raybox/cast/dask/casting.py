@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from raybox.cast import checks
 from raybox.cast.blocks import BLOCK
 from raybox.cast.call import CastRequest, Summary, prepare, run
+from raybox.cast.casting import DatasetFormat
 from raybox.cast.dask import connection
 from raybox.cast.dask.runner import DaskRunner
 from raybox.cast.joined_files import paths_of
@@ -30,7 +31,7 @@ def cast(  # noqa: PLR0913
     out: str | os.PathLike[str],
     *,
     cluster: "ClusterInput",
-    format: str | None = None,
+    format: DatasetFormat | None = None,
     query: FileQuery = "nearest",
     values: ArrayInput | None = None,
     weights: ArrayInput | None = None,
