@@ -372,6 +372,20 @@ def test_a_task_that_breaks_down(cluster, tmp_path, number, text):
     assert both(cluster, rays, "npy")[1].rays == number
 
 
+def test_a_scheduler_that_is_lost_before_the_client_knows(cluster, tmp_path, monkeypatch):
+    """The result of a task is an error of the connection, while the client's status is that of before."""
+
+    def lost(*_):
+        raise distributed.comm.CommClosedError("Stream is closed")
+
+    rays = many_rays(tmp_path, 20)
+    with monkeypatch.context() as patch:
+        patch.setattr(distributed.Future, "result", lost)
+        with pytest.raises(rb.RayboxError, match=r"scheduler at \S+ does not answer any more \(Stream is c"):
+            rb.cluster.cast(SCENE, rays, tmp_path / "found.npy", cluster=cluster, chunk=20, ids=IDS)
+    assert both(cluster, rays, "npy")[1].rays == 20
+
+
 @pytest.fixture
 def plugins(monkeypatch):
     """Return the plugins of a worker that runs in this process."""

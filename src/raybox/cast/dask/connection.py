@@ -117,6 +117,15 @@ def scheduler_watched(client: "distributed.Client") -> Iterator[None]:
         raise
 
 
+def is_closed(client: "distributed.Client", error: BaseException) -> bool:
+    """Return whether the connection to the scheduler has ended, given the error of a task.
+
+    The client's status may still be that of before. Other errors of files are those of the worker.
+    """
+    closed: type[OSError] = import_module("distributed.comm").CommClosedError
+    return isinstance(error, closed) or client.status != "running"
+
+
 def _is_lost(result: object) -> bool:
     """Return whether a worker ended before it returned: no function that runs here raises `OSError`."""
     return isinstance(result, OSError)

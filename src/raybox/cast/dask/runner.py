@@ -161,7 +161,7 @@ class _TaskQueue:
 
     def _broken(self, blocks: list[BlockStart], error: BaseException) -> RayboxError:
         """Return the error for a task that did not return."""
-        if self._client.status != "running":
+        if connection.is_closed(self._client, error):
             return connection.lost_scheduler(self._client, error)
         cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         others = f" (or one of {len(blocks) - 1} after it)" if len(blocks) > 1 else ""
