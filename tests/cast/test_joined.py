@@ -147,7 +147,7 @@ def test_a_disk_that_is_full_loses_no_part(tmp_path, rays, monkeypatch):
 @pytest.mark.parametrize("platform", [sys.platform, "darwin"])
 def test_bytes_of_another_file(tmp_path, platform, monkeypatch):
     monkeypatch.setattr(append_file.sys, "platform", platform)
-    monkeypatch.setattr(append_file, "_COPIED", 1000)
+    monkeypatch.setattr(append_file, "_READ", 1000)
     data = np.random.default_rng(0).bytes(4321)
     with make_folder(tmp_path / "folder") as folder:
         with folder.create("other") as file:
@@ -155,11 +155,11 @@ def test_bytes_of_another_file(tmp_path, platform, monkeypatch):
         grown = AppendFile(folder, "grown")
         grown.write(b"head")
         with folder.open("other") as other:
-            grown.append_from(other, 17, 4200)
+            assert b"".join(map(bytes, grown.append_from(other, 17, 4200))) == data[17:4217]
             grown.write(b"tail")
             assert grown.length == 4208
             with pytest.raises(OSError, match="has become shorter"):
-                grown.append_from(other, 4000, 400)
+                list(grown.append_from(other, 4000, 400))
         grown.truncate(4208)
         grown.close()
     assert (tmp_path / "folder" / "grown").read_bytes() == b"head" + data[17:4217] + b"tail"

@@ -9,8 +9,8 @@ import pytest
 import raybox as rb
 from raybox.cast import block_caster, thread_runner
 from raybox.cast.blocks import BlockSpan, Position
-from raybox.cast.part import PARTS, read_part
-from raybox.cast.thread_runner import ThreadRunner, split_workers
+from raybox.cast.part import PARTS, PartFile, read_part
+from raybox.cast.thread_runner import ThreadRunner, queries_at_once
 from raybox.io.formats.common import ReadOptions
 from raybox.store.folder import make_folder
 from streaming import RAYS, SCENE, put
@@ -107,6 +107,28 @@ def test_no_thread_is_left_when_the_caller_ends(caster, monkeypatch):
 
 def test_two_blocks_share_the_workers_and_parts_of_a_scene_are_opened_for_one(caster):
     job = caster.job
-    assert [split_workers(SCENE, job, workers) for workers in (1, 2, 3, 8)] == [[1], [1, 1], [2, 1], [4, 4]]
+    assert [queries_at_once(SCENE, job, workers) for workers in (1, 2, 3, 8)] == [1, 2, 2, 2]
     split = rb.SplitScene(rb.Boxes([[0, 0, 0], [2, 0, 0]], [[1, 1, 1], [3, 1, 1]]), parts=2)
-    assert split_workers(split, job, 4) == split_workers(SCENE, job._replace(query="deposit"), 4) == [4]
+    assert queries_at_once(split, job, 4) == queries_at_once(SCENE, job._replace(query="deposit"), 4) == 1
+
+
+def test_one_block_is_written_while_another_is_queried(caster, monkeypatch):
+    """With one worker, too: one query at a time, and two threads."""
+    begun, running, most = threading.Event(), set(), []
+    results_of_block, complete = block_caster.BlockCaster.results, PartFile.complete
+
+    def results(caster, block, workers):
+        running.add(block.number)
+        most.append(len(running))
+        begun.set() if block.number == 1 else None
+        yield from results_of_block(caster, block, workers)
+        running.discard(block.number)
+
+    def complete_late(file, part):
+        assert part.number or begun.wait(60)
+        return complete(file, part)
+
+    monkeypatch.setattr(block_caster.BlockCaster, "results", results)
+    monkeypatch.setattr(PartFile, "complete", complete_late)
+    assert len(list(ThreadRunner(caster, 1).run(caster.job, ALL))) == 12
+    assert max(most) == 1

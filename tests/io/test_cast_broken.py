@@ -262,18 +262,18 @@ PEAK = """
     from pathlib import Path
     import raybox as rb
     from raybox.cast.blocks import BlockBuffers
-    from raybox.cast.thread_runner import _Pipeline
+    from raybox.cast.block_caster import BlockCaster
     from streaming import SCENE
-    acquire, write = BlockBuffers.acquire, _Pipeline._write
+    acquire, write = BlockBuffers.acquire, BlockCaster.write_part
     acquired = []
     def counted(buffers, widths, size):
         acquired.append(size)
         return acquire(buffers, widths, size)
     def write_late(*args):
-        while acquired.count(20_000) < 3:  # one is read, one waits, one is queried, whose results wait
+        while acquired.count(20_000) < 4:  # one is read, one waits, two are cast
             time.sleep(0.001)
-        write(*args)
-    BlockBuffers.acquire, _Pipeline._write = counted, write_late
+        return write(*args)
+    BlockBuffers.acquire, BlockCaster.write_part = counted, write_late
     done = rb.stream.cast(SCENE, sys.argv[1], sys.argv[2], query=sys.argv[3], chunk=20_000, workers=1)
     print(done.rays, re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """

@@ -15,7 +15,7 @@ module                does
 ``job``               what identifies a cast
 ``engine``            whole parts skipped, missing ones cast, all joined
 ``runner``            the interface of what runs blocks
-``thread_runner``     threads that run them (``threads``): one reads, two query, one writes
+``thread_runner``     threads that run them (``threads``): one reads, two query and write
 ``block_caster``      a block: read, queried, written
 ``blocks``            rows of a file of rays as blocks
 ``readers``           files of rays (``joined_files``: several as one)

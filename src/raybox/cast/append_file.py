@@ -15,8 +15,7 @@ from raybox.store.checksum import Checksum, Data
 from raybox.store.folder import Folder
 
 CACHED = 1 << 28  # bytes: files up to this length stay in the page cache, for their next reader
-_COPIED = 1 << 24  # bytes of another file that are copied at once
-_READ = 1 << 20  # bytes that are read at once: they stay in a core's cache
+_READ = 1 << 20  # bytes that are copied or read at once: they stay in a core's cache
 
 
 def sync_file(file: BinaryIO) -> None:
@@ -41,21 +40,27 @@ class AppendFile:
         raw = data.reshape(-1).view(np.uint8).data if isinstance(data, np.ndarray) else data
         self.length += self._file.write(raw)
 
-    def append_from(self, source: BinaryIO, start: int, length: int) -> None:
-        """Append bytes of another file, within the kernel on Linux."""
+    def append_from(self, source: BinaryIO, start: int, length: int) -> Iterator[memoryview]:
+        """Append bytes of another file, within the kernel on Linux; yield them as `blocks` does.
+
+        Each block is read again while it is in a core's cache.
+        """
         self._file.flush()
-        source.seek(start)
-        end = self.length + length
+        shift, end = start - self.length, self.length + length
         while self.length < end:
-            copied = self._copy(source, min(end - self.length, _COPIED))
+            copied = self._copy(source, self.length + shift, min(end - self.length, _READ))
             if not copied:
                 raise OSError("a part has become shorter")
             self.length += copied
+            yield from self.blocks(self.length - copied, self.length)
 
-    def _copy(self, source: BinaryIO, length: int) -> int:
+    def _copy(self, source: BinaryIO, start: int, length: int) -> int:
         if sys.platform != "linux":  # elsewhere, sendfile writes to sockets only
-            return self._file.write(source.read(length))
-        return os.sendfile(self._file.fileno(), source.fileno(), None, length)
+            source.seek(start)
+            copied = self._file.write(source.read(length))
+            self._file.flush()
+            return copied
+        return os.sendfile(self._file.fileno(), source.fileno(), start, length)
 
     def blocks(self, start: int, end: int) -> Iterator[memoryview]:
         """Yield the bytes from `start` to before `end`, read from the file, in memory that is reused."""

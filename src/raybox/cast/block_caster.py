@@ -1,7 +1,7 @@
 """Cast a block: read its rays, run the query, write its part."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from raybox.cast import blocks as ray_blocks
@@ -18,8 +18,9 @@ from raybox.cast.result_columns import OutputSpec, run_one_ray, run_query
 from raybox.cast.scenes import AnyScene
 from raybox.cast.sums import SumJob
 from raybox.cast.writers import WRITERS
+from raybox.compiler.fork import fork_safe_lock
 from raybox.io.formats.common import file_error
-from raybox.queries.columns import ChunkResults, Scratch, row_count
+from raybox.queries.columns import ChunkResults, Columns, Scratch, row_count
 from raybox.store.folder import Folder, open_folder
 
 
@@ -58,14 +59,16 @@ class BlockCaster:
         """Of the file that is read; None: unknown, or the number of rays is known."""
         self._scratch: list[Scratch] = []
         self._folder: Folder | None = None
+        self._opening = fork_safe_lock()
 
     @property
     def folder(self) -> Folder:
         """The folder of the parts, opened once."""
-        if self._folder is None:
-            with open_folder(self.job.folder) as folder:
-                self._folder = folder.subfolder(PARTS)
-        return self._folder
+        with self._opening:
+            if self._folder is None:
+                with open_folder(self.job.folder) as folder:
+                    self._folder = folder.subfolder(PARTS)
+            return self._folder
 
     def close(self) -> None:
         """Close the folder of the parts."""
@@ -94,58 +97,46 @@ class BlockCaster:
     def cast_block(self, block: BlockStart, workers: int, lock: AbstractContextManager[object]) -> PartInfo:
         """Write the part of a block, and return what it says about itself; lock: of queries."""
         for rays in self.read(BlockSpan(block.number, block.position, 1)):
-            with closing(PartWriter(self, rays)) as writer:
-                results = self.results(rays, workers)
-                while True:
-                    with lock:
-                        some = next(results, None)
-                    if some is None:
-                        return writer.complete()
-                    writer.add(some)
+            return self.write_part(rays, workers, lock)
         problem = f"no ray is at row {block.position.first:,}: it has become shorter"
         raise file_error(self.source.path, problem, "cast it again")
 
+    def write_part(self, block: BlockRays, workers: int, lock: AbstractContextManager[object]) -> PartInfo:
+        """Query a block, and write its part; lock: of queries."""
+        file = PartFile(self.folder, block.number)
+        try:
+            writer = WRITERS[self.job.part_format](self.columns.spec, file)
+            rows = hit_count = 0
+            for columns, hit in self._columns(block, workers, lock):
+                writer.add(columns)
+                rows, hit_count = rows + row_count(columns), hit_count + hit
+            body = writer.finish()
+            job, end, found = self.job, block.end, block.checksum
+            return file.complete(
+                PartInfo(
+                    job.id, block.number, block.first, end, job.part_format, rows, hit_count, found, body
+                )
+            )
+        finally:
+            self.buffers.release(block.buffers)
+            file.discard()
 
-class PartWriter:
-    """Writes the results of one block to its part."""
-
-    def __init__(self, caster: BlockCaster, block: BlockRays) -> None:
-        self._caster, self.block = caster, block
-        self._file = PartFile(caster.folder, block.number)
-        self._writer = WRITERS[caster.job.part_format](caster.columns.spec, self._file)
-        self._rows = self._hit_count = 0
-        self._scratch: Scratch = caster._scratch.pop() if caster._scratch else {}
-
-    def add(self, results: ChunkResults) -> None:
-        """Append results."""
-        columns = self._caster.columns.objects.with_rows(results.columns(self._scratch))
-        if self.block.carried and row_count(columns):
-            columns = columns | rows_of_hits(self.block.carried, columns, self.block.first)
-        self._writer.add(columns)
-        self._rows, self._hit_count = self._rows + row_count(columns), self._hit_count + results.hit
-
-    def complete(self) -> PartInfo:
-        """Complete the part, and return what it says about itself."""
-        block, job = self.block, self._caster.job
-        body = self._writer.finish()
-        part = PartInfo(
-            job.id,
-            block.number,
-            block.first,
-            block.end,
-            job.part_format,
-            self._rows,
-            self._hit_count,
-            block.checksum,
-            body,
-        )
-        return self._file.complete(part)
-
-    def close(self) -> None:
-        """Release the memory of the block; remove the part unless it is complete."""
-        self._caster._scratch.append(self._scratch)
-        self._caster.buffers.release(self.block.buffers)
-        self._file.discard()
+    def _columns(
+        self, block: BlockRays, workers: int, lock: AbstractContextManager[object]
+    ) -> Iterator[tuple[Columns, int]]:
+        """Yield columns of a block's results, and how many of these rows or rays hit."""
+        results = self.results(block, workers)
+        scratch: Scratch = self._scratch.pop() if self._scratch else {}
+        while True:
+            with lock:
+                some = next(results, None)
+            if some is None:
+                self._scratch.append(scratch)
+                return
+            columns = self.columns.objects.with_rows(some.columns(scratch))
+            if block.carried and row_count(columns):
+                columns = columns | rows_of_hits(block.carried, columns, block.first)
+            yield columns, some.hit
 
 
 def _columns_of(

@@ -93,9 +93,10 @@ class OneFile:
     def append(self, part: PartInfo, source: BinaryIO, trailer: Trailer[PartInfo]) -> Appended:
         """Append the body of a part."""
         file = self.files["results"]
-        begin, (start, length) = file.length, part.body
-        file.append_from(source, start, length)
-        _check(file.checksum(begin, file.length), trailer)
+        body = Checksum()
+        for block in file.append_from(source, *part.body):
+            body.update(block)
+        _check(body.text(), trailer)
         return Appended({"results": trailer.data_checksum})
 
     def finish(self, rows: int, extras: Sequence[str]) -> None:
@@ -132,10 +133,8 @@ class ParquetFile(OneFile):
         file = self.files["results"]
         begin, (start, length) = file.length, part.body
         whole, body = Checksum(), Checksum()
-        file.append_from(source, start, length)
-        source.seek(0)
         whole.update(source.read(start))
-        for block in file.blocks(begin, file.length):
+        for block in file.append_from(source, start, length):
             whole.update(block)
             body.update(block)
         source.seek(start + length)

@@ -2,7 +2,7 @@
 
 import queue
 from collections.abc import Callable
-from threading import Event, Thread
+from threading import BoundedSemaphore, Event, Thread
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -69,3 +69,19 @@ class StageThreads:
         """Wait for the threads."""
         for thread in self._threads:
             thread.join()
+
+
+class Slots:
+    """Lets so many threads at a time into a ``with`` block; `Stopped` for the others if all are stopped."""
+
+    def __init__(self, threads: StageThreads, count: int) -> None:
+        self._threads, self._free = threads, BoundedSemaphore(count)
+
+    def __enter__(self) -> None:
+        while True:
+            self._threads.check()
+            if self._free.acquire(timeout=WAIT):
+                return
+
+    def __exit__(self, *_: object) -> None:
+        self._free.release()
