@@ -114,18 +114,18 @@ def test_two_blocks_share_the_workers_and_parts_of_a_scene_are_opened_for_one(ca
 
 def test_one_block_is_written_while_another_is_queried(caster, monkeypatch):
     """With one worker, too: one query at a time, and two threads."""
-    begun, running, most = threading.Event(), set(), []
+    started, running, most = threading.Event(), set(), []
     results_of_block, complete = block_caster.BlockCaster.results, PartFile.complete
 
     def results(caster, block, workers):
         running.add(block.number)
         most.append(len(running))
-        begun.set() if block.number == 1 else None
+        started.set() if block.number == 1 else None
         yield from results_of_block(caster, block, workers)
         running.discard(block.number)
 
     def complete_late(file, part):
-        assert part.number or begun.wait(60)
+        assert part.number or started.wait(60)
         return complete(file, part)
 
     monkeypatch.setattr(block_caster.BlockCaster, "results", results)

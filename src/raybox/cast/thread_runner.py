@@ -1,4 +1,4 @@
-"""Run blocks by threads of this process: one reads, two query and write a part each; the caller joins them."""
+"""Run blocks by threads of this process: one reads, two query and write parts; the caller joins them."""
 
 import queue
 from collections.abc import Generator, Iterable
@@ -8,11 +8,11 @@ from raybox.cast.blocks import BlockRays, BlockSpan
 from raybox.cast.job import SUMS, CastJob
 from raybox.cast.part import PartInfo
 from raybox.cast.scenes import AnyScene
-from raybox.cast.threads import Slots, StageThreads, Stopped
+from raybox.cast.threads import StageThreads, Stopped, ThreadSlots
 from raybox.scene.scene import Scene
 
 
-CASTING = 2  # threads, each with a block in memory: one writes its part while the other queries
+_CASTING = 2  # threads, each with a block in memory: one writes its part while the other queries
 
 
 def queries_at_once(scene: AnyScene, job: CastJob, workers: int) -> int:
@@ -22,7 +22,7 @@ def queries_at_once(scene: AnyScene, job: CastJob, workers: int) -> int:
     A scene in parts opens its parts for one block at a time. Results for all primitives of a scene may be
     large: there is one at a time.
     """
-    return 1 if workers == 1 or not isinstance(scene, Scene) or job.part_format == SUMS else CASTING
+    return 1 if workers == 1 or not isinstance(scene, Scene) or job.part_format == SUMS else _CASTING
 
 
 class ThreadRunner:
@@ -46,16 +46,16 @@ class _Pipeline:
     def __init__(self, caster: BlockCaster, spans: Iterable[BlockSpan], queries: int, workers: int) -> None:
         self._caster, self._spans, self._workers = caster, spans, workers
         self._threads = StageThreads()
-        self._slots = Slots(self._threads, queries)
+        self._slots = ThreadSlots(self._threads, queries)
         self._blocks: queue.Queue[BlockRays | None] = queue.Queue(1)
         self._parts: queue.Queue[PartInfo | None] = queue.Queue(1)
         self._errors: list[tuple[float, BaseException]] = []
 
     def run(self) -> Generator[PartInfo, None, None]:
         """Yield the parts; raise the error of the first block that failed, after all that were written."""
-        threads, running = self._threads, CASTING
+        threads, running = self._threads, _CASTING
         threads.start(self._read)
-        for _ in range(CASTING):
+        for _ in range(_CASTING):
             threads.start(self._cast)
         try:
             while running:
@@ -88,7 +88,7 @@ class _Pipeline:
         except Exception as error:  # blocks before this one are still written
             self._errors.append((float("inf"), error))
         finally:
-            for _ in range(CASTING):
+            for _ in range(_CASTING):
                 self._threads.put(self._blocks, None)
 
     def _cast(self) -> None:

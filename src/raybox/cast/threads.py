@@ -71,7 +71,7 @@ class StageThreads:
             thread.join()
 
 
-class Slots:
+class ThreadSlots:
     """Lets so many threads at a time into a ``with`` block; `Stopped` for the others if all are stopped."""
 
     def __init__(self, threads: StageThreads, count: int) -> None:
