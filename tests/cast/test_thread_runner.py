@@ -11,6 +11,7 @@ from raybox.cast import block_caster, thread_runner
 from raybox.cast.blocks import BlockSpan, Position
 from raybox.cast.part import PARTS, PartFile, read_part
 from raybox.cast.thread_runner import ThreadRunner, queries_at_once
+from raybox.cast.threads import StageThreads
 from raybox.io.formats.common import ReadOptions
 from raybox.store.folder import make_folder
 from streaming import RAYS, SCENE, put
@@ -73,14 +74,31 @@ def test_spans(caster):
 @pytest.mark.parametrize("error", [rb.RayboxError("no"), KeyboardInterrupt(), MemoryError()])
 @pytest.mark.parametrize("failing", [0, 1, 5, 11])
 def test_all_before_a_failure_are_written(caster, monkeypatch, failing, error):
-    slowly(monkeypatch, lambda _: None, lambda number: error if number == failing else None)
+    is_known, failed_in, get = threading.Event(), [], StageThreads.get
+
+    def wait(number):
+        assert number <= failing or is_known.wait(60)
+
+    def fail(number):
+        if number == failing:
+            failed_in.append(threading.get_ident())
+            return error
+        return None
+
+    def get_next(threads, items):
+        if threading.get_ident() in failed_in:
+            is_known.set()
+        return get(threads, items)
+
+    slowly(monkeypatch, wait, fail)
+    monkeypatch.setattr(StageThreads, "get", get_next)
     written = []
     with pytest.raises(type(error)) as caught:
         written += ThreadRunner(caster, 2).run(caster.job, ALL)
     assert caught.value is error
     names = caster.folder.names()
     assert {f"part-{number:09}.rows" for number in range(failing)} <= set(names)
-    assert len(names) <= failing + 4  # those that were read when it failed
+    assert len(names) <= failing + 3  # one is cast, one waits, one is read
     assert not [name for name in names if name.startswith("new-")]
 
 
@@ -118,11 +136,18 @@ def test_one_block_is_written_while_another_is_queried(caster, monkeypatch):
     results_of_block, complete = block_caster.BlockCaster.results, PartFile.complete
 
     def results(caster, block, workers):
-        running.add(block.number)
-        most.append(len(running))
-        started.set() if block.number == 1 else None
-        yield from results_of_block(caster, block, workers)
-        running.discard(block.number)
+        found = results_of_block(caster, block, workers)
+        if block.number == 1:
+            started.set()
+        while True:
+            running.add(block.number)
+            most.append(len(running))
+            time.sleep(0.005)
+            some = next(found, None)
+            running.discard(block.number)
+            if some is None:
+                return
+            yield some
 
     def complete_late(file, part):
         assert part.number or started.wait(60)

@@ -11,7 +11,6 @@ from raybox.cast.scenes import AnyScene
 from raybox.cast.threads import StageThreads, Stopped, ThreadSlots
 from raybox.scene.scene import Scene
 
-
 _CASTING = 2  # threads, each with a block in memory: one writes its part while the other queries
 
 
