@@ -185,7 +185,7 @@ def row(scene: str, figures: Figures) -> str:
     """Return a row of the table."""
     server, first, click, rate, rest, calls, buffers, saved = figures
     cells = [f"{server:.1f}", f"{first:.2f}", f"{click:.0f}", f"{rate:.0f}", f"{rest:.1f}"]
-    return f"| {' | '.join([SCENES[scene], *cells, str(calls), f'{buffers:.1f}', f'{saved:.1f}'])} |"
+    return f"| {' | '.join([SCENES[scene], *cells, str(calls), f'{buffers:.2g}', f'{saved:.1f}'])} |"
 
 
 def table(result: dict[str, Any]) -> str:
