@@ -183,7 +183,7 @@ def test_a_dataset_of_zarr_is_the_group(tmp_path):
         assert found[name][:].tobytes() == array[:].tobytes() or found[name][:].tolist() == array[:].tolist()
 
 
-def test_a_chunk_of_zarr_that_was_half_written_is_not_in_the_dataset(tmp_path, monkeypatch):
+def test_what_was_half_written_of_zarr_is_not_in_the_dataset(tmp_path, monkeypatch):
     rays, out, whole = (tmp_path / name for name in ("rays.npy", "hits", "whole"))
     put(rays, RAYS)
     rb.stream.cast(SCENE, rays, whole, chunk=30, format="zarr")
@@ -191,9 +191,12 @@ def test_a_chunk_of_zarr_that_was_half_written_is_not_in_the_dataset(tmp_path, m
     with pytest.raises(rb.RayboxError):
         rb.stream.cast(SCENE, rays, out, chunk=30, format="zarr")
     monkeypatch.undo()
-    chunks = tmp_path / "hits.raybox" / "group" / "t" / "c"
-    (chunks / "new-1-2").write_bytes(b"half")
-    (chunks / "99").write_bytes(b"of rays that are gone")
+    group = tmp_path / "hits.raybox" / "group"
+    (group / "t" / "c" / "new-1-2").write_bytes(b"half")
+    (group / "t" / "c" / "99").write_bytes(b"of rays that are gone")
+    for folder in (group, group / "t"):  # by Zarr itself
+        (folder / "zarr.json").write_bytes(b"half")
+        (folder / "zarr.0123456789abcdef.partial").write_bytes(b"half")
     rb.stream.cast(SCENE, rays, out, chunk=30, format="zarr")
     assert list(content(out)) == [name.replace("whole", "hits") for name in content(whole)]
     assert list(content(out).values()) == list(content(whole).values())

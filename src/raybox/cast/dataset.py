@@ -100,7 +100,7 @@ class DatasetOutput:
 
     def _finish_group(self, rows: int) -> None:
         path = self._folder.path / zarr_parts.GROUP
-        zarr_parts.remove_others(path, len(self._added))
+        zarr_parts.remove_others(path, self._spec.dtypes, len(self._added))
         zarr_parts.write_metadata(path, self._spec, rows)
         zarr_parts.sync(path)
 

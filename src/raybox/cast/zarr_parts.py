@@ -5,6 +5,7 @@ The part file lists the checksums of its chunks.
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -111,15 +112,14 @@ def write_metadata(group: Path, spec: OutputSpec, rows: int) -> None:
     zarr = require("zarr", "zarr", ".zarr")
     zarr.open_group(group, mode="a", zarr_format=3, attributes={QUERY_KEY: spec.query})
     for name, dtype in spec.dtypes.items():
-        (group / name / "zarr.json").unlink(missing_ok=True)
         make_array(zarr, group, name, dtype, (rows, spec.size))
 
 
-def remove_others(group: Path, blocks: int) -> None:
+def remove_others(group: Path, columns: Iterable[str], blocks: int) -> None:
     """Remove files that are no chunks of the first blocks: of killed writes, or of rays that are gone."""
-    numbers = {str(number) for number in range(blocks)}
-    for path in group.glob("*/c/*"):
-        if path.name not in numbers:
+    folders, numbers = {group / column / "c" for column in columns}, {str(k) for k in range(blocks)}
+    for path in group.rglob("*"):
+        if not path.is_dir() and not (path.parent in folders and path.name in numbers):
             path.unlink()
 
 
