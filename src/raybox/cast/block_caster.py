@@ -83,8 +83,8 @@ class BlockCaster:
 
     def read(self, span: BlockSpan) -> Iterator[BlockRays]:
         """Yield the blocks of a span."""
-        more = self.columns.carried.open(span.position) if self.columns.carried else None
-        for block in ray_blocks.read(self.source, self.job.size, span, self.buffers, more):
+        others = [*self.columns.carried.names] if self.columns.carried else []
+        for block in ray_blocks.read(self.source, self.job.size, span, self.buffers, others):
             self.fraction = block.fraction
             yield block
 
@@ -125,7 +125,8 @@ class BlockCaster:
         self, block: BlockRays, workers: int, lock: AbstractContextManager[object]
     ) -> Iterator[tuple[Columns, int]]:
         """Yield columns of a block's results, and how many of these rows or rays hit."""
-        results = self.results(block, workers)
+        results, carried = self.results(block, workers), self.columns.carried
+        more = carried.of_block(block.others, self.source.path) if carried else {}
         scratch: Scratch = self._scratch.pop() if self._scratch else {}
         while True:
             with lock:
@@ -134,8 +135,8 @@ class BlockCaster:
                 self._scratch.append(scratch)
                 return
             columns = self.columns.objects.with_rows(some.columns(scratch))
-            if block.carried and row_count(columns):
-                columns = columns | rows_of_hits(block.carried, columns, block.first)
+            if more and row_count(columns):
+                columns = columns | rows_of_hits(more, columns, block.first)
             yield columns, some.hit
 
 
