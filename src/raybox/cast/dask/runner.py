@@ -16,6 +16,7 @@ from raybox.cast.dask.worker import Failure, WorkerJob
 from raybox.cast.job import CastJob
 from raybox.cast.part import PartInfo
 from raybox.errors import RayboxError
+from raybox.split import SplitScene
 from raybox.store.folder import open_folder
 
 if TYPE_CHECKING:
@@ -52,13 +53,13 @@ class DaskRunner:
     @contextmanager
     def _loaded(self, job: CastJob) -> Iterator[WorkerJob]:
         """Write the files for workers, and load them there; remove them at the end."""
-        caster, split = self._caster, job_files.place_of(self._caster.scene)
-        mine = WorkerJob(uuid4().hex[:12], job, split, caster.sums, self._threads, worker.code_version())
+        caster, scene = self._caster, self._caster.scene
+        mine = WorkerJob(uuid4().hex[:12], job, caster.sums, self._threads, worker.code_version())
         plugin = make_plugin(mine)
         with open_folder(job.folder) as folder, folder.subfolder(mine.files.name):
             try:
-                job_files.write(mine.files, caster.scene, caster.ids, caster.arguments)
-                others = [split.folder] if split else []
+                job_files.write(mine.files, scene, caster.ids, caster.arguments)
+                others = [scene.folder.resolve()] if isinstance(scene, SplitScene) else []
                 with connection.scheduler_watched(self._client):
                     connection.check_folders(self._client, mine.files, *job.rays, *others)
                     connection.register(self._client, plugin)

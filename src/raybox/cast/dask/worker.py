@@ -16,7 +16,6 @@ from raybox._version import __version__
 from raybox.cast.block_caster import BlockCaster
 from raybox.cast.blocks import BlockStart
 from raybox.cast.dask import job_files
-from raybox.cast.dask.job_files import SplitPlace
 from raybox.cast.job import CastJob
 from raybox.cast.part import PartInfo, part_name, read_part
 from raybox.cast.sums import SumJob
@@ -24,7 +23,6 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.compiler.fork import after_fork_in_child, fork_safe_lock
 from raybox.compiler.library import source_stamp
 from raybox.errors import RayboxError
-from raybox.io import scene_files
 
 _WAITING = 2  # blocks that are read or written while another is queried
 
@@ -43,8 +41,6 @@ class WorkerJob(NamedTuple):
     token: str
     """Of this run of the cast."""
     cast: CastJob
-    split: SplitPlace | None
-    """None: the scene is in `files`."""
     sums: SumJob | None
     """As in `BlockCaster`."""
     threads: int
@@ -72,13 +68,8 @@ class LoadedJob:
             raise RayboxError(f"a worker {version_problem(code_version(), job.version)}")
         self.job = job
         self.threads = worker_threads if job.threads == -1 else job.threads
-        files = job_files.read(job.files)
-        scene = (
-            job_files.open_split(job.split)
-            if job.split
-            else scene_files.read_scene(job.files, large_pages=True)
-        )
-        self.caster = BlockCaster(job.cast, scene, files.arguments, files.ids, job.sums)
+        files = job_files.read(job.files, large_pages=True)
+        self.caster = BlockCaster(job.cast, files.scene, files.arguments, files.ids, job.sums)
         self.query_lock, self.slots = fork_safe_lock(), BoundedSemaphore(1 + _WAITING)
 
 
