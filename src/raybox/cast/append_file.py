@@ -13,6 +13,7 @@ import numpy as np
 
 from raybox.store.checksum import Checksum, Data
 from raybox.store.folder import Folder
+from raybox.validation import Array, Dtype
 
 CACHED = 1 << 28  # bytes: files up to this length stay in the page cache, for their next reader
 _READ = 1 << 20  # bytes that are copied or read at once: they stay in a core's cache
@@ -80,9 +81,11 @@ class AppendFile:
             checksum.update(block)
         return checksum.text()
 
-    def flush(self) -> None:
-        """Pass all bytes on to the system."""
+    def array(self, dtype: Dtype, start: int, count: int) -> Array:
+        """Return `count` numbers of a file that has no others, or all from the one at `start` on."""
         self._file.flush()
+        self._reader.seek(start * dtype.itemsize)
+        return np.fromfile(self._reader, dtype, count)
 
     def truncate(self, length: int) -> None:
         """Cut the file to a length."""

@@ -11,7 +11,7 @@ from raybox.cast import zarr_parts
 from raybox.cast.append_file import sync_file
 from raybox.cast.blocks import Position
 from raybox.cast.job import ZARR, CastJob
-from raybox.cast.output import Totals
+from raybox.cast.output import Output, Totals
 from raybox.cast.part import PART, PARTS, PartFile, PartInfo, StoredPart, read_part
 from raybox.cast.result_columns import OutputSpec
 from raybox.cast.steps import step
@@ -32,29 +32,20 @@ def _parsed(value: Any) -> list[StoredPart]:
 DATASET = RecordKind("complete dataset", 1, _parsed)
 
 
-class DatasetOutput:
+class DatasetOutput(Output):
     """Leaves the parts where they are, and publishes their folder."""
 
     def __init__(self, folder: Folder, parts: Folder, spec: OutputSpec, job: CastJob) -> None:
+        super().__init__()
         self._folder, self._parts, self._spec, self._job = folder, parts, spec, job
         self._is_zarr = job.suffix == ZARR
         self.name = zarr_parts.GROUP if self._is_zarr else PARTS
         if self._is_zarr:
             folder.subfolder(self.name).close()
-        self._added: dict[int, PartInfo] = {}
         self._unsynced = deque[PartInfo]()
 
-    @property
-    def parts(self) -> list[PartInfo]:
-        """No part: the files of all are needed."""
-        return []
-
-    def cut(self, count: int) -> None:
-        """Do nothing."""
-
-    def add(self, part: PartInfo) -> None:
-        """Add a part."""
-        self._added[part.number] = part
+    def _append(self, part: PartInfo) -> None:
+        """Note that a part is to be synced."""
         self._unsynced.append(part)
 
     def sync(self) -> None:
@@ -67,22 +58,20 @@ class DatasetOutput:
 
     def finish(self) -> Totals:
         """Check that all parts are there, and make a dataset of them."""
-        if not self._added and not self._is_zarr:
+        if not self.parts and not self._is_zarr:
             self.add(self._empty_part())
-        totals, stored = Totals(), list[StoredPart]()
-        for number in range(len(self._added)):
-            part = self._added[number]
+        stored = list[StoredPart]()
+        for part in self.parts:
             found = read_part(self._parts, part.name, part.job, check=False)
             if found is None or found.part != part:
                 path = self._parts.path / part.name
                 raise file_error(path, "is damaged", "cast again: it is written anew")
             stored.append(found)
-            totals = totals.plus(part)
         if self._is_zarr:
-            self._finish_group(totals.rows)
+            self._finish_group(self.totals.rows)
         else:
             self._finish_files(stored)
-        return totals
+        return self.totals
 
     def _finish_files(self, stored: list[StoredPart]) -> None:
         self.sync()
@@ -100,7 +89,7 @@ class DatasetOutput:
 
     def _finish_group(self, rows: int) -> None:
         path = self._folder.path / zarr_parts.GROUP
-        zarr_parts.remove_others(path, len(self._added))
+        zarr_parts.remove_others(path, len(self.parts))
         zarr_parts.write_metadata(path, self._spec, rows)
         zarr_parts.sync(path)
 
@@ -109,9 +98,6 @@ class DatasetOutput:
         job, file = self._job, PartFile(self._parts, 0)
         body = WRITERS[job.part_format](self._spec, file).finish()
         return file.complete(PartInfo(job.id, 0, 0, Position(), job.part_format, 0, 0, "", body))
-
-    def close(self) -> None:
-        """Do nothing: no file stays open."""
 
 
 def complete_parts(folder: Folder) -> list[StoredPart]:
