@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from raybox.store.checksum import Checksum, Data
+from raybox.store.checksum import Checksum, Data, as_bytes
 from raybox.store.folder import Folder
 from raybox.validation import Array, Dtype
 
@@ -38,8 +38,7 @@ class AppendFile:
 
     def write(self, data: Data) -> None:
         """Append bytes: an array, or any object with the buffer protocol."""
-        raw = data.reshape(-1).view(np.uint8).data if isinstance(data, np.ndarray) else data
-        self.length += self._file.write(raw)
+        self.length += self._file.write(as_bytes(data))
 
     def append_from(self, source: BinaryIO, start: int, length: int) -> Iterator[memoryview]:
         """Append bytes of another file, within the kernel on Linux; yield them as `blocks` does.

@@ -49,6 +49,10 @@ class RayFile(NamedTuple):
         """The files that are read."""
         return self.joined or (self,)
 
+    def block_count(self, size: int) -> int | None:
+        """Return the number of its blocks of `size` rays; None: unknown before the end."""
+        return None if self.total is None else -(-self.total // size)
+
     @property
     def dimension(self) -> int:
         """D, the dimensions of space."""

@@ -9,12 +9,10 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from raybox.cast.blocks import Position
 from raybox.cast.steps import step
 from raybox.store import record
-from raybox.store.checksum import Checksum, Data
+from raybox.store.checksum import Checksum, Data, as_bytes
 from raybox.store.folder import TEMPORARY, Folder
 from raybox.store.record import BrokenRecord, RecordKind
 
@@ -120,7 +118,7 @@ class PartFile:
 
     def write(self, data: Data) -> None:
         """Append bytes: an array, or any object with the buffer protocol."""
-        raw = data.reshape(-1).view(np.uint8).data if isinstance(data, np.ndarray) else data
+        raw = as_bytes(data)
         self._checksum.update(raw)
         self.length += self._file.write(raw)
 

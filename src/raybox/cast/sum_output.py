@@ -21,7 +21,7 @@ from raybox.cast.writers import WRITERS
 from raybox.io.formats.common import file_error
 from raybox.queries.columns import Columns
 from raybox.store import record
-from raybox.store.checksum import Checksum
+from raybox.store.checksum import Checksum, as_bytes
 from raybox.store.folder import TEMPORARY, Folder
 from raybox.store.record import BrokenRecord, RecordKind
 
@@ -77,7 +77,7 @@ class SumOutput(Output):
     def add(self, part: PartInfo) -> None:
         """Add a part, and store the sums if that is worth its time."""
         super().add(part)
-        if time.monotonic() >= self._next_store:
+        if len(self.parts) > self._stored and time.monotonic() >= self._next_store:
             self._store()
 
     def _append(self, part: PartInfo) -> None:
@@ -102,7 +102,7 @@ class SumOutput(Output):
         with self._folder.create(new) as file:
             for data in self._total.data():
                 checksum.update(data)
-                file.write(np.ascontiguousarray(data).data)
+                file.write(as_bytes(data))
             record.append_trailer(STORED, self.parts, file, checksum.text())
             file.flush()
             sync_file(file)

@@ -12,7 +12,7 @@ def blocks_of(source: RayFile, size: int, spans: Iterable[BlockSpan]) -> Iterato
     Text has no index of rows, so files of it are read here.
     """
     for span in spans:
-        count = block_count(source, size)
+        count = source.block_count(size)
         if count is None or source.block_at(0) is None:
             yield from _read_blocks(source, size, span)
             continue
@@ -20,11 +20,6 @@ def blocks_of(source: RayFile, size: int, spans: Iterable[BlockSpan]) -> Iterato
         for number in range(span.number, end):
             first = number * size
             yield BlockStart(number, Position(first, *(source.block_at(first) or ())))
-
-
-def block_count(source: RayFile, size: int) -> int | None:
-    """Return the number of blocks of a file; None: unknown before the end."""
-    return None if source.total is None else -(-source.total // size)
 
 
 def _read_blocks(source: RayFile, size: int, span: BlockSpan) -> Iterator[BlockStart]:

@@ -10,7 +10,7 @@ from uuid import uuid4
 from raybox.cast.block_caster import BlockCaster
 from raybox.cast.blocks import BlockSpan, BlockStart
 from raybox.cast.dask import connection, job_files, worker
-from raybox.cast.dask.block_index import block_count, blocks_of
+from raybox.cast.dask.block_index import blocks_of
 from raybox.cast.dask.job_plugin import make_plugin
 from raybox.cast.dask.worker import Failure, WorkerJob
 from raybox.cast.job import CastJob
@@ -40,7 +40,7 @@ class DaskRunner:
     def run(self, job: CastJob, spans: Iterable[BlockSpan]) -> Generator[PartInfo, None, None]:
         """Yield the parts of all blocks of some spans, in any order, as `Runner.run` does."""
         source = self._caster.source
-        blocks, count = blocks_of(source, job.size, spans), block_count(source, job.size)
+        blocks, count = blocks_of(source, job.size, spans), source.block_count(job.size)
         with self._loaded(job) as worker_job:
             tasks = _TaskQueue(self._client, worker_job, blocks, count)
             try:

@@ -50,7 +50,12 @@ class WorkerJob(NamedTuple):
     @property
     def files(self) -> Path:
         """The folder of the scene and the arguments, which exists as long as this run does."""
-        return self.cast.folder / files_name(self.token)
+        return self.cast.folder / f"scene-{self.token}"
+
+    @property
+    def plugin_name(self) -> str:
+        """The name of the plugin that loads it."""
+        return f"raybox-{self.token}"
 
 
 class Failure(NamedTuple):
@@ -114,10 +119,14 @@ def write_parts(job: WorkerJob, blocks: Sequence[BlockStart]) -> list[PartInfo |
 
 
 def _try_part(job: WorkerJob, block: BlockStart) -> PartInfo | Failure:
-    """Write a part; return it, or the error."""
+    """Write a part, unless a worker did that died before it reported it; return it, or the error."""
     try:
         with _in_slot(job) as loaded:
-            return _write_part(loaded, block)
+            caster = loaded.caster
+            name = part_name(block.number, caster.job.part_format)
+            if stored := read_part(caster.folder, name, caster.job.id, check=True):
+                return stored.part
+            return caster.cast_block(block, loaded.threads, loaded.query_lock)
     except RayboxError as error:
         return Failure(type(error), str(error))
 
@@ -126,7 +135,7 @@ def _unload_if_removed(job: WorkerJob) -> None:
     """Remove a job from this process if its plugin is gone: a task that starts late loads the job again."""
     from distributed import get_worker
 
-    if plugin_name(job) not in get_worker().plugins:
+    if job.plugin_name not in get_worker().plugins:
         unload_job(job.token)
 
 
@@ -138,15 +147,6 @@ def _in_slot(job: WorkerJob) -> Iterator[LoadedJob]:
     loaded = load_job(job, get_worker().state.nthreads)
     with loaded.slots:
         yield loaded
-
-
-def _write_part(loaded: LoadedJob, block: BlockStart) -> PartInfo:
-    """Write the part of a block, unless a worker did that died before it reported it."""
-    caster = loaded.caster
-    name = part_name(block.number, caster.job.part_format)
-    if stored := read_part(caster.folder, name, caster.job.id, check=True):
-        return stored.part
-    return caster.cast_block(block, loaded.threads, loaded.query_lock)
 
 
 def code_version() -> CodeVersion:
@@ -164,13 +164,3 @@ def version_problem(there: CodeVersion, client: CodeVersion) -> str:
 def missing_paths(paths: list[Path]) -> list[Path]:
     """Return the paths that this process does not see."""
     return [path for path in paths if not os.path.exists(path)]
-
-
-def files_name(token: str) -> str:
-    """Return the name of the folder of a run's files, in that of the cast."""
-    return f"scene-{token}"
-
-
-def plugin_name(job: WorkerJob) -> str:
-    """Return the name of the plugin that loads a job."""
-    return f"raybox-{job.token}"
