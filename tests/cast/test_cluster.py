@@ -243,7 +243,7 @@ class Timer:
 
 def job_in(folder):
     """Return a job whose files are in a folder."""
-    return worker.WorkerJob("token", SimpleNamespace(folder=folder), None, None, 1, worker.code_version())
+    return worker.WorkerJob("token", SimpleNamespace(folder=folder), None, 1, worker.code_version())
 
 
 def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch, tmp_path):

@@ -560,7 +560,7 @@ def test_a_worker_that_was_not_there_when_versions_were_compared(monkeypatch, tm
         (here._replace(sources="other"), r"has other sources of raybox .* than the client; install the same"),
     ):
         with pytest.raises(rb.RayboxError, match=f"a worker {text}"):
-            worker.LoadedJob(worker.WorkerJob("token", None, None, None, 1, client), 1)
+            worker.LoadedJob(worker.WorkerJob("token", None, None, 1, client), 1)
 
 
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs a name that means two folders")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from raybox.cast import blocks as ray_blocks
 from raybox.cast import sums
 from raybox.cast.arguments import Arguments
-from raybox.cast.blocks import BlockBuffers, BlockRays, BlockSpan, BlockStart, RayFile
+from raybox.cast.blocks import BlockBuffers, BlockRays, BlockSpan, RayFile
 from raybox.cast.carried_columns import CarriedColumns, carried, rows_of_hits
 from raybox.cast.checks import check_dimension
 from raybox.cast.job import SUMS, CastJob
@@ -94,9 +94,9 @@ class BlockCaster:
             return sums.results(self.scene, block, self.sums, workers, self.arguments)
         return run_query(self.scene, self.job.query, block.rays, block.first, workers, **self.arguments)
 
-    def cast_block(self, block: BlockStart, workers: int, lock: AbstractContextManager[object]) -> PartInfo:
-        """Write the part of a block, and return what it says about itself; lock: of queries."""
-        for rays in self.read(BlockSpan(block.number, block.position, 1)):
+    def cast_block(self, block: BlockSpan, workers: int, lock: AbstractContextManager[object]) -> PartInfo:
+        """Write the part of a span of one block, and return what it says about itself; lock: of queries."""
+        for rays in self.read(block):
             return self.write_part(rays, workers, lock)
         problem = f"no ray is at row {block.position.first:,}: it has become shorter"
         raise file_error(self.source.path, problem, "cast it again")
@@ -149,6 +149,8 @@ def _columns_of(
     spec = spec_of(job.query, source.dimension, objects, job.suffix, **given)._replace(size=job.size)
     if job.labels:
         objects = with_labels(objects, scene, job.labels, spec)
-        spec = spec.with_columns(objects)
+        spec = spec.with_columns(objects.dtypes, objects.arrow_types)
     more = carried(source, job.carry, job.options, job.query, job.suffix, list(spec.dtypes))
-    return CastColumns(spec.with_columns(more) if more else spec, objects, more)
+    if more:
+        spec = spec.with_columns(more.dtypes, more.arrow_types)
+    return CastColumns(spec, objects, more)

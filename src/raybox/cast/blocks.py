@@ -80,13 +80,6 @@ class BlockSpan(NamedTuple):
     """How many; None: all to the end of the file."""
 
 
-class BlockStart(NamedTuple):
-    """One block that is to be cast."""
-
-    number: int
-    position: Position
-
-
 Buffers = dict[str, Floats]
 Others = list[dict[str, Column]]
 """Columns of consecutive rows, some rows at a time."""

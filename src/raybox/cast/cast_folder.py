@@ -150,12 +150,12 @@ def stored_rays(folder: CastFolder) -> int | None:
     """Return how many rays are done, whose results the folder has; None if it cannot be read."""
     own = folder.folder
     try:
-        found = [*joined_parts(own), *summed_parts(own), *(one.part for one in dataset.complete_parts(own))]
+        found = [*joined_parts(own), *summed_parts(own), *(one.value for one in dataset.complete_parts(own))]
         if own.stat(PARTS) is not None:
             with own.subfolder(PARTS) as parts:
                 names = [name for name in parts.names() if part_number(name) is not None]
                 stored = [read_part(parts, name, folder.job_id, check=False) for name in names]
-            found += [one.part for one in stored if one is not None]
+            found += [one.value for one in stored if one is not None]
     except (OSError, FileFormatError):
         return None
     return sum({part.number: part.rays for part in reversed(found)}.values())
@@ -171,7 +171,7 @@ def whole_parts(parts: Folder, job: CastJob) -> dict[int, PartInfo]:
         if stored is None:
             parts.remove(name)
         else:
-            found[stored.part.number] = stored.part
+            found[stored.value.number] = stored.value
     return found
 
 

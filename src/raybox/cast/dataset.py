@@ -12,7 +12,7 @@ from raybox.cast.append_file import sync_file
 from raybox.cast.blocks import Position
 from raybox.cast.job import ZARR, CastJob
 from raybox.cast.output import Output, Totals
-from raybox.cast.part import PART, PARTS, PartFile, PartInfo, StoredPart, read_part
+from raybox.cast.part import PART, PARTS, PartFile, PartInfo, read_part
 from raybox.cast.result_columns import OutputSpec
 from raybox.cast.steps import step
 from raybox.cast.writers import WRITERS
@@ -20,13 +20,13 @@ from raybox.errors import FileFormatError
 from raybox.io.formats.common import file_error
 from raybox.store import record
 from raybox.store.folder import Folder
-from raybox.store.record import RecordKind
+from raybox.store.record import RecordKind, Trailer
 
 COMPLETE = "complete"
 
 
-def _parsed(value: Any) -> list[StoredPart]:
-    return [StoredPart(PART.parse(part), int(size), str(checksum)) for part, size, checksum in value]
+def _parsed(value: Any) -> list[Trailer[PartInfo]]:
+    return [Trailer(PART.parse(part), int(size), str(checksum)) for part, size, checksum in value]
 
 
 DATASET = RecordKind("complete dataset", 1, _parsed)
@@ -60,10 +60,10 @@ class DatasetOutput(Output):
         """Check that all parts are there, and make a dataset of them."""
         if not self.parts and not self._is_zarr:
             self.add(self._empty_part())
-        stored = list[StoredPart]()
+        stored = list[Trailer[PartInfo]]()
         for part in self.parts:
             found = read_part(self._parts, part.name, part.job, check=False)
-            if found is None or found.part != part:
+            if found is None or found.value != part:
                 path = self._parts.path / part.name
                 raise file_error(path, "is damaged", "cast again: it is written anew")
             stored.append(found)
@@ -73,16 +73,16 @@ class DatasetOutput(Output):
             self._finish_files(stored)
         return self.totals
 
-    def _finish_files(self, stored: list[StoredPart]) -> None:
+    def _finish_files(self, stored: list[Trailer[PartInfo]]) -> None:
         self.sync()
         self._folder.write_record(COMPLETE, DATASET, stored, durable=True)
-        names = {found.part.name for found in stored}
+        names = {found.value.name for found in stored}
         for name in self._parts.names():
             if name not in names:
                 self._parts.remove(name)
         for found in stored:
-            with self._parts.open(found.part.name, write=True) as file:
-                file.truncate(found.bytes)
+            with self._parts.open(found.value.name, write=True) as file:
+                file.truncate(found.data_bytes)
                 sync_file(file)
             step("trailer removed")
         self._parts.sync()
@@ -100,7 +100,7 @@ class DatasetOutput(Output):
         return file.complete(PartInfo(job.id, 0, 0, Position(), job.part_format, 0, 0, "", body))
 
 
-def complete_parts(folder: Folder) -> list[StoredPart]:
+def complete_parts(folder: Folder) -> list[Trailer[PartInfo]]:
     """Return the parts of a dataset that are about to be published."""
     try:
         return folder.read_record(COMPLETE, DATASET).value
@@ -111,9 +111,9 @@ def complete_parts(folder: Folder) -> list[StoredPart]:
 def restore_trailers(folder: Folder, parts: Folder) -> None:
     """Put back the trailers of a dataset whose publication was interrupted."""
     for found in complete_parts(folder):
-        facts = parts.stat(found.part.name)
-        if facts is not None and facts.st_size == found.bytes:
-            with parts.open(found.part.name, write=True) as file:
-                file.seek(found.bytes)
-                record.append_trailer(PART, found.part, file, found.checksum)
+        facts = parts.stat(found.value.name)
+        if facts is not None and facts.st_size == found.data_bytes:
+            with parts.open(found.value.name, write=True) as file:
+                file.seek(found.data_bytes)
+                record.append_trailer(PART, found.value, file, found.data_checksum)
     folder.remove(COMPLETE)

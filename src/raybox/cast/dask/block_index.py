@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from raybox.cast import blocks as ray_blocks
-from raybox.cast.blocks import BlockBuffers, BlockSpan, BlockStart, Position, RayFile
+from raybox.cast.blocks import BlockBuffers, BlockSpan, Position, RayFile
 
 
-def blocks_of(source: RayFile, size: int, spans: Iterable[BlockSpan]) -> Iterator[BlockStart]:
-    """Yield the blocks of spans, `size` rays each.
+def blocks_of(source: RayFile, size: int, spans: Iterable[BlockSpan]) -> Iterator[BlockSpan]:
+    """Yield the blocks of spans, each as a span of one; `size` rays each.
 
     Text has no index of rows, so files of it are read here.
     """
@@ -19,13 +19,13 @@ def blocks_of(source: RayFile, size: int, spans: Iterable[BlockSpan]) -> Iterato
         end = count if span.blocks is None else span.number + span.blocks
         for number in range(span.number, end):
             first = number * size
-            yield BlockStart(number, Position(first, *(source.block_at(first) or ())))
+            yield BlockSpan(number, Position(first, *(source.block_at(first) or ())), 1)
 
 
-def _read_blocks(source: RayFile, size: int, span: BlockSpan) -> Iterator[BlockStart]:
+def _read_blocks(source: RayFile, size: int, span: BlockSpan) -> Iterator[BlockSpan]:
     """Yield the blocks of a span by reading it here."""
     position, buffers = span.position, BlockBuffers()
     for block in ray_blocks.read(source, size, span, buffers):
-        yield BlockStart(block.number, position)
+        yield BlockSpan(block.number, position, 1)
         position = block.end
         buffers.release(block.buffers)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from raybox._version import __version__
 from raybox.cast.block_caster import BlockCaster
-from raybox.cast.blocks import BlockStart
+from raybox.cast.blocks import BlockSpan
 from raybox.cast.dask import job_files
 from raybox.cast.job import CastJob
 from raybox.cast.part import PartInfo, part_name, read_part
@@ -107,7 +107,7 @@ def unload_job(token: str) -> None:
 
 
 @in_default_environment
-def write_parts(job: WorkerJob, blocks: Sequence[BlockStart]) -> list[PartInfo | Failure]:
+def write_parts(job: WorkerJob, blocks: Sequence[BlockSpan]) -> list[PartInfo | Failure]:
     """Write the parts of blocks one after the other, until one fails or the job is removed."""
     results = list[PartInfo | Failure]()
     for block in blocks:
@@ -118,14 +118,14 @@ def write_parts(job: WorkerJob, blocks: Sequence[BlockStart]) -> list[PartInfo |
     return results
 
 
-def _try_part(job: WorkerJob, block: BlockStart) -> PartInfo | Failure:
+def _try_part(job: WorkerJob, block: BlockSpan) -> PartInfo | Failure:
     """Write a part, unless a worker did that died before it reported it; return it, or the error."""
     try:
         with _in_slot(job) as loaded:
             caster = loaded.caster
             name = part_name(block.number, caster.job.part_format)
             if stored := read_part(caster.folder, name, caster.job.id, check=True):
-                return stored.part
+                return stored.value
             return caster.cast_block(block, loaded.threads, loaded.query_lock)
     except RayboxError as error:
         return Failure(type(error), str(error))
