@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import raybox as rb
 from clustering import Log, both, distributed
-from raybox.cast.dask import job_plugin, worker, worker_timers
+from raybox.cast.dask import job_plugin, worker
 from raybox.cli import main
 from streaming import (
     BOXES,
@@ -243,7 +243,7 @@ class Timer:
 
 def job_in(folder):
     """Return a job whose files are in a folder."""
-    return worker.WorkerJob("token", SimpleNamespace(folder=folder), None, None, 1, worker.code_version())
+    return worker.WorkerJob("token", SimpleNamespace(folder=folder), None, 1, worker.code_version())
 
 
 def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch, tmp_path):
@@ -327,13 +327,13 @@ def test_timers_are_restored_with_the_last_scene():
         return [timer.callback_time for timer in worker.periodic_callbacks.values()]
 
     for change, wanted in (
-        (worker_timers.slow_down, 500),
-        (worker_timers.slow_down, 500),
-        (worker_timers.restore, 500),
-        (worker_timers.restore, 10),
+        (job_plugin.slow_down, 500),
+        (job_plugin.slow_down, 500),
+        (job_plugin.restore, 500),
+        (job_plugin.restore, 10),
     ):
         change(worker)
         assert times() == [wanted, 2000, 7]
-    worker_timers.restore(worker)  # a worker that could not load its scene
-    worker_timers.slow_down(object())  # a Dask without these timers
+    job_plugin.restore(worker)  # a worker that could not load its scene
+    job_plugin.slow_down(object())  # a Dask without these timers
     assert times() == [10, 2000, 7]

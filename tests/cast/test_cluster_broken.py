@@ -398,9 +398,9 @@ def plugins(monkeypatch):
 def test_a_task_that_starts_late_leaves_no_scene_behind(monkeypatch, plugins, has_plugin):
     """Its job is loaded again, though the cast was interrupted and the plugin removed."""
     worker = sys.modules["raybox.cast.dask.worker"]
-    job = worker.WorkerJob("token", *[None] * 5)
+    job = worker.WorkerJob("token", *[None] * 4)
     if has_plugin:
-        plugins[worker.plugin_name(job)] = None
+        plugins[job.plugin_name] = None
 
     def load(job, *_):
         worker._LOADED[job.token] = job
@@ -456,7 +456,7 @@ def test_a_task_of_an_unloaded_job_ends(monkeypatch, plugins):
 
     monkeypatch.setattr(worker, "_try_part", try_part)
     monkeypatch.setattr(worker, "_LOADED", {"token": None})
-    job = worker.WorkerJob("token", *[None] * 5)
+    job = worker.WorkerJob("token", *[None] * 4)
     assert worker.write_parts(job, [1, 2, 3, 4]) == parts_written == [1, 2]
 
 
@@ -560,7 +560,7 @@ def test_a_worker_that_was_not_there_when_versions_were_compared(monkeypatch, tm
         (here._replace(sources="other"), r"has other sources of raybox .* than the client; install the same"),
     ):
         with pytest.raises(rb.RayboxError, match=f"a worker {text}"):
-            worker.LoadedJob(worker.WorkerJob("token", None, None, None, 1, client), 1)
+            worker.LoadedJob(worker.WorkerJob("token", None, None, 1, client), 1)
 
 
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs a name that means two folders")

@@ -25,7 +25,9 @@ def caster(tmp_path):
     """Return what casts blocks, into a folder of parts."""
     rays = put(tmp_path / "rays.npy", RAYS)
     make_folder(tmp_path / PARTS).close()
-    job = thread_runner.CastJob("id", tmp_path, (rays,), ReadOptions("rays"), "all", SIZE, ".npy")
+    job = thread_runner.CastJob(
+        (rays,), ReadOptions("rays"), "all", SIZE, suffix=".npy", id="id", folder=tmp_path
+    )
     with_caster = block_caster.BlockCaster(job, SCENE, {})
     yield with_caster
     with_caster.close()
@@ -57,7 +59,7 @@ def test_each_part_once_whatever_the_order(caster, monkeypatch):
     assert sum(part.rays for part in parts) == 103
     assert max(most) == 2
     for part in parts:
-        assert read_part(caster.folder, part.name, "id", check=True).part == part
+        assert read_part(caster.folder, part.name, "id", check=True).value == part
     assert len(caster.folder.names()) == 12
 
 

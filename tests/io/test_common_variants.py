@@ -312,7 +312,7 @@ def test_casting_reads_csv_as_load_does(put, start, end):
         path = put("a.csv", text.replace(",", delimiter).replace("\n", end))
         wanted = points(path)
         assert len(wanted) == 50
-        found = list(open_ray_file(path, ReadOptions("rays", (0.0, 0.0))).blocks(0, 0))
+        found = list(open_ray_file(path, ReadOptions("rays", (0.0, 0.0))).blocks(0, 0, ()))
         assert [list(map(list, zip(*(b.columns[a] for a in "xy"), strict=True))) for b in found] == [wanted]
 
 

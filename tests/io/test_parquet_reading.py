@@ -40,7 +40,7 @@ def read_from(path, row=0, offset=0):
     """Return the columns of a file from a row group on, and the row of each block."""
     read: list = [[] for _ in NAMES]
     starts = []
-    for block in open_ray_file(path, ReadOptions("rays")).blocks(row, offset):
+    for block in open_ray_file(path, ReadOptions("rays")).blocks(row, offset, ()):
         starts.append(block.row)
         for column, values in zip(read, [block.columns[name] for name in NAMES], strict=True):
             assert len(values) == block.rows
@@ -145,7 +145,7 @@ def test_a_file_that_becomes_shorter_is_refused(tmp_path, keep):
     with path.open("r+b") as file:
         file.truncate(parquet.read_metadata(path).row_group(0).column(0).data_page_offset + keep)
     with pytest.raises(FileFormatError, match=r"row group 0: cannot be read|cannot be read"):
-        list(source.blocks(0, 0))
+        list(source.blocks(0, 0, ()))
 
 
 def test_chunks_resume_within_a_row_group(tmp_path, monkeypatch):

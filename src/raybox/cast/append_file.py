@@ -11,8 +11,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from raybox.store.checksum import Checksum, Data
+from raybox.store.checksum import Checksum, Data, as_bytes
 from raybox.store.folder import Folder
+from raybox.validation import Array, Dtype
 
 CACHED = 1 << 28  # bytes: files up to this length stay in the page cache, for their next reader
 _READ = 1 << 20  # bytes that are copied or read at once: they stay in a core's cache
@@ -37,8 +38,7 @@ class AppendFile:
 
     def write(self, data: Data) -> None:
         """Append bytes: an array, or any object with the buffer protocol."""
-        raw = data.reshape(-1).view(np.uint8).data if isinstance(data, np.ndarray) else data
-        self.length += self._file.write(raw)
+        self.length += self._file.write(as_bytes(data))
 
     def append_from(self, source: BinaryIO, start: int, length: int) -> Iterator[memoryview]:
         """Append bytes of another file, within the kernel on Linux; yield them as `blocks` does.
@@ -80,9 +80,11 @@ class AppendFile:
             checksum.update(block)
         return checksum.text()
 
-    def flush(self) -> None:
-        """Pass all bytes on to the system."""
+    def array(self, dtype: Dtype, start: int, count: int) -> Array:
+        """Return `count` numbers of a file that has no others, or all from the one at `start` on."""
         self._file.flush()
+        self._reader.seek(start * dtype.itemsize)
+        return np.fromfile(self._reader, dtype, count)
 
     def truncate(self, length: int) -> None:
         """Cut the file to a length."""

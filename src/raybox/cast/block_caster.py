@@ -7,7 +7,7 @@ from typing import NamedTuple
 from raybox.cast import blocks as ray_blocks
 from raybox.cast import sums
 from raybox.cast.arguments import Arguments
-from raybox.cast.blocks import BlockBuffers, BlockRays, BlockSpan, BlockStart, RayFile
+from raybox.cast.blocks import BlockBuffers, BlockRays, BlockSpan, RayFile
 from raybox.cast.carried_columns import CarriedColumns, carried, rows_of_hits
 from raybox.cast.checks import check_dimension
 from raybox.cast.job import SUMS, CastJob
@@ -83,8 +83,8 @@ class BlockCaster:
 
     def read(self, span: BlockSpan) -> Iterator[BlockRays]:
         """Yield the blocks of a span."""
-        more = self.columns.carried.open(span.position) if self.columns.carried else None
-        for block in ray_blocks.read(self.source, self.job.size, span, self.buffers, more):
+        others = [*self.columns.carried.names] if self.columns.carried else []
+        for block in ray_blocks.read(self.source, self.job.size, span, self.buffers, others):
             self.fraction = block.fraction
             yield block
 
@@ -94,9 +94,9 @@ class BlockCaster:
             return sums.results(self.scene, block, self.sums, workers, self.arguments)
         return run_query(self.scene, self.job.query, block.rays, block.first, workers, **self.arguments)
 
-    def cast_block(self, block: BlockStart, workers: int, lock: AbstractContextManager[object]) -> PartInfo:
-        """Write the part of a block, and return what it says about itself; lock: of queries."""
-        for rays in self.read(BlockSpan(block.number, block.position, 1)):
+    def cast_block(self, block: BlockSpan, workers: int, lock: AbstractContextManager[object]) -> PartInfo:
+        """Write the part of a span of one block, and return what it says about itself; lock: of queries."""
+        for rays in self.read(block):
             return self.write_part(rays, workers, lock)
         problem = f"no ray is at row {block.position.first:,}: it has become shorter"
         raise file_error(self.source.path, problem, "cast it again")
@@ -125,7 +125,8 @@ class BlockCaster:
         self, block: BlockRays, workers: int, lock: AbstractContextManager[object]
     ) -> Iterator[tuple[Columns, int]]:
         """Yield columns of a block's results, and how many of these rows or rays hit."""
-        results = self.results(block, workers)
+        results, carried = self.results(block, workers), self.columns.carried
+        more = carried.of_block(block.others, self.source.path) if carried else {}
         scratch: Scratch = self._scratch.pop() if self._scratch else {}
         while True:
             with lock:
@@ -134,8 +135,8 @@ class BlockCaster:
                 self._scratch.append(scratch)
                 return
             columns = self.columns.objects.with_rows(some.columns(scratch))
-            if block.carried and row_count(columns):
-                columns = columns | rows_of_hits(block.carried, columns, block.first)
+            if more and row_count(columns):
+                columns = columns | rows_of_hits(more, columns, block.first)
             yield columns, some.hit
 
 
@@ -148,6 +149,8 @@ def _columns_of(
     spec = spec_of(job.query, source.dimension, objects, job.suffix, **given)._replace(size=job.size)
     if job.labels:
         objects = with_labels(objects, scene, job.labels, spec)
-        spec = spec.with_columns(objects)
+        spec = spec.with_columns(objects.dtypes, objects.arrow_types)
     more = carried(source, job.carry, job.options, job.query, job.suffix, list(spec.dtypes))
-    return CastColumns(spec.with_columns(more) if more else spec, objects, more)
+    if more:
+        spec = spec.with_columns(more.dtypes, more.arrow_types)
+    return CastColumns(spec, objects, more)

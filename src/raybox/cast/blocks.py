@@ -1,9 +1,9 @@
 """Blocks of rays: consecutive rows of a file, numbered, read into arrays that are reused."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from raybox.geometry.rays import own
 from raybox.io.formats.assembly import build
 from raybox.io.formats.columns import RANGES, column_names
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions
-from raybox.io.formats.tables import Column, RowBlock
+from raybox.io.formats.tables import Column, RowBlock, Table
 from raybox.store.checksum import Checksum
 from raybox.validation import Ints
 
@@ -30,17 +30,28 @@ class RayFile(NamedTuple):
     """Its arrays, and the length of their rows; 0 for t_min and t_max."""
     total: int | None
     """The number of rows; None: unknown before the end."""
-    blocks: Callable[[int, int], Iterator[RowBlock]]
-    """(row, offset) -> the rows that begin there and all after them; (0, 0) is the first."""
+    blocks: Callable[[int, int, Sequence[str]], Iterator[RowBlock]]
+    """(row, offset, others) -> the rows that begin there and all after them; (0, 0) is the first.
+
+    others: columns to read besides those of the rays.
+    """
+    block_at: Callable[[int], tuple[int, int] | None]
+    """As `Table.block_at`."""
     where: Callable[[str, tuple[int, ...]], str]
     """(array, index) -> the place of a number in the file, for errors."""
-    parts: tuple[Path, ...] = ()
-    """The files, if it is several joined."""
+    table: Table | None = None
+    """None: it is loaded whole, or it is several files."""
+    joined: tuple["RayFile", ...] = ()
+    """The files, if it is several."""
 
     @property
-    def paths(self) -> tuple[Path, ...]:
+    def files(self) -> tuple["RayFile", ...]:
         """The files that are read."""
-        return self.parts or (self.path,)
+        return self.joined or (self,)
+
+    def block_count(self, size: int) -> int | None:
+        """Return the number of its blocks of `size` rays; None: unknown before the end."""
+        return None if self.total is None else -(-self.total // size)
 
     @property
     def dimension(self) -> int:
@@ -69,14 +80,9 @@ class BlockSpan(NamedTuple):
     """How many; None: all to the end of the file."""
 
 
-class BlockStart(NamedTuple):
-    """One block that is to be cast."""
-
-    number: int
-    position: Position
-
-
 Buffers = dict[str, Floats]
+Others = list[dict[str, Column]]
+"""Columns of consecutive rows, some rows at a time."""
 
 
 class BlockBuffers:
@@ -96,14 +102,6 @@ class BlockBuffers:
         self._free.append(buffers)
 
 
-class ColumnReader(Protocol):
-    """Reads other columns of the same rows, in order."""
-
-    def rows(self, first: int, end: int) -> dict[str, Column]:
-        """Return the columns of rows, which follow those of the last call."""
-        ...
-
-
 class BlockRays(NamedTuple):
     """The rays of a block."""
 
@@ -118,7 +116,7 @@ class BlockRays(NamedTuple):
     """The fraction of the file that ends with it; None: the number of rows is known."""
     buffers: Buffers
     """The arrays of `rays`."""
-    carried: dict[str, Column]
+    others: Others
     """Other columns of its rows."""
 
 
@@ -132,6 +130,7 @@ class _BlockArrays(NamedTuple):
     fraction: float | None
     finite: bool
     """Whether all numbers are, but for t_min and t_max."""
+    others: Others
 
     @property
     def arrays(self) -> dict[str, Floats]:
@@ -140,15 +139,17 @@ class _BlockArrays(NamedTuple):
 
 
 def read(
-    source: RayFile, size: int, span: BlockSpan, buffers: BlockBuffers, carried: ColumnReader | None = None
+    source: RayFile, size: int, span: BlockSpan, buffers: BlockBuffers, others: Sequence[str] = ()
 ) -> Iterator[BlockRays]:
-    """Yield the blocks of a span, `size` rays each; the last one of the file may have fewer."""
-    arrays = _read_arrays(source, size, span.position, buffers)
+    """Yield the blocks of a span, `size` rays each; the last one of the file may have fewer.
+
+    others: columns to read besides those of the rays.
+    """
+    arrays = _read_arrays(source, size, span.position, buffers, others)
     for number, block in enumerate(arrays, span.number):
         first, rays = block.start.first, _rays(source, block)
-        more = carried.rows(first, first + block.rows) if carried else {}
         found = checksum_of(block.arrays)
-        yield BlockRays(number, first, rays, block.end, found, block.fraction, block.buffers, more)
+        yield BlockRays(number, first, rays, block.end, found, block.fraction, block.buffers, block.others)
         if span.blocks is not None and number + 1 == span.number + span.blocks:
             return
 
@@ -169,24 +170,29 @@ def checksums(source: RayFile, size: int) -> Iterator[tuple[str, Position]]:
         buffers.release(block.buffers)
 
 
-def _read_arrays(source: RayFile, size: int, start: Position, pool: BlockBuffers) -> Iterator[_BlockArrays]:
+def _read_arrays(
+    source: RayFile, size: int, start: Position, pool: BlockBuffers, others: Sequence[str] = ()
+) -> Iterator[_BlockArrays]:
     """Yield blocks, each from as many rows of the reader as it needs."""
     size = size if source.total is None else min(size, max(1, source.total))
     position, filled, buffers, finite = start, 0, pool.acquire(source.widths, size), True
+    columns: Others = []
     last: RowBlock | None = None
-    for last in source.blocks(start.row, start.offset):
+    for last in source.blocks(start.row, start.offset, others):
         used = max(0, start.first - last.row)
         while used < last.rows:
-            more = min(size - filled, last.rows - used)
-            finite &= _copy_rows(buffers, filled, last, slice(used, used + more))
-            filled, used = filled + more, used + more
+            rows = slice(used, used + min(size - filled, last.rows - used))
+            finite &= _copy_rows(buffers, filled, last, rows)
+            columns.append({name: last.columns[name][rows] for name in others})
+            filled, used = filled + rows.stop - rows.start, rows.stop
             if filled == size:
                 end = Position(position.first + size, last.row, last.offset)
-                yield _BlockArrays(buffers, filled, position, end, last.fraction, finite)
+                yield _BlockArrays(buffers, filled, position, end, last.fraction, finite, columns)
                 position, filled, buffers, finite = end, 0, pool.acquire(source.widths, size), True
+                columns = []
     if filled and last:
         end = Position(position.first + filled, last.row, last.offset)
-        yield _BlockArrays(buffers, filled, position, end, last.fraction, finite)
+        yield _BlockArrays(buffers, filled, position, end, last.fraction, finite, columns)
 
 
 def _copy_rows(buffers: Buffers, start: int, block: RowBlock, rows: "slice[int, int, None]") -> bool:

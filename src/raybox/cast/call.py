@@ -24,7 +24,7 @@ from raybox.cast.runner import Runner
 from raybox.cast.scenes import AnyScene, scene_text
 from raybox.cast.stream_output import StreamOutput
 from raybox.errors import OutOfMemory, RayboxError
-from raybox.io.formats.common import ReadOptions, path_of
+from raybox.io.formats.common import path_of
 from raybox.store import checksum
 from raybox.store.checksum import Facts
 from raybox.store.folder import make_folder
@@ -54,14 +54,9 @@ class CastRequest(NamedTuple):
     """The arguments of a cast that describe its output."""
 
     scene: AnyScene
-    rays: tuple[Path, ...]
-    query: str
-    options: ReadOptions
+    job: CastJob
+    """As far as it does not depend on the output."""
     ids: Sequence[str] | None
-    labels: tuple[str, ...]
-    carry: tuple[str, ...]
-    size: int
-    """Rays in a block."""
     given: Mapping[str, ArrayInput | None]
     """What the query takes besides rays."""
     where: MaskInput
@@ -80,28 +75,17 @@ class CastCall(NamedTuple):
 
 def prepare(request: CastRequest, out: Out, form: str | None) -> CastCall:
     """Check the arguments of a cast, before any work; form: of a dataset."""
-    scene, query = request.scene, request.query
-    checks.check_arguments(scene, query, request.ids, request.size)
+    scene, job, query = request.scene, request.job, request.job.query
+    checks.check_arguments(scene, query, request.ids, job.size)
     dataset = checks.dataset_format(out, form)
     target = path_of(out) if isinstance(out, str | os.PathLike) else None
-    files = checks.input_files(request.rays, scene, *request.given.values())
+    files = checks.input_files(job.rays, scene, *request.given.values())
     if target:
         checks.check_out(target, dataset, query)
         checks.check_no_input(target, files)
     suffix = dataset or (target.suffix.lower() if target else ".csv")
     inputs = InputFiles(files)
-    job = CastJob(
-        "",
-        Path(),
-        request.rays,
-        request.options,
-        query,
-        request.size,
-        suffix,
-        dataset is not None,
-        request.labels,
-        request.carry,
-    )
+    job = job._replace(suffix=suffix, is_dataset=dataset is not None)
     arguments = cast_arguments.checked(scene, query, None, **request.given)
     arguments |= cast_arguments.masks(scene, request.where)
     caster = BlockCaster(job, scene, arguments, request.ids)

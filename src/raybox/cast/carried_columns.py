@@ -1,27 +1,22 @@
 """Columns of a file of rays that are no rays, such as ids and times, carried to the rows of an output.
 
-They are read with the rays, in their order, so only those of a few blocks are in memory.
+They are read with the rays, so only those of a few blocks are in memory.
 """
 
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from raybox.cast.blocks import Position, RayFile
-from raybox.cast.joined_files import join
-from raybox.cast.readers import guarded
+from raybox.cast.blocks import Others, RayFile
 from raybox.cast.result_columns import Dtypes, as_array, rows_of
 from raybox.errors import InvalidInput
-from raybox.io.formats.common import ReadOptions, file_error, reader_errors, require
+from raybox.io.formats.common import ReadOptions, file_error, require
 from raybox.io.formats.parquet import ParquetTable
-from raybox.io.formats.table import format_of
-from raybox.io.formats.tables import Column, RowBlock, Table, Wanted
+from raybox.io.formats.tables import Column, Table
 from raybox.queries import table as queries
 from raybox.queries.columns import Columns
-from raybox.validation import Ints
 
 if TYPE_CHECKING:
     import pyarrow
@@ -33,60 +28,30 @@ SUFFIXES = (".csv", ".parquet")
 class CarriedColumns(NamedTuple):
     """Columns of a file of rays, and their types in the output."""
 
-    source: RayFile
-    """Its rows hold the columns, by their names in the output."""
+    names: dict[str, str]
+    """In the file, and in the output."""
     arrow_types: "dict[str, pyarrow.DataType]"
-    """For Parquet; empty for text."""
-    names: list[str]
+    """For Parquet, by names in the output; empty for text."""
 
     @property
     def dtypes(self) -> Dtypes:
         """The columns in the output: objects of Python, or Arrow arrays."""
-        return dict.fromkeys(self.names, np.dtype(object))
+        return dict.fromkeys(self.names.values(), np.dtype(object))
 
-    def open(self, start: Position) -> "CarriedReader":
-        """Return a reader of the rows from a position on."""
-        return CarriedReader(self.source.path, self.source.blocks(start.row, start.offset))
-
-
-class CarriedReader:
-    """Reads rows in order; those before the last that were read are gone."""
-
-    def __init__(self, path: Path, blocks: Iterator[RowBlock]) -> None:
-        self._path, self._blocks = path, blocks
-        self._window: deque[RowBlock] = deque()
-
-    def rows(self, first: int, end: int) -> dict[str, Column]:
-        """Return the columns of rows, which follow those of the last call."""
-        while not self._window or _end(self._window[-1]) < end:
-            self._window.append(self._next())
-        while _end(self._window[0]) <= first:
-            self._window.popleft()
-        start = self._window[0].row
-        some = slice(first - start, end - start)
+    def of_block(self, others: Others, path: Path) -> dict[str, Column]:
+        """Return the columns of the rays of a block, by their names in the output."""
+        as_text = not self.arrow_types
         return {
-            name: _joined([block.columns[name] for block in self._window], some)
-            for name in self._window[0].columns
+            new: _joined([_as_text(some[name], new, path) if as_text else some[name] for some in others])
+            for name, new in self.names.items()
         }
 
-    def _next(self) -> RowBlock:
-        block = next(self._blocks, None)
-        if block is None:
-            raise file_error(self._path, "has changed: rows are missing at its end", "start again")
-        return block
 
-
-def _end(block: RowBlock) -> int:
-    return block.row + block.rows
-
-
-def _joined(parts: Sequence[Column], rows: "slice[int, int, None]") -> Column:
-    """Return some rows of arrays that follow each other: of NumPy, or of Arrow."""
+def _joined(parts: Sequence[Column]) -> Column:
+    """Return arrays that follow each other as one: of NumPy, or of Arrow."""
     if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)[rows]
-    arrow = require("pyarrow", "io", ".parquet")
-    whole = arrow.chunked_array(parts, parts[0].type)
-    return whole.slice(rows.start, rows.stop - rows.start).combine_chunks()
+        return np.concatenate(parts)
+    return require("pyarrow", "io", ".parquet").concat_arrays(parts)
 
 
 def rows_of_hits(carried: Mapping[str, Column], columns: Columns, first: int) -> dict[str, Any]:
@@ -96,20 +61,9 @@ def rows_of_hits(carried: Mapping[str, Column], columns: Columns, first: int) ->
     """
     ray = columns["ray"]
     if isinstance(ray, range):
-        some = slice(ray.start - first, ray.stop - first)
-        return {
-            name: column[some] if isinstance(column, np.ndarray) else column.slice(some.start, len(ray))
-            for name, column in carried.items()
-        }
+        return {name: column[ray.start - first : ray.stop - first] for name, column in carried.items()}
     numbers = as_array(ray) - first
-    return {
-        name: column[numbers] if isinstance(column, np.ndarray) else column.take(_arrow_array(numbers))
-        for name, column in carried.items()
-    }
-
-
-def _arrow_array(numbers: Ints) -> "pyarrow.Array":
-    return require("pyarrow", "io", ".parquet").array(numbers)
+    return {name: column.take(numbers) for name, column in carried.items()}
 
 
 def carried(
@@ -134,26 +88,20 @@ def carried(
             f"{suffix} has no columns of any type, which carry needs",
             f"write {' or '.join(SUFFIXES)}",
         )
-    tables = [_table(path, options) for path in source.paths]
+    tables = [_table(file) for file in source.files]
     names = _names(tables, carry, options, used_names)
     if not names:
         return None
-    as_text = suffix == ".csv"
-    opened = [_carried_file(table, names, options, as_text) for table in tables]
-    types = [_arrow_types(table, names) for table in tables] if not as_text else [{}]
-    _check_types(source.paths, types)
-    joined = join(opened, source.path.name) if len(opened) > 1 else opened[0]
-    return CarriedColumns(joined, types[0], list(names.values()))
+    types = [{} if suffix == ".csv" else _arrow_types(table, names) for table in tables]
+    _check_types(tables, types)
+    return CarriedColumns(names, types[0])
 
 
-def _table(path: Path, options: ReadOptions) -> Table:
+def _table(file: RayFile) -> Table:
     """Return the table of a file whose columns have names and types."""
-    form = format_of(path, "rays")
-    with reader_errors(path, form.name):
-        table = form.open(path, options) if form.open else None
-    if table is None or not table.has_names:
-        raise file_error(path, "has no named columns to carry", f"give rays in {' or '.join(SUFFIXES)}")
-    return table
+    if file.table is None or not file.table.has_names:
+        raise file_error(file.path, "has no named columns to carry", f"give rays in {' or '.join(SUFFIXES)}")
+    return file.table
 
 
 def _names(
@@ -186,20 +134,6 @@ def _output_name(name: str, used: Sequence[str]) -> str:
     return f"ray_{name}" if queries.is_result_column(name) or name in used else name
 
 
-def _carried_file(table: Table, names: Mapping[str, str], options: ReadOptions, as_text: bool) -> RayFile:
-    """Return the blocks of some columns, by their names in the output."""
-    form = format_of(table.path)
-
-    def blocks(row: int, offset: int) -> Iterator[RowBlock]:
-        for block in guarded(table, Wanted(others=list(names)), form.name, row, offset):
-            columns = {new: block.columns[name] for name, new in names.items()}
-            if as_text:
-                columns = {new: _as_text(column, new, table.path) for new, column in columns.items()}
-            yield block._replace(columns=columns)
-
-    return RayFile(table.path, options, {}, table.rows, blocks, lambda _name, _index: "")
-
-
 def _as_text(column: Column, name: str, path: Path) -> Column:
     """Return a column as text; "" for null."""
     if isinstance(column, np.ndarray):
@@ -224,10 +158,10 @@ def _arrow_types(table: Table, names: Mapping[str, str]) -> "dict[str, pyarrow.D
     }
 
 
-def _check_types(paths: Sequence[Path], types: "Sequence[dict[str, pyarrow.DataType]]") -> None:
+def _check_types(tables: Sequence[Table], types: "Sequence[dict[str, pyarrow.DataType]]") -> None:
     """Raise if a column has another type in another file."""
-    for path, found in zip(paths, types, strict=False):
+    for table, found in zip(tables, types, strict=True):
         for name, kind in found.items():
             if kind != types[0][name]:
-                problem = f"the column {name} is {kind}, in {paths[0]} it is {types[0][name]}"
-                raise file_error(path, problem, "store it as one type, or write .csv")
+                problem = f"the column {name} is {kind}, in {tables[0].path} it is {types[0][name]}"
+                raise file_error(table.path, problem, "store it as one type, or write .csv")

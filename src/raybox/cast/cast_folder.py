@@ -148,37 +148,30 @@ class CastFolder:
 
 def stored_rays(folder: CastFolder) -> int | None:
     """Return how many rays are done, whose results the folder has; None if it cannot be read."""
+    own = folder.folder
     try:
-        return _stored_rays(folder)
+        found = [*joined_parts(own), *summed_parts(own), *(one.value for one in dataset.complete_parts(own))]
+        if own.stat(PARTS) is not None:
+            with own.subfolder(PARTS) as parts:
+                names = [name for name in parts.names() if part_number(name) is not None]
+                stored = [read_part(parts, name, folder.job_id, check=False) for name in names]
+            found += [one.value for one in stored if one is not None]
     except (OSError, FileFormatError):
         return None
-
-
-def _stored_rays(folder: CastFolder) -> int:
-    own = folder.folder
-    found = [*joined_parts(own), *summed_parts(own), *(one.part for one in dataset.complete_parts(own))]
-    if own.stat(PARTS) is not None:
-        with own.subfolder(PARTS) as parts:
-            numbered = ((name, part_number(name)) for name in parts.names())
-            stored = [
-                read_part(parts, name, folder.job_id, check=False) for name, k in numbered if k is not None
-            ]
-            found += [one.part for one in stored if one is not None]
     return sum({part.number: part.rays for part in reversed(found)}.values())
 
 
-def whole_parts(parts: Folder, job: CastJob, *, check: bool = True) -> dict[int, PartInfo]:
-    """Return the parts of a job that are whole, by number; others are removed, if they are read."""
+def whole_parts(parts: Folder, job: CastJob) -> dict[int, PartInfo]:
+    """Return the parts of a job that are whole, by number; others are removed."""
     found: dict[int, PartInfo] = {}
     for name in parts.names():
-        number = part_number(name)
-        if number is None or not name.endswith(job.part_format):
+        if part_number(name) is None or not name.endswith(job.part_format):
             continue
-        stored = read_part(parts, name, job.id, check=check)
-        if stored is not None:
-            found[number] = stored.part
-        elif check:
+        stored = read_part(parts, name, job.id, check=True)
+        if stored is None:
             parts.remove(name)
+        else:
+            found[stored.value.number] = stored.value
     return found
 
 

@@ -7,6 +7,7 @@ from typing import BinaryIO, Literal, TypeAlias
 from raybox.cast import checks
 from raybox.cast.blocks import BLOCK
 from raybox.cast.call import CastRequest, Summary, prepare, run
+from raybox.cast.job import CastJob
 from raybox.cast.joined_files import paths_of
 from raybox.cast.scenes import AnyScene
 from raybox.cast.thread_runner import ThreadRunner
@@ -127,17 +128,9 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
-    request = CastRequest(
-        scene,
-        tuple(paths_of(rays)),
-        query,
-        checks.read_options(origin, invalid),
-        ids,
-        tuple(labels),
-        tuple(carry),
-        chunk,
-        {"values": values, "weights": weights, "per": per},
-        where,
-    )
+    paths, options = tuple(paths_of(rays)), checks.read_options(origin, invalid)
+    job = CastJob(paths, options, query, chunk, tuple(labels), tuple(carry))
+    given = {"values": values, "weights": weights, "per": per}
+    request = CastRequest(scene, job, ids, given, where)
     call, worker_count = prepare(request, out, format), check_workers(workers)
     return run(call, out, lambda caster: ThreadRunner(caster, worker_count), shown=progress)

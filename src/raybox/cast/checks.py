@@ -56,7 +56,7 @@ def check_dimension(scene: AnyScene, source: RayFile) -> None:
     wanted = dimension_of(scene)
     if source.dimension != wanted:
         raise InvalidInput(
-            f"{source.paths[0]}: holds rays in {source.dimension}D, while the scene is in {wanted}D; "
+            f"{source.files[0].path}: holds rays in {source.dimension}D, while the scene is in {wanted}D; "
             "add or drop a coordinate"
         )
 

@@ -11,8 +11,8 @@ from raybox.cast import zarr_parts
 from raybox.cast.append_file import sync_file
 from raybox.cast.blocks import Position
 from raybox.cast.job import ZARR, CastJob
-from raybox.cast.output import Totals
-from raybox.cast.part import PART, PARTS, PartFile, PartInfo, StoredPart, read_part
+from raybox.cast.output import Output, Totals
+from raybox.cast.part import PART, PARTS, PartFile, PartInfo, read_part
 from raybox.cast.result_columns import OutputSpec
 from raybox.cast.steps import step
 from raybox.cast.writers import WRITERS
@@ -20,41 +20,32 @@ from raybox.errors import FileFormatError
 from raybox.io.formats.common import file_error
 from raybox.store import record
 from raybox.store.folder import Folder
-from raybox.store.record import RecordKind
+from raybox.store.record import RecordKind, Trailer
 
 COMPLETE = "complete"
 
 
-def _parsed(value: Any) -> list[StoredPart]:
-    return [StoredPart(PART.parse(part), int(size), str(checksum)) for part, size, checksum in value]
+def _parsed(value: Any) -> list[Trailer[PartInfo]]:
+    return [Trailer(PART.parse(part), int(size), str(checksum)) for part, size, checksum in value]
 
 
 DATASET = RecordKind("complete dataset", 1, _parsed)
 
 
-class DatasetOutput:
+class DatasetOutput(Output):
     """Leaves the parts where they are, and publishes their folder."""
 
     def __init__(self, folder: Folder, parts: Folder, spec: OutputSpec, job: CastJob) -> None:
+        super().__init__()
         self._folder, self._parts, self._spec, self._job = folder, parts, spec, job
         self._is_zarr = job.suffix == ZARR
         self.name = zarr_parts.GROUP if self._is_zarr else PARTS
         if self._is_zarr:
             folder.subfolder(self.name).close()
-        self._added: dict[int, PartInfo] = {}
         self._unsynced = deque[PartInfo]()
 
-    @property
-    def parts(self) -> list[PartInfo]:
-        """No part: the files of all are needed."""
-        return []
-
-    def cut(self, count: int) -> None:
-        """Do nothing."""
-
-    def add(self, part: PartInfo) -> None:
-        """Add a part."""
-        self._added[part.number] = part
+    def _append(self, part: PartInfo) -> None:
+        """Note that a part is to be synced."""
         self._unsynced.append(part)
 
     def sync(self) -> None:
@@ -67,40 +58,38 @@ class DatasetOutput:
 
     def finish(self) -> Totals:
         """Check that all parts are there, and make a dataset of them."""
-        if not self._added and not self._is_zarr:
+        if not self.parts and not self._is_zarr:
             self.add(self._empty_part())
-        totals, stored = Totals(), list[StoredPart]()
-        for number in range(len(self._added)):
-            part = self._added[number]
+        stored = list[Trailer[PartInfo]]()
+        for part in self.parts:
             found = read_part(self._parts, part.name, part.job, check=False)
-            if found is None or found.part != part:
+            if found is None or found.value != part:
                 path = self._parts.path / part.name
                 raise file_error(path, "is damaged", "cast again: it is written anew")
             stored.append(found)
-            totals = totals.plus(part)
         if self._is_zarr:
-            self._finish_group(totals.rows)
+            self._finish_group(self.totals.rows)
         else:
             self._finish_files(stored)
-        return totals
+        return self.totals
 
-    def _finish_files(self, stored: list[StoredPart]) -> None:
+    def _finish_files(self, stored: list[Trailer[PartInfo]]) -> None:
         self.sync()
         self._folder.write_record(COMPLETE, DATASET, stored, durable=True)
-        names = {found.part.name for found in stored}
+        names = {found.value.name for found in stored}
         for name in self._parts.names():
             if name not in names:
                 self._parts.remove(name)
         for found in stored:
-            with self._parts.open(found.part.name, write=True) as file:
-                file.truncate(found.bytes)
+            with self._parts.open(found.value.name, write=True) as file:
+                file.truncate(found.data_bytes)
                 sync_file(file)
             step("trailer removed")
         self._parts.sync()
 
     def _finish_group(self, rows: int) -> None:
         path = self._folder.path / zarr_parts.GROUP
-        zarr_parts.remove_others(path, self._spec.dtypes, len(self._added))
+        zarr_parts.remove_others(path, self._spec.dtypes, len(self.parts))
         zarr_parts.write_metadata(path, self._spec, rows)
         zarr_parts.sync(path)
 
@@ -110,11 +99,8 @@ class DatasetOutput:
         body = WRITERS[job.part_format](self._spec, file).finish()
         return file.complete(PartInfo(job.id, 0, 0, Position(), job.part_format, 0, 0, "", body))
 
-    def close(self) -> None:
-        """Do nothing: no file stays open."""
 
-
-def complete_parts(folder: Folder) -> list[StoredPart]:
+def complete_parts(folder: Folder) -> list[Trailer[PartInfo]]:
     """Return the parts of a dataset that are about to be published."""
     try:
         return folder.read_record(COMPLETE, DATASET).value
@@ -125,9 +111,9 @@ def complete_parts(folder: Folder) -> list[StoredPart]:
 def restore_trailers(folder: Folder, parts: Folder) -> None:
     """Put back the trailers of a dataset whose publication was interrupted."""
     for found in complete_parts(folder):
-        facts = parts.stat(found.part.name)
-        if facts is not None and facts.st_size == found.bytes:
-            with parts.open(found.part.name, write=True) as file:
-                file.seek(found.bytes)
-                record.append_trailer(PART, found.part, file, found.checksum)
+        facts = parts.stat(found.value.name)
+        if facts is not None and facts.st_size == found.data_bytes:
+            with parts.open(found.value.name, write=True) as file:
+                file.seek(found.data_bytes)
+                record.append_trailer(PART, found.value, file, found.data_checksum)
     folder.remove(COMPLETE)

@@ -44,7 +44,7 @@ def run(cast: CastRun, output: Output, done: Mapping[int, Position]) -> Totals:
     done: blocks whose parts are whole, and where the next ones begin.
     """
     caster, rays = cast.caster, max((end.first for end in done.values()), default=0)
-    runs = cast.runner.run(caster.job, missing(done, _block_count(caster)))
+    runs = cast.runner.run(caster.job, missing(done, caster.source.block_count(caster.job.size)))
     with _synced_in_background(output), closing(runs) as written:  # else an error's traceback lets it go on
         for part in written:
             output.add(part)
@@ -132,11 +132,6 @@ def missing(done: Mapping[int, Position], count: int | None) -> Iterator[BlockSp
         number, position = following + 1, end
     if count is None or number < count:
         yield BlockSpan(number, position, None if count is None else count - number)
-
-
-def _block_count(caster: BlockCaster) -> int | None:
-    total = caster.source.total
-    return None if total is None else -(-total // caster.job.size)
 
 
 def _check_inputs(inputs: InputFiles) -> None:

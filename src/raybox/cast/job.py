@@ -17,21 +17,21 @@ _PART_FORMATS = {".parquet": ".parquet", ".csv": ".csv", ".npy": ROWS, ".npz": R
 class CastJob(NamedTuple):
     """What a process needs for a cast, but for the scene and arrays: small, and made of plain values."""
 
-    id: str
-    """Of all parts; equal for equal outputs."""
-    folder: Path
-    """Of the cast: parts are in its subfolder `part.PARTS`."""
     rays: tuple[Path, ...]
     options: ReadOptions
     query: str
     size: int
     """Rays in a block."""
-    suffix: str
+    labels: tuple[str, ...] = ()
+    carry: tuple[str, ...] = ()
+    suffix: str = ".csv"
     """The format of the output."""
     is_dataset: bool = False
     """Whether the output is the folder of the parts."""
-    labels: tuple[str, ...] = ()
-    carry: tuple[str, ...] = ()
+    id: str = ""
+    """Of all parts; equal for equal outputs. Empty until the folder is open."""
+    folder: Path = Path()
+    """Of the cast: parts are in its subfolder `part.PARTS`."""
 
     @property
     def part_format(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from raybox.cast.append_file import AppendFile
 from raybox.cast.join_formats import FORMATS, JoinFormat
-from raybox.cast.output import Totals
+from raybox.cast.output import Output, Totals
 from raybox.cast.part import PART, PartInfo
 from raybox.cast.result_columns import OutputSpec
 from raybox.cast.steps import step
@@ -44,46 +44,41 @@ def _parsed(value: Any) -> JoinedPart:
 JOINED = RecordKind("joined part", 1, _parsed)
 
 
-class JoinedOutput:
+class JoinedOutput(Output):
     """Appends parts to an output, in order, after those that are joined already."""
 
     def __init__(self, folder: Folder, parts: Folder, spec: OutputSpec, suffix: str) -> None:
         self._folder, self._parts = folder, parts
-        self._format: JoinFormat = FORMATS[suffix](folder, spec, suffix)
+        self._format = FORMATS[suffix](folder, spec, suffix)
         self.name = self._format.name
         self._log = AppendFile(folder, LOG)
         self._joined = _undamaged(folder, self._format)
-        self._waiting: dict[int, PartInfo] = {}
+        super().__init__([joined.part for joined in self._joined])
         self._unsynced = deque[JoinedPart]()
-        self._cut_files(len(self._joined))
-
-    @property
-    def parts(self) -> list[PartInfo]:
-        """The parts that are joined."""
-        return [joined.part for joined in self._joined]
+        self._cut_files()
 
     def cut(self, count: int) -> None:
         """Forget all but the first `count` parts."""
-        if count < len(self._joined):
-            self._cut_files(count)
+        if count < len(self.parts):
+            super().cut(count)
+            del self._joined[count:]
+            self._cut_files()
 
-    def _cut_files(self, count: int) -> None:
-        del self._joined[count:]
+    def _cut_files(self) -> None:
+        """Cut the files after the parts that are joined."""
         lengths = self._joined[-1].lengths if self._joined else {}
         self._log.truncate(sum(len(record.encode(JOINED, joined)) for joined in self._joined))
         for name, file in self._format.files.items():
             file.truncate(lengths.get(name, 0))
-        if not self._joined:
-            self._format.start()
+            if not self._joined:
+                file.write(self._format.header(0))
 
-    def add(self, part: PartInfo) -> None:
-        """Join a part, and those after it that wait for it; or let it wait."""
-        self._waiting[part.number] = part
-        while (following := self._waiting.pop(len(self._joined), None)) is not None:
-            joined = self._join(following)
-            self._joined.append(joined)
-            self._unsynced.append(joined)
-            step("part joined")
+    def _append(self, part: PartInfo) -> None:
+        """Join a part."""
+        joined = self._join(part)
+        self._joined.append(joined)
+        self._unsynced.append(joined)
+        step("part joined")
 
     def _join(self, part: PartInfo) -> JoinedPart:
         """Append the bytes of a part, and read them again."""
@@ -127,11 +122,8 @@ class JoinedOutput:
 
     def finish(self) -> Totals:
         """Complete the output: headers, footers, archives."""
-        totals = Totals()
-        for joined in self._joined:
-            totals = totals.plus(joined.part)
-        self._format.finish(totals.rows, [joined.extra for joined in self._joined])
-        return totals
+        self._format.finish(self.totals.rows, [joined.extra for joined in self._joined])
+        return self.totals
 
     def close(self) -> None:
         """Close all files; what is not listed is cut off, which frees space: its parts are still there."""
@@ -163,7 +155,7 @@ def _read_log(folder: Folder) -> list[JoinedPart]:
 
 def _undamaged(folder: Folder, form: JoinFormat) -> list[JoinedPart]:
     """Return the joined parts before the first whose bytes are not those that were joined."""
-    listed, lengths = _read_log(folder), form.start_lengths()
+    listed, lengths = _read_log(folder), dict.fromkeys(form.files, len(form.header(0)))
     for k, joined in enumerate(listed):
         if not _is_whole(form.files, lengths, joined):
             return listed[:k]

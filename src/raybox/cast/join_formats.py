@@ -7,8 +7,9 @@ has a file, and the output is assembled at the end.
 import base64
 import io
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,6 @@ from raybox.store.folder import Folder
 from raybox.store.record import BrokenRecord, Trailer
 from raybox.validation import Array, Dtype
 
-_COPIED = 1 << 22  # bytes that are copied at once
 ZARR_ROWS = 1 << 20  # rows of a chunk of an array
 
 
@@ -41,54 +41,36 @@ class Appended(NamedTuple):
     """What `JoinFormat.finish` needs of it."""
 
 
-class JoinFormat(Protocol):
+class JoinFormat(ABC):
     """Appends the rows of parts, and completes the output."""
 
-    @property
-    def name(self) -> str:
+    files: dict[str, AppendFile]
+    """The files that are appended to."""
+
+    def __init__(self, folder: Folder, spec: OutputSpec, suffix: str) -> None:
+        self._folder, self._spec = folder, spec
+        self.name = f"results{suffix}"
         """Of the complete output in the folder of the cast."""
-        ...
 
-    @property
-    def files(self) -> dict[str, AppendFile]:
-        """The files that are appended to."""
-        ...
-
-    def start(self) -> None:
-        """Write what comes before the first part into files that are empty."""
-        ...
-
-    def start_lengths(self) -> dict[str, int]:
+    def header(self, rows: int) -> bytes:
         """Return the bytes of each file before the first part."""
-        ...
+        return b""
 
+    @abstractmethod
     def append(self, part: PartInfo, source: BinaryIO, trailer: Trailer[PartInfo]) -> Appended:
         """Append a part; raise `BrokenRecord` if what was appended is not its bytes."""
-        ...
 
+    @abstractmethod
     def finish(self, rows: int, extras: Sequence[str]) -> None:
         """Complete the output, on the disk; it may be called again."""
-        ...
 
 
-class OneFile:
+class OneFile(JoinFormat):
     """A header, and then the bodies of parts."""
 
     def __init__(self, folder: Folder, spec: OutputSpec, suffix: str) -> None:
-        self._spec, self.name = spec, f"results{suffix}"
+        super().__init__(folder, spec, suffix)
         self.files = {"results": AppendFile(folder, self.name)}
-
-    def header(self, rows: int) -> bytes:
-        """Return the bytes before the first part."""
-        raise NotImplementedError
-
-    def start(self) -> None:
-        """Write the header."""
-        self.files["results"].write(self.header(0))
-
-    def start_lengths(self) -> dict[str, int]:
-        """Return the length of the header."""
-        return {"results": len(self.header(0))}
 
     def append(self, part: PartInfo, source: BinaryIO, trailer: Trailer[PartInfo]) -> Appended:
         """Append the body of a part."""
@@ -154,19 +136,12 @@ class ParquetFile(OneFile):
         file.length = body
 
 
-class ColumnFiles:
-    """A file for each column: its numbers, one after the other."""
+class ColumnFiles(JoinFormat):
+    """A file for each column, named by its number: its own name may be of any characters."""
 
     def __init__(self, folder: Folder, spec: OutputSpec, suffix: str) -> None:
-        self._folder, self._spec, self.name = folder, spec, f"results{suffix}"
-        self.files = {name: AppendFile(folder, _column_file(k)) for k, name in enumerate(spec.dtypes)}
-
-    def start(self) -> None:
-        """Do nothing: nothing comes before the first part."""
-
-    def start_lengths(self) -> dict[str, int]:
-        """Return no length: files begin with the first part."""
-        return {}
+        super().__init__(folder, spec, suffix)
+        self.files = {name: AppendFile(folder, f"column-{k:03}") for k, name in enumerate(spec.dtypes)}
 
     def append(self, part: PartInfo, source: BinaryIO, trailer: Trailer[PartInfo]) -> Appended:
         """Append the columns of a part."""
@@ -186,31 +161,19 @@ class ColumnFiles:
             raise BrokenRecord("differs when it is read again")
         return Appended(checksums)
 
-    def finish(self, rows: int, extras: Sequence[str]) -> None:
-        """Assemble the output."""
-        raise NotImplementedError
-
-    def opened(self) -> Iterator[tuple[str, Dtype, BinaryIO]]:
-        """Yield the name, dtype and open file of each column."""
-        for k, (name, dtype) in enumerate(self._spec.dtypes.items()):
-            with self._folder.open(_column_file(k)) as file:
-                yield name, dtype, file
-
 
 class NpzFile(ColumnFiles):
     """One array for each column."""
 
     def finish(self, rows: int, extras: Sequence[str]) -> None:
         """Write the columns into one archive."""
-        for file in self.files.values():
-            file.flush()
         with self._folder.create(self.name) as whole:
             with zipfile.ZipFile(whole, "w") as archive:
-                for name, dtype, column in self.opened():
+                for name, file in self.files.items():
                     with archive.open(member(name), "w", force_zip64=True) as out:
-                        out.write(_array_header(dtype, rows))
-                        while data := column.read(_COPIED):
-                            out.write(data)
+                        out.write(_array_header(self._spec.dtypes[name], rows))
+                        for block in file.blocks(0, file.length):
+                            out.write(block)
             whole.flush()
             sync_file(whole)
 
@@ -220,24 +183,16 @@ class ZarrGroup(ColumnFiles):
 
     def finish(self, rows: int, extras: Sequence[str]) -> None:
         """Write the columns into one group."""
-        for file in self.files.values():
-            file.flush()
         self._folder.remove(self.name)
         self._folder.subfolder(self.name).close()
         path, zarr = self._folder.path / self.name, require("zarr", "zarr", ".zarr")
         zarr.open_group(path, mode="a", zarr_format=3, attributes={QUERY_KEY: self._spec.query})
-        for name, dtype, column in self.opened():
-            shape = rows, min(ZARR_ROWS, rows)
-            array = zarr_parts.make_array(zarr, path, name, dtype, shape)
+        for name, dtype in self._spec.dtypes.items():
+            array = zarr_parts.make_array(zarr, path, name, dtype, (rows, min(ZARR_ROWS, rows)))
             for start in range(0, rows, ZARR_ROWS):
-                some: Array = np.fromfile(column, dtype, ZARR_ROWS)
+                some: Array = self.files[name].array(dtype, start, ZARR_ROWS)
                 array[start : start + len(some)] = some.astype(zarr_parts.zarr_dtype(dtype), copy=False)
         zarr_parts.sync(path)
-
-
-def _column_file(number: int) -> str:
-    """Return the file name of a column, whose own name may be of any characters."""
-    return f"column-{number:03}"
 
 
 def _check(found: str, trailer: Trailer[Any]) -> None:
@@ -253,7 +208,7 @@ def _array_header(dtype: Dtype, rows: int) -> bytes:
     return out.getvalue()
 
 
-FORMATS: dict[str, Callable[[Folder, OutputSpec, str], Any]] = {
+FORMATS: dict[str, Callable[[Folder, OutputSpec, str], JoinFormat]] = {
     ".npz": NpzFile,
     ".npy": NpyFile,
     ".csv": CsvFile,

@@ -1,7 +1,9 @@
 """Several files of rays as one: rays are numbered on from file to file."""
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -19,18 +21,25 @@ _DEFAULTS = {"t_min": 0.0, "t_max": np.inf}
 def open_ray_files(paths: Sequence[Path], options: ReadOptions) -> RayFile:
     """Return the rays of one or more files, in the order of the files."""
     sources = [open_ray_file(path, options) for path in paths]
-    return join(sources, f"{len(paths)} files of rays") if len(sources) > 1 else sources[0]
+    return _join(sources) if len(sources) > 1 else sources[0]
 
 
-def join(sources: Sequence[RayFile], name: str) -> RayFile:
-    """Return files as one; `name` stands for all of them in errors."""
+def _join(sources: Sequence[RayFile]) -> RayFile:
+    """Return files as one."""
     _check_alike(sources)
     totals = [source.total for source in sources]
     total = None if None in totals else sum(t for t in totals if t is not None)
     joined = _JoinedRows(sources, total)
-    widths = {key: width for source in sources for key, width in source.widths.items()}
-    parts = tuple(source.path for source in sources)
-    return RayFile(Path(name), sources[0].options, widths, total, joined.blocks, joined.place, parts)
+    return RayFile(
+        Path(f"{len(sources)} files of rays"),
+        sources[0].options,
+        {key: width for source in sources for key, width in source.widths.items()},
+        total,
+        joined.blocks,
+        joined.block_at,
+        joined.place,
+        joined=tuple(sources),
+    )
 
 
 def _check_alike(sources: Sequence[RayFile]) -> None:
@@ -62,14 +71,21 @@ class _JoinedRows:
         self._entry = 0, 0, 0
         """The file in which reading begins, the offset there, and the row of the block at it."""
 
-    def blocks(self, row: int, offset: int) -> Iterator[RowBlock]:
+    def block_at(self, row: int) -> tuple[int, int] | None:
+        """Return the row and the offset of a block that holds a row; None: unknown."""
+        starts = [0, *accumulate(source.total or 0 for source in self._sources)]
+        number = bisect_right(starts, row, hi=len(self._sources)) - 1
+        found = None if self._total is None else self._sources[number].block_at(row - starts[number])
+        return found and (found[0] + starts[number], found[1] * len(self._sources) + number)
+
+    def blocks(self, row: int, offset: int, others: Sequence[str]) -> Iterator[RowBlock]:
         """Yield the block that begins at a row and an offset, and all after it."""
         inside, first = divmod(offset, len(self._sources))
         self._entry = first, inside, row
         for number in range(first, len(self._sources)):
             if not inside:
                 self._starts[number] = row
-            for block in self._sources[number].blocks(0, inside):
+            for block in self._sources[number].blocks(0, inside, others):
                 yield self._renumbered(block, number, row)
                 row += block.rows
             inside = 0
@@ -93,7 +109,7 @@ class _JoinedRows:
     def _entry_start(self) -> tuple[int, int]:
         """Return the file in which reading began, and its first row; slow: it counts the rows before."""
         number, inside, row = self._entry
-        before = (block.row for block in self._sources[number].blocks(0, 0) if block.offset >= inside)
+        before = (block.row for block in self._sources[number].blocks(0, 0, ()) if block.offset >= inside)
         return number, row - next(before, 0)
 
 

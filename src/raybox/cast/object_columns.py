@@ -95,10 +95,7 @@ class ObjectColumns(NamedTuple):
         if self.labels:
             size = len(next(iter(self.labels.values())).values)
             places = _numbers(self.labeled, columns, size - 1)
-            found |= {
-                name: values[places] if isinstance(values, np.ndarray) else values.take(places)
-                for name, (values, *_) in self.labels.items()
-            }
+            found |= {name: column.values.take(places) for name, column in self.labels.items()}
         return columns | found
 
     def facts(self) -> Facts:

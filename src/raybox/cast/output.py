@@ -1,6 +1,8 @@
-"""The interface of outputs: what parts are added to, and what becomes of them."""
+"""Outputs: what parts are added to, and what becomes of them."""
 
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from raybox.cast.part import PartInfo
 
@@ -26,38 +28,50 @@ class Outcome(NamedTuple):
     """Rays that an earlier call had done."""
 
 
-class Output(Protocol):
+class Output(ABC):
     """Collects parts, each once and in any order, and makes the output of them."""
 
+    name = ""
+    """Of the complete output in the folder of the cast."""
+
+    def __init__(self, parts: Sequence[PartInfo] = ()) -> None:
+        self.parts = [*parts]
+        """The parts that were added, in order; at first those whose files are no longer needed."""
+        self._waiting: dict[int, PartInfo] = {}
+
     @property
-    def parts(self) -> list[PartInfo]:
-        """The first parts, whose files are no longer needed, in order."""
-        ...
+    def totals(self) -> Totals:
+        """Those of all parts."""
+        totals = Totals()
+        for part in self.parts:
+            totals = totals.plus(part)
+        return totals
 
     def cut(self, count: int) -> None:
-        """Forget all but the first `count` of `parts`."""
-        ...
+        """Forget all but the first `count` parts."""
+        del self.parts[count:]
 
     def add(self, part: PartInfo) -> None:
-        """Add a part whose file is whole."""
-        ...
+        """Add a part whose file is whole, and those after it that wait for it; or let it wait."""
+        self._waiting[part.number] = part
+        while (following := self._waiting.pop(len(self.parts), None)) is not None:
+            self._append(following)
+            self.parts.append(following)
 
+    @abstractmethod
+    def _append(self, part: PartInfo) -> None:
+        """Append the next part."""
+
+    @abstractmethod
     def sync(self) -> None:
         """Make what was added durable, and remove files of parts that are no longer needed.
 
         Another thread may call `add` meanwhile.
         """
-        ...
 
+    @abstractmethod
     def finish(self) -> Totals:
         """Complete the output, after all parts; it is durable then."""
-        ...
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most outputs have no file that stays open
         """Close all files."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """The name of the complete output in the folder of the cast."""
-        ...

@@ -9,14 +9,12 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from raybox.cast.blocks import Position
 from raybox.cast.steps import step
 from raybox.store import record
-from raybox.store.checksum import Checksum, Data
+from raybox.store.checksum import Checksum, Data, as_bytes
 from raybox.store.folder import TEMPORARY, Folder
-from raybox.store.record import BrokenRecord, RecordKind
+from raybox.store.record import BrokenRecord, RecordKind, Trailer
 
 PARTS = "parts"
 """The folder of the parts, in that of the cast."""
@@ -51,15 +49,6 @@ class PartInfo(NamedTuple):
         return part_name(self.number, self.format)
 
 
-class StoredPart(NamedTuple):
-    """A part on the disk."""
-
-    part: PartInfo
-    bytes: int
-    checksum: str
-    """Of its bytes before the trailer."""
-
-
 def _parsed(value: Any) -> PartInfo:
     """Return the part in a JSON value; raise `TypeError` or `ValueError` for another one."""
     part = PartInfo(*value)
@@ -84,8 +73,8 @@ def part_number(name: str) -> int | None:
     return int(number) if name.startswith("part-") and number.isdecimal() else None
 
 
-def read_part(folder: Folder, name: str, job: str, *, check: bool) -> StoredPart | None:
-    """Return a part of a job; None if it is missing, damaged, or not the one of this name.
+def read_part(folder: Folder, name: str, job: str, *, check: bool) -> Trailer[PartInfo] | None:
+    """Return the trailer of a part of a job; None if it is missing, damaged, or not the one of this name.
 
     check: whether its bytes are read, too. Raise `FileFormatError` for a link.
     """
@@ -94,10 +83,7 @@ def read_part(folder: Folder, name: str, job: str, *, check: bool) -> StoredPart
             trailer = record.read_trailer(PART, file, check=check)
     except (FileNotFoundError, BrokenRecord):
         return None
-    part = trailer.value
-    if (part.job, part.name) != (job, name):
-        return None
-    return StoredPart(part, trailer.data_bytes, trailer.data_checksum)
+    return trailer if (trailer.value.job, trailer.value.name) == (job, name) else None
 
 
 class PartFile:
@@ -120,7 +106,7 @@ class PartFile:
 
     def write(self, data: Data) -> None:
         """Append bytes: an array, or any object with the buffer protocol."""
-        raw = data.reshape(-1).view(np.uint8).data if isinstance(data, np.ndarray) else data
+        raw = as_bytes(data)
         self._checksum.update(raw)
         self.length += self._file.write(raw)
 

@@ -1,6 +1,5 @@
 """Move a complete output to its place, once, whatever interrupts it."""
 
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,12 +43,8 @@ def place_output(folder: Folder, placed: Placed, target: Path) -> None:
     folder.write_record(PLACE_NAME, PLACE, placed, durable=True)
     step("place stored")
     folder.move_to(placed.name, target)
-    if os.name == "posix":
-        number = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
+    with open_folder(target.parent, own=False) as parent:
+        parent.sync()
     step("output placed")
 
 

@@ -1,6 +1,6 @@
 """Files of rays, read block by block where the format allows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,25 +27,26 @@ def open_ray_file(path: Path, options: ReadOptions) -> RayFile:
         return load_whole(path, options)
     check_origin(layout.kind, path, options)
     widths = {array: 0 if is_flat(array) else len(names) for array, names in layout.arrays.items()}
-    blocks = partial(_blocks, table, layout, options, form.name)
-    return RayFile(path, options, widths, table.rows, blocks, places(table, layout))
+    blocks = partial(_blocks, table, layout, options)
+    return RayFile(path, options, widths, table.rows, blocks, table.block_at, places(table, layout), table)
 
 
 def _blocks(
-    table: Table, layout: TableColumns, options: ReadOptions, format_name: str, row: int, offset: int
+    table: Table, layout: TableColumns, options: ReadOptions, row: int, offset: int, others: Sequence[str]
 ) -> Iterator[RowBlock]:
-    """Yield blocks whose columns have raybox's names."""
-    wanted = numbers_of(layout, options)
+    """Yield blocks whose columns of rays have raybox's names."""
+    wanted = numbers_of(layout, options)._replace(others=others)
     names = [name for array, own in layout.arrays.items() for name in column_names(array, len(own))]
-    for block in guarded(table, wanted, format_name, row, offset):
-        columns = {name: block.columns[own] for name, own in zip(names, wanted.numbers, strict=True)}
+    for block in _guarded(table, wanted, row, offset):
+        columns = {name: block.columns[name] for name in others}
+        columns |= {name: block.columns[own] for name, own in zip(names, wanted.numbers, strict=True)}
         yield block._replace(columns=columns)
 
 
-def guarded(table: Table, wanted: Wanted, format_name: str, row: int, offset: int) -> Iterator[RowBlock]:
+def _guarded(table: Table, wanted: Wanted, row: int, offset: int) -> Iterator[RowBlock]:
     """Yield blocks; raise `FileFormatError` if rows are missing."""
     path, expected = table.path, None
-    with reader_errors(path, format_name, "give a smaller chunk"):
+    with reader_errors(path, format_of(path).name, "give a smaller chunk"):
         for block in table.blocks(wanted, row, offset):
             _check_count(path, block.row, expected)
             expected = block.row + block.rows
@@ -69,7 +70,7 @@ def load_whole(path: Path, options: ReadOptions) -> RayFile:
     for array, values in (("origins", flat.origins), ("directions", flat.directions)):
         columns |= dict(zip(column_names(array, rays.ndim_space), values.T, strict=True))
 
-    def blocks(row: int, offset: int) -> Iterator[RowBlock]:
+    def blocks(row: int, offset: int, others: Sequence[str]) -> Iterator[RowBlock]:
         for start in range(offset, len(flat), BLOCK_ROWS):
             end = min(len(flat), start + BLOCK_ROWS)
             yield RowBlock(start, start, end - start, {name: c[start:end] for name, c in columns.items()})
@@ -77,4 +78,4 @@ def load_whole(path: Path, options: ReadOptions) -> RayFile:
     widths = {"origins": rays.ndim_space, "directions": rays.ndim_space, "t_min": 0, "t_max": 0}
     where = lambda name, index: f"{name}{list(index)}"  # noqa: E731 - never called: `load` has checked all
     checked = ReadOptions("rays", None, False, options.invalid)
-    return RayFile(path, checked, widths, len(flat), blocks, where)
+    return RayFile(path, checked, widths, len(flat), blocks, lambda row: (row, row), where)

@@ -1,7 +1,7 @@
 """The results of a block of rays as columns: those of `raybox.save`, and the number of the ray."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,16 +67,6 @@ def as_array(column: Column) -> NDArray[Any]:
     return np.arange(column.start, column.stop, dtype=np.int64) if isinstance(column, range) else column
 
 
-class _Columns(Protocol):
-    """Columns that are no results: labels, or columns of the file of rays."""
-
-    @property
-    def dtypes(self) -> Dtypes: ...
-
-    @property
-    def arrow_types(self) -> "dict[str, pyarrow.DataType]": ...
-
-
 class OutputSpec(NamedTuple):
     """The columns of an output, and their types."""
 
@@ -90,10 +80,9 @@ class OutputSpec(NamedTuple):
     size: int = 0
     """Rays in a block."""
 
-    def with_columns(self, source: "_Columns") -> "OutputSpec":
+    def with_columns(self, dtypes: Dtypes, arrow_types: "dict[str, pyarrow.DataType]") -> "OutputSpec":
         """Return the same with more columns at the end."""
-        types = self.arrow_types | source.arrow_types
-        return self._replace(dtypes=self.dtypes | source.dtypes, arrow_types=types)
+        return self._replace(dtypes=self.dtypes | dtypes, arrow_types=self.arrow_types | arrow_types)
 
 
 def row_slices(columns: Columns, spec: OutputSpec, ids: Array | None) -> Iterator[dict[str, Array]]:

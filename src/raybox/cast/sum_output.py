@@ -21,7 +21,7 @@ from raybox.cast.writers import WRITERS
 from raybox.io.formats.common import file_error
 from raybox.queries.columns import Columns
 from raybox.store import record
-from raybox.store.checksum import Checksum
+from raybox.store.checksum import Checksum, as_bytes
 from raybox.store.folder import TEMPORARY, Folder
 from raybox.store.record import BrokenRecord, RecordKind
 
@@ -41,7 +41,7 @@ def summed_parts(folder: Folder) -> list[PartInfo]:
         return []
 
 
-class SumOutput:
+class SumOutput(Output):
     """Adds up parts, in order; they are listed and removed as those of a joined file."""
 
     def __init__(
@@ -55,10 +55,8 @@ class SumOutput:
     ) -> None:
         self._folder, self._parts, self._total = folder, parts, total
         self._make_output, self._job, self._spec = make_output, job, spec
-        self._added: list[PartInfo] = self._load()
-        self._stored, self._next_store = len(self._added), 0.0
-        self._waiting: dict[int, PartInfo] = {}
-        self.name = ""
+        super().__init__(self._load())
+        self._stored, self._next_store = len(self.parts), 0.0
 
     def _load(self) -> list[PartInfo]:
         """Read the sums so far; return the parts in them."""
@@ -70,28 +68,20 @@ class SumOutput:
             return []
         return found
 
-    @property
-    def parts(self) -> list[PartInfo]:
-        """The parts in the sums."""
-        return self._added
-
     def cut(self, count: int) -> None:
         """Forget all parts, unless none is to be forgotten: sums cannot be taken apart."""
-        if count < len(self._added):
-            self._added, self._stored = [], 0
+        if count < len(self.parts):
+            self.parts, self._stored = [], 0
             self._total.clear()
 
     def add(self, part: PartInfo) -> None:
-        """Add a part, and those after it that wait for it; or let it wait."""
-        self._waiting[part.number] = part
-        while (following := self._waiting.pop(len(self._added), None)) is not None:
-            self._add(following)
-            self._added.append(following)
-            step("part joined")
-        if time.monotonic() >= self._next_store:
+        """Add a part, and store the sums if that is worth its time."""
+        super().add(part)
+        if len(self.parts) > self._stored and time.monotonic() >= self._next_store:
             self._store()
 
-    def _add(self, part: PartInfo) -> None:
+    def _append(self, part: PartInfo) -> None:
+        """Add the sums of a part."""
         try:
             with self._parts.open(part.name) as file:
                 if record.read_trailer(PART, file, check=True).value != part:
@@ -101,6 +91,7 @@ class SumOutput:
             self._parts.remove(part.name)
             path = self._parts.path / part.name
             raise file_error(path, f"is damaged ({error})", "cast again: it is written anew") from error
+        step("part joined")
 
     def sync(self) -> None:
         """Do nothing: sums are stored between two parts."""
@@ -111,25 +102,25 @@ class SumOutput:
         with self._folder.create(new) as file:
             for data in self._total.data():
                 checksum.update(data)
-                file.write(np.ascontiguousarray(data).data)
-            record.append_trailer(STORED, self._added, file, checksum.text())
+                file.write(as_bytes(data))
+            record.append_trailer(STORED, self.parts, file, checksum.text())
             file.flush()
             sync_file(file)
         step("prefix synced")
         self._folder.rename(new, SUMS)
         self._folder.sync()
         step("prefix stored")
-        for part in self._added[self._stored :]:
+        for part in self.parts[self._stored :]:
             self._parts.remove(part.name)
             step("part removed")
-        self._stored = len(self._added)
+        self._stored = len(self.parts)
         now = time.monotonic()
         self._next_store = now + max(0.25, _SHARE * (now - started))
 
     def finish(self) -> Totals:
         """Write a row for each primitive; of the totals, hits are primitives whose sums are not zero."""
         self._store()
-        output, rays = self._make_output(), sum(part.rays for part in self._added)
+        output, rays = self._make_output(), sum(part.rays for part in self.parts)
         self.name = output.name
         try:
             output.cut(0)
@@ -151,6 +142,3 @@ class SumOutput:
             reached += int(np.count_nonzero(some.any(axis=1)))
         body = writer.finish()
         return file.complete(PartInfo(job.id, 0, 0, Position(), job.rows_format, size, reached, "", body))
-
-    def close(self) -> None:
-        """Do nothing: no file stays open."""

@@ -32,12 +32,16 @@ _NO_SHIFT = -(1 << 15)
 _Shifts = NDArray[np.int16]
 
 
-class SumLayout(NamedTuple):
-    """The arrays of partial sums."""
+class SumJob(NamedTuple):
+    """How partial sums of a cast are computed, and the arrays of them."""
 
+    per: Per
     primitives: int
     channels: int
-    shifts: int
+    limits: TermLimits | None = None
+    """None: sums are floats."""
+    bits: int = 0
+    shifts: int = 0
     """How many: one for each primitive, or for all; 0 for floats."""
 
     @property
@@ -56,22 +60,12 @@ class SumLayout(NamedTuple):
         return np.dtype("<i8" if self.shifts else "<f8")
 
 
-class SumJob(NamedTuple):
-    """How partial sums of a cast are computed."""
-
-    per: Per
-    limits: TermLimits | None
-    """None: sums are floats."""
-    bits: int
-    layout: SumLayout
-
-
 def sum_job(scene: AnyScene, dimension: int, size: int, arguments: Arguments) -> SumJob:
     """Return how sums are computed for blocks of `size` rays; raise for wrong arguments."""
     weights, where = arguments.get("weights"), arguments.get("where")
     per: Any = arguments.get("per", "length")
     channels = weights.shape[1] if isinstance(weights, np.ndarray) and weights.ndim == 2 else 1
-    job = SumJob(per, None, 0, SumLayout(len(scene), channels, 0))
+    job = SumJob(per, len(scene), channels)
     ray, one = Rays(*np.random.default_rng(0).random((2, 1, dimension))), np.ones((1, channels))
     scene.deposit(ray, one, per=per, where=where)  # raises for wrong arguments
     if per == "length" and not np.isfinite(scene.bounds).all():
@@ -80,7 +74,7 @@ def sum_job(scene: AnyScene, dimension: int, size: int, arguments: Arguments) ->
     fixed = partial_sums(scene, ray, one, limits=limits, per=per, workers=1, where=where).fixed
     shifts = len(fixed.shifts) if isinstance(scene, Scene) else len(scene)
     bits = fixed.bits or BITS - (limits.rays - 1).bit_length()  # 0: no part of the scene is visited
-    return job._replace(limits=limits, bits=bits, layout=job.layout._replace(shifts=shifts))
+    return job._replace(limits=limits, bits=bits, shifts=shifts)
 
 
 def _largest(weights: object) -> float:
@@ -103,7 +97,7 @@ def results(
         columns: Columns = {_SUMS: scene.deposit(block.rays, weights, per=job.per, **how)}
     else:
         words, fixed = partial_sums(scene, block.rays, weights, limits=job.limits, per=job.per, **how)
-        shifts = np.broadcast_to(np.maximum(fixed.shifts, _NO_SHIFT), job.layout.shifts)
+        shifts = np.broadcast_to(np.maximum(fixed.shifts, _NO_SHIFT), job.shifts)
         columns = {_SUMS: words, _SHIFTS: shifts.astype(np.int16)}
     yield ChunkResults(0, lambda _: columns)
 
@@ -129,24 +123,22 @@ class SumTotal:
     """The sums of all parts so far."""
 
     def __init__(self, job: SumJob) -> None:
-        self._job, layout = job, job.layout
-        self.primitives = layout.primitives
-        shape = layout.primitives, layout.channels, layout.total_words
-        self._sums: NDArray[Any] = np.zeros(shape, layout.dtype)
-        self._shifts: _Shifts = np.full(layout.shifts, _NO_SHIFT, np.int16)
+        self._job, self.primitives = job, job.primitives
+        self._sums: NDArray[Any] = np.zeros((job.primitives, job.channels, job.total_words), job.dtype)
+        self._shifts: _Shifts = np.full(job.shifts, _NO_SHIFT, np.int16)
 
     def add(self, file: BinaryIO) -> None:
         """Add the partial sums of a part, which its file holds from its position on."""
-        layout = self._job.layout
-        numbers = layout.channels * layout.words
-        for begin in range(0, layout.primitives, _ROWS):
+        job = self._job
+        numbers = job.channels * job.words
+        for begin in range(0, job.primitives, _ROWS):
             some = self._sums[begin : begin + _ROWS]
-            part = _read(file, layout.dtype, len(some) * numbers).reshape(len(some), layout.channels, -1)
+            part = _read(file, job.dtype, len(some) * numbers).reshape(len(some), job.channels, -1)
             self._add(some, part)
-        np.maximum(self._shifts, _read(file, np.dtype("<i2"), layout.shifts), out=self._shifts)
+        np.maximum(self._shifts, _read(file, np.dtype("<i2"), job.shifts), out=self._shifts)
 
     def _add(self, total: NDArray[Any], part: NDArray[Any]) -> None:
-        if not self._job.layout.shifts:
+        if not self._job.shifts:
             with np.errstate(invalid="ignore", over="ignore"):
                 total += part
             return
@@ -160,7 +152,7 @@ class SumTotal:
     def floats(self, begin: int, end: int) -> Floats:
         """Return the sums (n, C) of some primitives."""
         some = self._sums[begin:end]
-        if not self._job.layout.shifts:
+        if not self._job.shifts:
             return some[..., 0]
         shifts = self._shifts[begin:end] if len(self._shifts) > 1 else self._shifts
         unit = 2.0**self._job.bits

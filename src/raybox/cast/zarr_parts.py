@@ -65,25 +65,21 @@ def chunk_path(group: Path, column: str, number: int) -> Path:
     return group / column / "c" / str(number)
 
 
-def is_whole(group: Path, number: int, data: bytes) -> bool:
-    """Return whether the chunks of a part are those that its data list."""
-    for name, wanted in json.loads(data).items():
-        path = chunk_path(group, name, number)
-        found = checksum.of_bytes(path.read_bytes()) if path.is_file() and not path.is_symlink() else None
-        if found != wanted:
-            return False
-    return True
-
-
 def whole(folder: Path, parts: Folder, found: dict[int, PartInfo]) -> dict[int, PartInfo]:
     """Return the parts whose chunks are those that they list."""
-    group, right = folder / GROUP, dict[int, PartInfo]()
+    right = dict[int, PartInfo]()
     for number, part in found.items():
         with parts.open(part.name) as file:
             size = record.read_trailer(PART, file, check=False).data_bytes
-            if is_whole(group, number, file.read(size)):
-                right[number] = part
+            listed = json.loads(file.read(size))
+        if all(_checksum(chunk_path(folder / GROUP, name, number)) == listed[name] for name in listed):
+            right[number] = part
     return right
+
+
+def _checksum(path: Path) -> str | None:
+    """Return the checksum of a chunk; None without one."""
+    return checksum.of_bytes(path.read_bytes()) if path.is_file() and not path.is_symlink() else None
 
 
 def _encoded(values: Array, size: int) -> bytes | None:

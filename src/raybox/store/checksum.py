@@ -28,13 +28,18 @@ class Checksum:
 
     def update(self, data: Data) -> None:
         """Add bytes. The GIL is released for large ones."""
-        if isinstance(data, np.ndarray):  # also of dtypes without a buffer, such as times
-            data = np.ascontiguousarray(data).reshape(-1).view(np.uint8).data
-        self._state.update(data)
+        self._state.update(as_bytes(data))
 
     def text(self) -> str:
         """Return the checksum of all bytes so far, in 32 hexadecimal digits."""
         return self._state.hexdigest()
+
+
+def as_bytes(data: Data) -> bytes | bytearray | memoryview:
+    """Return bytes as a file takes them, also of dtypes without a buffer, such as times."""
+    return (
+        np.ascontiguousarray(data).reshape(-1).view(np.uint8).data if isinstance(data, np.ndarray) else data
+    )
 
 
 def of_bytes(*data: Data) -> str:

@@ -12,9 +12,8 @@ module             does
 ``runner``         tasks submitted, parts collected
 ``block_index``    where each block begins
 ``job_files``      the scene, ids and arrays, in files for the workers
-``job_plugin``     loads a scene on workers that join, and unloads it
+``job_plugin``     loads a scene on workers that join, and unloads it; slower timers meanwhile
 ``worker``         what runs on workers
-``worker_timers``  fewer samples of busy workers
 =================  ==========================================================================
 """
 

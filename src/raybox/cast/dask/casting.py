@@ -10,6 +10,7 @@ from raybox.cast.call import CastRequest, Summary, prepare, run
 from raybox.cast.casting import DatasetFormat
 from raybox.cast.dask import connection
 from raybox.cast.dask.runner import DaskRunner
+from raybox.cast.job import CastJob
 from raybox.cast.joined_files import paths_of
 from raybox.compiler.float_environment import in_default_environment
 from raybox.geometry import Invalid
@@ -103,18 +104,10 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
-    request = CastRequest(
-        scene,
-        tuple(path.resolve() for path in paths_of(rays)),
-        query,
-        checks.read_options(origin, invalid),
-        ids,
-        tuple(labels),
-        tuple(carry),
-        chunk,
-        {"values": values, "weights": weights, "per": per},
-        where,
-    )
+    paths, options = tuple(path.resolve() for path in paths_of(rays)), checks.read_options(origin, invalid)
+    job = CastJob(paths, options, query, chunk, tuple(labels), tuple(carry))
+    given = {"values": values, "weights": weights, "per": per}
+    request = CastRequest(scene, job, ids, given, where)
     threads = workers if workers == -1 else check_workers(workers)
     call = prepare(request, out, format)
     with connection.connect(cluster) as client, connection.scheduler_watched(client):

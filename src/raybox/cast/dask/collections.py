@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from raybox.cast.checks import check_arguments
 from raybox.cast.dask import job_files
 from raybox.cast.dask.connection import import_distributed
-from raybox.cast.dask.job_files import SplitPlace
 from raybox.cast.object_columns import ObjectColumns, object_columns, spec_of
 from raybox.cast.result_columns import Dtypes, OutputSpec, as_array, id_array, rows_of, run_query
 from raybox.cast.scenes import dimension_of
@@ -47,8 +46,6 @@ class _PartitionQuery(NamedTuple):
 
     files: Path
     """Folder of the scene and the ids."""
-    split: SplitPlace | None
-    """None: the scene is in `files`."""
     query: str
     invalid: Invalid
     workers: int
@@ -135,7 +132,7 @@ def ask(
         )
     thread_count, files = check_workers(workers), _scene_folder(folder)
     job_files.write(files, scene, ids, {})
-    spec = _PartitionQuery(files, job_files.place_of(scene), query, invalid, thread_count)
+    spec = _PartitionQuery(files, query, invalid, thread_count)
     map_rays = _map_frame if frame else _map_array
     return map_rays(rays, spec, spec_of(query, dimension, object_columns(scene, ids), "").dtypes)
 
@@ -254,7 +251,6 @@ class _Loaded(NamedTuple):
 def _load(spec: _PartitionQuery, dimension: int) -> _Loaded:
     """Return the scene of a query, mapped, and its columns."""
     files = job_files.read(spec.files)
-    scene = job_files.open_split(spec.split) if spec.split else scene_files.read_scene(spec.files)
-    objects = object_columns(scene, files.ids)
+    objects = object_columns(files.scene, files.ids)
     output = spec_of(spec.query, dimension, objects, "")
-    return _Loaded(scene, objects, output, id_array(output))
+    return _Loaded(files.scene, objects, output, id_array(output))

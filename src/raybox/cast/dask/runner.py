@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from raybox.cast.block_caster import BlockCaster
-from raybox.cast.blocks import BlockSpan, BlockStart
+from raybox.cast.blocks import BlockSpan
 from raybox.cast.dask import connection, job_files, worker
-from raybox.cast.dask.block_index import block_count, blocks_of
+from raybox.cast.dask.block_index import blocks_of
 from raybox.cast.dask.job_plugin import make_plugin
 from raybox.cast.dask.worker import Failure, WorkerJob
 from raybox.cast.job import CastJob
 from raybox.cast.part import PartInfo
 from raybox.errors import RayboxError
+from raybox.split import SplitScene
 from raybox.store.folder import open_folder
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class DaskRunner:
     def run(self, job: CastJob, spans: Iterable[BlockSpan]) -> Generator[PartInfo, None, None]:
         """Yield the parts of all blocks of some spans, in any order, as `Runner.run` does."""
         source = self._caster.source
-        blocks, count = blocks_of(source, job.size, spans), block_count(source, job.size)
+        blocks, count = blocks_of(source, job.size, spans), source.block_count(job.size)
         with self._loaded(job) as worker_job:
             tasks = _TaskQueue(self._client, worker_job, blocks, count)
             try:
@@ -52,13 +53,13 @@ class DaskRunner:
     @contextmanager
     def _loaded(self, job: CastJob) -> Iterator[WorkerJob]:
         """Write the files for workers, and load them there; remove them at the end."""
-        caster, split = self._caster, job_files.place_of(self._caster.scene)
-        mine = WorkerJob(uuid4().hex[:12], job, split, caster.sums, self._threads, worker.code_version())
+        caster, scene = self._caster, self._caster.scene
+        mine = WorkerJob(uuid4().hex[:12], job, caster.sums, self._threads, worker.code_version())
         plugin = make_plugin(mine)
         with open_folder(job.folder) as folder, folder.subfolder(mine.files.name):
             try:
-                job_files.write(mine.files, caster.scene, caster.ids, caster.arguments)
-                others = [split.folder] if split else []
+                job_files.write(mine.files, scene, caster.ids, caster.arguments)
+                others = [scene.folder.resolve()] if isinstance(scene, SplitScene) else []
                 with connection.scheduler_watched(self._client):
                     connection.check_folders(self._client, mine.files, *job.rays, *others)
                     connection.register(self._client, plugin)
@@ -79,11 +80,11 @@ class _TaskQueue:
         self,
         client: "distributed.Client",
         job: WorkerJob,
-        blocks: Iterator[BlockStart],
+        blocks: Iterator[BlockSpan],
         block_count: int | None,
     ) -> None:
         self._client, self._job, self._blocks, self._count = client, job, blocks, block_count
-        self.submitted: dict[distributed.Future, list[BlockStart]] = {}
+        self.submitted: dict[distributed.Future, list[BlockSpan]] = {}
 
     def run(self) -> Iterator[PartInfo]:
         """Submit all tasks, and yield their parts.
@@ -118,9 +119,9 @@ class _TaskQueue:
                 return error
         return None
 
-    def _choose_blocks(self, most: int) -> tuple[list[BlockStart], RayboxError | None]:
+    def _choose_blocks(self, most: int) -> tuple[list[BlockSpan], RayboxError | None]:
         """Return the blocks of the next task, and what is wrong with the rays after them."""
-        blocks = list[BlockStart]()
+        blocks = list[BlockSpan]()
         while not blocks or len(blocks) < self._task_size(blocks[0].number, most):
             try:
                 block = next(self._blocks, None)
@@ -138,14 +139,14 @@ class _TaskQueue:
         """
         return min(_PARTS_PER_TASK, ((self._count or 0) - first) // (_FULL_TASKS * most))
 
-    def _submit(self, blocks: list[BlockStart]) -> "distributed.Future":
+    def _submit(self, blocks: list[BlockSpan]) -> "distributed.Future":
         numbers = ".".join(str(block.number) for block in blocks)
         options = {"key": f"raybox-{self._job.token}-{numbers}", "pure": False, "retries": _RETRIES}
         future = self._client.submit(worker.write_parts, self._job, blocks, **options)
         self.submitted[future] = blocks
         return future
 
-    def _results(self, future: "distributed.Future", blocks: list[BlockStart]) -> Iterator[PartInfo]:
+    def _results(self, future: "distributed.Future", blocks: list[BlockSpan]) -> Iterator[PartInfo]:
         """Yield the parts of a task; raise what went wrong."""
         try:
             results = future.result()
@@ -159,7 +160,7 @@ class _TaskQueue:
             missing = blocks[len(results)].number
             raise RayboxError(f"a worker unloaded the scene before it wrote part {missing}; cast it again")
 
-    def _broken(self, blocks: list[BlockStart], error: BaseException) -> RayboxError:
+    def _broken(self, blocks: list[BlockSpan], error: BaseException) -> RayboxError:
         """Return the error for a task that did not return."""
         if connection.is_closed(self._client, error):
             return connection.lost_scheduler(self._client, error)

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from raybox._version import __version__
 from raybox.cast.block_caster import BlockCaster
-from raybox.cast.blocks import BlockStart
+from raybox.cast.blocks import BlockSpan
 from raybox.cast.dask import job_files
-from raybox.cast.dask.job_files import SplitPlace
 from raybox.cast.job import CastJob
 from raybox.cast.part import PartInfo, part_name, read_part
 from raybox.cast.sums import SumJob
@@ -24,7 +23,6 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.compiler.fork import after_fork_in_child, fork_safe_lock
 from raybox.compiler.library import source_stamp
 from raybox.errors import RayboxError
-from raybox.io import scene_files
 
 _WAITING = 2  # blocks that are read or written while another is queried
 
@@ -43,8 +41,6 @@ class WorkerJob(NamedTuple):
     token: str
     """Of this run of the cast."""
     cast: CastJob
-    split: SplitPlace | None
-    """None: the scene is in `files`."""
     sums: SumJob | None
     """As in `BlockCaster`."""
     threads: int
@@ -54,7 +50,12 @@ class WorkerJob(NamedTuple):
     @property
     def files(self) -> Path:
         """The folder of the scene and the arguments, which exists as long as this run does."""
-        return self.cast.folder / files_name(self.token)
+        return self.cast.folder / f"scene-{self.token}"
+
+    @property
+    def plugin_name(self) -> str:
+        """The name of the plugin that loads it."""
+        return f"raybox-{self.token}"
 
 
 class Failure(NamedTuple):
@@ -72,13 +73,8 @@ class LoadedJob:
             raise RayboxError(f"a worker {version_problem(code_version(), job.version)}")
         self.job = job
         self.threads = worker_threads if job.threads == -1 else job.threads
-        files = job_files.read(job.files)
-        scene = (
-            job_files.open_split(job.split)
-            if job.split
-            else scene_files.read_scene(job.files, large_pages=True)
-        )
-        self.caster = BlockCaster(job.cast, scene, files.arguments, files.ids, job.sums)
+        files = job_files.read(job.files, large_pages=True)
+        self.caster = BlockCaster(job.cast, files.scene, files.arguments, files.ids, job.sums)
         self.query_lock, self.slots = fork_safe_lock(), BoundedSemaphore(1 + _WAITING)
 
 
@@ -111,7 +107,7 @@ def unload_job(token: str) -> None:
 
 
 @in_default_environment
-def write_parts(job: WorkerJob, blocks: Sequence[BlockStart]) -> list[PartInfo | Failure]:
+def write_parts(job: WorkerJob, blocks: Sequence[BlockSpan]) -> list[PartInfo | Failure]:
     """Write the parts of blocks one after the other, until one fails or the job is removed."""
     results = list[PartInfo | Failure]()
     for block in blocks:
@@ -122,11 +118,15 @@ def write_parts(job: WorkerJob, blocks: Sequence[BlockStart]) -> list[PartInfo |
     return results
 
 
-def _try_part(job: WorkerJob, block: BlockStart) -> PartInfo | Failure:
-    """Write a part; return it, or the error."""
+def _try_part(job: WorkerJob, block: BlockSpan) -> PartInfo | Failure:
+    """Write a part, unless a worker did that died before it reported it; return it, or the error."""
     try:
         with _in_slot(job) as loaded:
-            return _write_part(loaded, block)
+            caster = loaded.caster
+            name = part_name(block.number, caster.job.part_format)
+            if stored := read_part(caster.folder, name, caster.job.id, check=True):
+                return stored.value
+            return caster.cast_block(block, loaded.threads, loaded.query_lock)
     except RayboxError as error:
         return Failure(type(error), str(error))
 
@@ -135,7 +135,7 @@ def _unload_if_removed(job: WorkerJob) -> None:
     """Remove a job from this process if its plugin is gone: a task that starts late loads the job again."""
     from distributed import get_worker
 
-    if plugin_name(job) not in get_worker().plugins:
+    if job.plugin_name not in get_worker().plugins:
         unload_job(job.token)
 
 
@@ -147,15 +147,6 @@ def _in_slot(job: WorkerJob) -> Iterator[LoadedJob]:
     loaded = load_job(job, get_worker().state.nthreads)
     with loaded.slots:
         yield loaded
-
-
-def _write_part(loaded: LoadedJob, block: BlockStart) -> PartInfo:
-    """Write the part of a block, unless a worker did that died before it reported it."""
-    caster = loaded.caster
-    name = part_name(block.number, caster.job.part_format)
-    if stored := read_part(caster.folder, name, caster.job.id, check=True):
-        return stored.part
-    return caster.cast_block(block, loaded.threads, loaded.query_lock)
 
 
 def code_version() -> CodeVersion:
@@ -173,13 +164,3 @@ def version_problem(there: CodeVersion, client: CodeVersion) -> str:
 def missing_paths(paths: list[Path]) -> list[Path]:
     """Return the paths that this process does not see."""
     return [path for path in paths if not os.path.exists(path)]
-
-
-def files_name(token: str) -> str:
-    """Return the name of the folder of a run's files, in that of the cast."""
-    return f"scene-{token}"
-
-
-def plugin_name(job: WorkerJob) -> str:
-    """Return the name of the plugin that loads a job."""
-    return f"raybox-{job.token}"

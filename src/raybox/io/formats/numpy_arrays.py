@@ -73,6 +73,8 @@ class RowsTable(Table):
 
     has_names = False
     step = BLOCK_ROWS
+    chunk = 1
+    """rows that are read together at least"""
 
     @abstractmethod
     def columns(self, names: Iterable[str], start: int, end: int) -> dict[str, Array]:
@@ -87,6 +89,11 @@ class RowsTable(Table):
             columns: dict[str, Column] = {**self.columns([*wanted.numbers, *wanted.others], start, end)}
             columns |= {name: self.floats(columns[name], name, start) for name in wanted.numbers}
             yield RowBlock(start, start, end - start, columns)
+
+    def block_at(self, row: int) -> tuple[int, int]:
+        """Return where the chunk of a row begins."""
+        start = row // self.chunk * self.chunk
+        return start, start
 
 
 class NpyTable(RowsTable):

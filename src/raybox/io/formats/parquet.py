@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from itertools import accumulate
@@ -92,6 +93,11 @@ class ParquetTable(Table):
                         self._check_text(columns[name], name)
                     yield RowBlock(start, group, batch.num_rows, columns)
                     start += batch.num_rows
+
+    def block_at(self, row: int) -> tuple[int, int]:
+        """Return the first row and the number of the row group of a row."""
+        group = max(0, bisect_right(self._starts, row, hi=len(self._starts) - 1) - 1)
+        return self._starts[group], group
 
     def _batches(
         self, file: "pyarrow.parquet.ParquetFile", group: int, wanted: Wanted

@@ -66,6 +66,10 @@ class LasTable(Table):
                 yield RowBlock(start, start, len(points), columns)
                 start += len(points)
 
+    def block_at(self, row: int) -> tuple[int, int]:
+        """Return the row itself."""
+        return row, row
+
     def place(self, row: int, column: str) -> str:
         """Return the place of a coordinate."""
         return f"point {row} (the first is 0), column {column}"

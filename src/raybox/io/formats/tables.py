@@ -81,6 +81,10 @@ class Table(ABC):
     def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield the block at a row and an offset, and all after it."""
 
+    def block_at(self, row: int) -> tuple[int, int] | None:
+        """Return the row and the offset of a block that holds a row; None: unknown before it is read."""
+        return None
+
     def place(self, row: int, column: str) -> str:
         """Return the place of a number in the file, for errors."""
         return f"row {row} (the first is 0), column {column}"

@@ -32,5 +32,5 @@ def open_zarr(path: Path, options: ReadOptions) -> ArraysTable:
     table = ArraysTable(path, arrays, lambda name, begin, end: np.asarray(arrays[name][begin:end]))
     # whole chunks of the arrays: any part of one costs a read of all of it
     rows = max(array.chunks[0] for array in arrays.values())
-    table.step, table.query = rows * max(1, BLOCK_ROWS // rows), query
+    table.chunk, table.step, table.query = rows, rows * max(1, BLOCK_ROWS // rows), query
     return table
