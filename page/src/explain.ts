@@ -1,37 +1,25 @@
 /** The explanation of one ray and one primitive: a drawing, the exact numbers, and the text. */
 
-import { el, type Child } from "./dom.ts";
-import { pairOf, type BoxPair, type Pair } from "./engine/pair.ts";
-import { explainHit, number, slabTexts } from "./explanation.ts";
+import { el } from "./dom.ts";
+import { pairOf, type BoxPair } from "./engine/pair.ts";
+import { explainPair, number, slabTexts } from "./explanation.ts";
 import { slabPicture, trianglePicture, type Picture, type Shape } from "./pair_picture.ts";
 import type { Explanation, Hit, Ray, SceneModel } from "./types.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Draws the pair from the page's own numbers, below what the server or the page says of it. */
-export function drawExplanation(model: SceneModel, ray: Ray, hit: Hit, explanation: Explanation): HTMLElement {
+/** Draws how a hit or a miss follows from the numbers of the ray and the primitive. */
+export function drawExplanation(model: SceneModel, ray: Ray, hit: Hit): HTMLElement {
   const pair = pairOf(model, ray, hit);
+  const explanation = explainPair(pair, ray);
   const verdict = el("p", { "data-test": "explain-verdict" }, el("strong", {}, verdictText(explanation)));
-  return el("div", {}, verdict, ...(pair ? drawPair(model, ray, hit, pair) : []), ...fullText(explanation, pair));
+  const picture = pair.kind === "box" ? slabPicture(pair, ray) : pair.kind === "triangle" && trianglePicture(pair);
+  const lines = explanation.text.split("\n").map((line) => el("p", { class: "note" }, line));
+  return el("div", {}, verdict, picture && draw(picture), ...lines, pair.kind === "box" && slabTable(pair));
 }
 
 function verdictText({ verdict, t }: Explanation): string {
   return verdict === "miss" || t === "" ? "Miss, exactly" : `Hit at t = ${t}`;
-}
-
-function drawPair(model: SceneModel, ray: Ray, hit: Hit, pair: Pair): Child[] {
-  const picture = pair.kind === "box" ? slabPicture(pair, ray) : trianglePicture(pair);
-  const [name, ...reason] = explainHit(model, ray, hit).text.split("\n");
-  const lines = [name, ...reason].map((line) => el("p", { class: "note" }, line));
-  return [draw(picture), ...lines, pair.kind === "box" && slabTable(pair)];
-}
-
-/** The text of `rb.explain`, which the server sends of a box. */
-function fullText({ text }: Explanation, pair: Pair | null): Child[] {
-  if (pair !== null && text.split("\n").length < 8) return [];
-  const pre = el("pre", { "data-test": "explain-text" }, text);
-  pre.style.overflowX = "auto";
-  return [pair === null ? pre : el("details", {}, el("summary", {}, "As rb.explain prints it"), pre)];
 }
 
 /** The planes of each axis and the times at which the line crosses them, with all digits. */

@@ -1,7 +1,7 @@
 /** The numbers of one ray and one primitive, exact, as text. */
 
 import { rounded, type Ratio } from "./engine/exact.ts";
-import { pairOf, type AxisSlab, type BoxPair, type TrianglePair } from "./engine/pair.ts";
+import { pairOf, type AxisSlab, type BoxPair, type Pair, type PlanePair, type TrianglePair } from "./engine/pair.ts";
 import { earlier, isBefore, later, type Time } from "./engine/time.ts";
 import type { Explanation, Hit, Ray, SceneModel } from "./types.ts";
 
@@ -10,9 +10,18 @@ const LONGEST = 40;
 
 /** Returns what a hit, or a miss, of a primitive follows from; of a copy, of what the ray hits first in it. */
 export function explainHit(model: Pick<SceneModel, "geometries">, ray: Ray, hit: Hit): Explanation {
-  const pair = pairOf(model, ray, hit);
-  if (pair === null) throw new Error("A saved page explains boxes, cells, triangles and copies; this is a plane.");
-  return pair.kind === "box" ? explainBox(pair, ray) : explainTriangle(pair, ray);
+  return explainPair(pairOf(model, ray, hit), ray);
+}
+
+export function explainPair(pair: Pair, ray: Ray): Explanation {
+  switch (pair.kind) {
+    case "box":
+      return explainBox(pair, ray);
+    case "triangle":
+      return explainTriangle(pair, ray);
+    case "plane":
+      return explainPlane(pair, ray);
+  }
 }
 
 function explainBox(pair: BoxPair, ray: Ray): Explanation {
@@ -67,7 +76,18 @@ function triangleReason({ crossing, corners, hit }: TrianglePair, ray: Ray): str
   const weights = weightsOf(crossing).map(number).join(", ");
   const found = [...points, `The line crosses the plane at t = ${fraction(crossing.time)}.`, `Weights of A, B, C: ${weights}`];
   if (!crossing.isInside) return [...found, "A weight below 0 is outside of the edge opposite to its corner."];
-  return hit ? found : [...found, `The ray's range is from ${number(ray.tMin)} to ${number(ray.tMax)}.`];
+  return hit ? found : [...found, rangeText(ray)];
+}
+
+function explainPlane({ name, normal, offset, time, hit }: PlanePair, ray: Ray): Explanation {
+  const texts = [name, `Its points p: (${normal.map(number).join(", ")}) · p = ${number(offset)}`];
+  if (time === null) texts.push("The line is parallel to the plane.");
+  else texts.push(`The line crosses the plane at t = ${fraction(time)}.`, ...(hit ? [] : [rangeText(ray)]));
+  return { text: texts.join("\n"), axes: [], ...verdictOf(hit ? time : null) };
+}
+
+function rangeText({ tMin, tMax }: Ray): string {
+  return `The ray's range is from ${number(tMin)} to ${number(tMax)}.`;
 }
 
 /** Returns the weights of the three corners, each rounded once. */

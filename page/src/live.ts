@@ -1,9 +1,9 @@
 /** Answers of the server, over a WebSocket that is opened again when it closes. */
 
-import { decodeAnswer, decodeExplanation, rayFields, UPLOAD_PART, type Request } from "./messages.ts";
+import { decodeAnswer, rayFields, UPLOAD_PART, type Request } from "./messages.ts";
 import { encodeMask, encodePart, encodePicturePart, encodeRequest } from "./messages.ts";
 import { makeModel, SCENE_FRAMES, withFrame } from "./model.ts";
-import type { Answer, Caster, Explanation, Hit, Numbers, Ray, SceneModel, ViewState } from "./types.ts";
+import type { Answer, Caster, Numbers, Ray, SceneModel, ViewState } from "./types.ts";
 import { decodeFrame, type Frame } from "./wire.ts";
 
 export type Connection = "connecting" | "open" | "lost" | "ended";
@@ -77,11 +77,6 @@ export class LiveCaster implements Caster {
     return { ...decodeAnswer(await this.request({ kind: "ray", row })), row };
   }
 
-  async explain(ray: Ray, hit: Hit): Promise<Explanation> {
-    const { geometry, primitive } = hit;
-    return decodeExplanation(await this.request({ kind: "explain", ...rayFields(ray), geometry, primitive }));
-  }
-
   setPickable(pickable: Uint8Array): void {
     this.pickable = pickable.slice();
     this.sendMask();
@@ -103,18 +98,17 @@ export class LiveCaster implements Caster {
       this.socket?.send(encodePart(new Uint8Array(part)) as Uint8Array<ArrayBuffer>);
       progress(Math.min(1, (start + UPLOAD_PART) / file.size));
     }
+    if (this.pending.has(seq)) this.socket?.send(encodePart(new Uint8Array()) as Uint8Array<ArrayBuffer>);
     await answer;
   }
 
-  /** Answers a request for a picture; one of 0 bytes says that there is none. */
-  private async sendPicture(seq: number): Promise<void> {
+  /** Sends the picture that Python saves; one of 0 bytes says that there is none. */
+  private async sendPicture(): Promise<void> {
     const picture = await this.events.picture().catch(() => null);
     const content = picture === null ? new Uint8Array() : new Uint8Array(await picture.arrayBuffer());
-    this.socket?.send(encodeRequest(seq, { kind: "picture", size: content.length }));
-    for (let start = 0; start < content.length; start += UPLOAD_PART) {
-      const part = encodePicturePart(content.subarray(start, start + UPLOAD_PART));
-      this.socket?.send(part as Uint8Array<ArrayBuffer>);
-    }
+    const send = (part: Uint8Array) => this.socket?.send(encodePicturePart(part) as Uint8Array<ArrayBuffer>);
+    for (let start = 0; start < content.length; start += UPLOAD_PART) send(content.subarray(start, start + UPLOAD_PART));
+    send(new Uint8Array());
   }
 
   private async drained(): Promise<void> {
@@ -176,7 +170,7 @@ export class LiveCaster implements Caster {
     else if (SCENE_FRAMES.includes(kind)) this.sceneFrame(frame);
     else if (kind === "progress") this.events.progress(String(header.text), Number(header.fraction));
     else if (kind === "end") this.ended = String(header.text);
-    else if (kind === "picture") void this.sendPicture(Number(header.seq));
+    else if (kind === "picture") void this.sendPicture();
     else if (kind === "hits" && header.seq === 0) this.events.answer(decodeAnswer(frame));
     else this.answer(frame);
   }

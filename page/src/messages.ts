@@ -1,8 +1,8 @@
 /** Messages from the page to the server, and the answers in the server's frames. */
 
 import { packBits } from "./model.ts";
-import type { Answer, Explanation, Hit, Numbers, Ray, Vec3, ViewState } from "./types.ts";
-import { asList, isObject, type Frame, type Json } from "./wire.ts";
+import type { Answer, Hit, Numbers, Ray, Vec3, ViewState } from "./types.ts";
+import { asList, type Frame, type Json } from "./wire.ts";
 
 /** The range of a ray; null stands for an infinite end, which JSON has not. */
 interface RayFields {
@@ -15,10 +15,8 @@ interface RayFields {
 export type Request =
   | ({ kind: "pick" } & RayFields)
   | { kind: "ray"; row: number }
-  | ({ kind: "explain"; geometry: number; primitive: number } & RayFields)
   | { kind: "save"; state: ViewState }
-  | { kind: "upload"; name: string; size: number }
-  | { kind: "picture"; size: number };
+  | { kind: "upload"; name: string; size: number };
 
 /** Bytes of a file in one message, which has one more. */
 export const UPLOAD_PART = (1 << 20) - 1;
@@ -50,12 +48,12 @@ export function encodeMask(pickable: Uint8Array): Uint8Array {
   return withKind(MASK, packBits(pickable));
 }
 
-/** Returns the message with one part of an uploaded file. */
+/** Returns the message with one part of an uploaded file; the last part is empty. */
 export function encodePart(part: Uint8Array): Uint8Array {
   return withKind(PART, part);
 }
 
-/** Returns the message with one part of a picture. */
+/** Returns the message with one part of a picture; the last part is empty. */
 export function encodePicturePart(part: Uint8Array): Uint8Array {
   return withKind(PICTURE, part);
 }
@@ -93,26 +91,6 @@ function decodeRay(header: Frame["header"]): Ray {
     tMin: numberOrNull(header.t_min) ?? -Infinity,
     tMax: numberOrNull(header.t_max) ?? Infinity,
   };
-}
-
-/** Returns what an explain frame says. */
-export function decodeExplanation(frame: Frame): Explanation {
-  const { text, axes, verdict, t } = frame.header;
-  return {
-    text: string(text),
-    axes: asList(axes ?? []).map((one) => slabAxis(isObject(one) ? one : {})),
-    verdict: string(verdict),
-    t: string(t),
-  };
-}
-
-function slabAxis(row: { [name: string]: Json }): Explanation["axes"][number] {
-  const { axis, lower, upper, near, far } = row;
-  return { axis: string(axis), lower: string(lower), upper: string(upper), near: string(near), far: string(far) };
-}
-
-function string(value: Json | undefined): string {
-  return value == null ? "" : String(value);
 }
 
 function numberOrNull(value: Json | undefined): number | null {

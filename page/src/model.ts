@@ -8,6 +8,7 @@ import type {
   Label,
   MeshGeometry,
   Numbers,
+  PlanesGeometry,
   PointCloud,
   RaySample,
   RayTable,
@@ -94,7 +95,7 @@ function geometry(frame: Frame, prefix: string, header: Header): Geometry {
     case "grid":
       return grid(frame, prefix, size);
     case "planes":
-      return { type: "planes", ...size, points: f8(frame, `${prefix}points`), normals: f8(frame, `${prefix}normals`) };
+      return planes(f8(frame, `${prefix}normals`), f8(frame, `${prefix}offsets`), size);
     default:
       throw new Error(`geometries are boxes, mesh, instances, grid or planes; got ${JSON.stringify(header.type)}`);
   }
@@ -128,6 +129,19 @@ function instances(frame: Frame, prefix: string, size: Sizes): InstancesGeometry
     transforms: f8(frame, `${prefix}transforms`),
     base: base(frame, `${prefix}base.`),
   };
+}
+
+/** Returns planes with their points nearest to the origin; normals are scaled first, so that no square overflows. */
+function planes(normals: Float64Array, offsets: Float64Array, size: Sizes): PlanesGeometry {
+  const points = new Float64Array(normals.length);
+  offsets.forEach((offset, i) => {
+    const normal = normals.subarray(3 * i, 3 * i + 3);
+    const largest = Math.max(...normal.map(Math.abs));
+    const scaled = normal.map((value) => value / largest);
+    const square = scaled.reduce((sum, value) => sum + value * value, 0);
+    points.set(scaled.map((value) => value * (offset / largest / square)), 3 * i);
+  });
+  return { type: "planes", ...size, points, normals, offsets };
 }
 
 type Sizes = Pick<Geometry, "firstObject" | "objects" | "primitives">;

@@ -123,7 +123,7 @@ export class Page {
     const more = {
       find: () => search.input.focus(),
       help: () => help.showModal(),
-      explain: () => void hits.explain(),
+      explain: () => hits.explain(),
       files,
     };
     const shortcuts = shortcutsOf(actions, more);

@@ -1,9 +1,8 @@
 /** Answers of a saved page, from the scene in it: exact, or none with the reason. */
 
 import { Engine } from "./engine/engine.ts";
-import { explainHit } from "./explanation.ts";
 import { makeModel } from "./model.ts";
-import type { Answer, Caster, Explanation, Hit, Ray, RaySample, SceneModel, ViewState } from "./types.ts";
+import type { Answer, Caster, Ray, RaySample, SceneModel, ViewState } from "./types.ts";
 import { decodeSaved } from "./wire.ts";
 
 export interface Saved {
@@ -51,10 +50,6 @@ export class SavedCaster implements Caster {
     const k = rays.row.indexOf(row);
     if (k < 0) throw new Error(`Ray ${row} is not among the ${rays.row.length} rays saved in this page.`);
     return this.pick(sampledRay(rays, k), row);
-  }
-
-  async explain(ray: Ray, hit: Hit): Promise<Explanation> {
-    return explainHit(this.model, ray, hit);
   }
 
   setPickable(pickable: Uint8Array): void {

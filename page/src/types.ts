@@ -49,8 +49,11 @@ export interface GridGeometry extends GeometryBase {
 
 export interface PlanesGeometry extends GeometryBase {
   type: "planes";
+  /** Those nearest to the origin, rounded. */
   points: Float64Array;
+  /** The points p of a plane have normal · p = offset. */
   normals: Float64Array;
+  offsets: Float64Array;
 }
 
 export type Geometry = BoxesGeometry | MeshGeometry | InstancesGeometry | GridGeometry | PlanesGeometry;
@@ -155,7 +158,6 @@ export interface Caster {
   readonly reason: string | null;
   pick(ray: Ray, row?: number): Promise<Answer>;
   row(row: number): Promise<Answer>;
-  explain(ray: Ray, hit: Hit): Promise<Explanation>;
   /** One byte an object: 1 can be hit. */
   setPickable(pickable: Uint8Array): void;
   /** Returns the bytes of the saved page. */

@@ -255,7 +255,7 @@ test("an object of very many edges has the outline of its bounds", () => {
 test("planes reach as far as the scene", () => {
   const planes = { type: "planes" as const, firstObject: 0, objects: 1, primitives: 1 };
   const rows = planeRows(
-    { ...planes, points: Float64Array.from([0, 0, 1]), normals: Float64Array.from([0, 0, 4]) },
+    { ...planes, points: Float64Array.from([0, 0, 1]), normals: Float64Array.from([0, 0, 4]), offsets: Float64Array.of(4) },
     BOUNDS,
     [0, 0, 0],
   );
@@ -271,6 +271,7 @@ test("the scene reaches to planes near it, not to those far away", () => {
     primitives: 1,
     points: Float64Array.from([0, 0, z]),
     normals: Float64Array.from([0, 0, 2]),
+    offsets: Float64Array.of(2 * z),
   });
   assert.deepEqual(boundsWithPlanes(BOUNDS, [at(3)]), BOUNDS);
   assert.deepEqual(boundsWithPlanes(BOUNDS, [at(-12)]).lower, [-10, -10, -12]);

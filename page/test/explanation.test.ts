@@ -74,9 +74,17 @@ test("a copy is explained in the coordinates of what is copied", () => {
   assert.match(found.text, /^box 0 of copy 1/);
 });
 
-test("a plane is not explained in a saved page", () => {
-  const plane: Geometry = { type: "planes", firstObject: 0, objects: 1, primitives: 1, points: new Float64Array(3), normals: Float64Array.of(0, 0, 1) };
-  assert.throws(() => explain(plane, ray([0, 0, 0], [1, 0, 0])), /plane/);
+test("a plane is explained by its equation", () => {
+  const size = { firstObject: 0, objects: 1, primitives: 1 };
+  const [points, normals, offsets] = [new Float64Array(3), Float64Array.of(0, 0, 0.75), Float64Array.of(0.5)];
+  const plane: Geometry = { type: "planes", ...size, points, normals, offsets };
+  const { text, verdict, t } = explain(plane, ray([0, 0, 0.25], [0, 1, 1]));
+  assert.deepEqual([verdict, t], ["hit at t = 0.4166666666666667", "5/12 = 0.4166666666666667"]);
+  assert.match(text, /^plane 0\nIts points p: \(0, 0, 0\.75\) · p = 0\.5\n.*at t = 5\/12/);
+  const late = explain(plane, ray([0, 0, 0], [0, 0, 1], 1));
+  assert.deepEqual([late.verdict, late.t], ["miss", ""]);
+  assert.match(late.text, /range is from 1 to inf/);
+  assert.match(explain(plane, ray([0, 0, 0], [1, 0, 0])).text, /parallel to the plane/);
 });
 
 function assertInside({ width, height, shapes }: Picture): void {

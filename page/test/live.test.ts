@@ -148,6 +148,7 @@ test("a file is sent in parts and ends when the server says so", async () => {
   const parts = wires[0].sent.filter((one) => typeof one !== "string") as Uint8Array[];
   assert.equal(parts.reduce((sum, part) => sum + part.length - 1, 0), size);
   assert.ok(parts.every((part) => part[0] === 2 && part.length <= 1 << 20));
+  assert.deepEqual(parts.at(-1), Uint8Array.of(2));
   assert.equal(fractions.at(-1), 1);
 });
 

@@ -68,7 +68,7 @@ test("bounds are those of all finite numbers, of any size; the shift is whole", 
 test("without anything finite, bounds are zeros, or around the planes", () => {
   const everywhere = { "0.lower": new Float64Array(3).fill(-Infinity), "0.upper": new Float64Array(3).fill(Infinity) };
   assert.deepEqual(boundsOf("boxes", everywhere).bounds, [[0, 0, 0], [0, 0, 0]]);
-  const planes = { "0.points": Float64Array.of(0, 0, 5, 3, 4, 0), "0.normals": Float64Array.of(0, 0, 2, 3, 4, 0) };
+  const planes = { "0.normals": Float64Array.of(0, 0, 2, 3, 4, 0), "0.offsets": Float64Array.of(10, 25) };
   assert.deepEqual(boundsOf("planes", planes).bounds, [[-2.5, -2.5, -2.5], [5.5, 6.5, 7.5]]);
 });
 
@@ -89,7 +89,7 @@ test("a saved page says which scenes it casts no rays at", () => {
   assert.match(reasonOf("instances", 100_000, { "0.transforms": new Float64Array(1_200_000), ...base }), /100,001/);
   const edges = { "0.x": new Float64Array(2), "0.y": new Float64Array(2), "0.z": new Float64Array(100_002) };
   assert.equal(reasonOf("grid", 100_001, edges), "");
-  assert.match(reasonOf("planes", 1, { "0.points": new Float64Array(3), "0.normals": new Float64Array(3) }), /planes/);
+  assert.match(reasonOf("planes", 1, { "0.normals": new Float64Array(3), "0.offsets": new Float64Array(1) }), /planes/);
 });
 
 test("rays and tables join the model", () => {

@@ -19,7 +19,6 @@ from raybox.cast import arguments as cast_arguments
 from raybox.cli import main
 from raybox.geometry.labels import with_skipped
 from raybox.viewer.open_file import stage_of
-from raybox.viewer.picks import pick
 from streaming import fail_at
 
 
@@ -530,23 +529,24 @@ def test_view_shows_triangles_and_names_objects(folder):
     stage = stage_of("city.json")
     (part,) = stage.parts
     assert (len(part.geometry), part.objects) == (24, 2)
-    found = pick(stage, rb.Rays([0, 0.4, 0.5], [1, 0, 0]))
-    assert [(c.object, c.id, c.t, c.t_last, c.contacts) for c in found.contacts] == [
+    found = stage.all(rb.Rays([0, 0.4, 0.5], [1, 0, 0])).by_object().to_dict(labels=True)
+    columns = ("object", "id", "t_first", "t_last", "contacts")
+    assert list(zip(*(found[name].tolist() for name in columns), strict=True)) == [
         (0, "house", 2.0, 3.0, 2),
         (1, "shed", 5.0, 6.0, 2),
     ]
-    assert found.contacts[0].labels == (("type", "Building"), ("name", "Town, hall"), ("floors", "3"))
+    assert [found[name][0] for name in ("type", "name", "floors")] == ["Building", "Town, hall", 3]
 
 
 @pytest.mark.parametrize("boxes", [False, True])
 def test_view_with_a_filter_keeps_the_numbers_of_the_file(folder, boxes):
     stage = stage_of("city.json", boxes=boxes, where="id == 'shed'")
     assert stage.visible.tolist() == [False, True]
-    (only,) = pick(stage, rb.Rays([0, 0.4, 0.5], [1, 0, 0])).contacts
-    assert (only.object, only.id, only.t) == (1, "shed", 5.0)
+    hits = stage.all(rb.Rays([0, 0.4, 0.5], [1, 0, 0]))
+    assert (hits.object[0], hits.ids[0], hits.t[0]) == (1, "shed", 5.0)
     whole = rb.load("city.json", boxes=boxes)
-    assert (only.index if boxes else whole.objects[only.index]) == 1
-    assert not pick(stage, rb.Rays([0, 0.4, 2.5], [1, 0, 0])).contacts
+    assert (hits.index[0] if boxes else whole.objects[hits.index[0]]) == 1
+    assert not stage.all(rb.Rays([0, 0.4, 2.5], [1, 0, 0])).index.size
 
 
 def test_view_writes_a_page_of_objects_without_a_server(folder, monkeypatch):
@@ -596,12 +596,13 @@ def test_view_of_oriented_boxes(folder):
     )
     rb.save("cars.npz", cars)
     stage = stage_of("cars.npz", where="kind == 'y'")
-    found = pick(stage, rb.Rays([0, 0, 0], [1, 0, 0]))
-    assert [(c.object, c.id, c.contacts, c.labels) for c in found.contacts] == [
-        (1, "b", 1, (("kind", "y"),)),
-        (2, "c", 1, (("kind", "y"),)),
-    ]
-    assert found.contacts[0].t == pytest.approx(6 - 1 / cosine)
+    hits = stage.all(rb.Rays([0, 0, 0], [1, 0, 0]))
+    assert (hits.object.tolist(), hits.ids.tolist(), hits.labels("kind").tolist()) == (
+        [1, 2],
+        ["b", "c"],
+        ["y", "y"],
+    )
+    assert hits.t[0] == pytest.approx(6 - 1 / cosine)
     raybox("view", "cars.npz", "rays.csv", "--html", "cars.html", "--where", "kind == 'x'")
     error = raybox("view", "cars.npz", "--where", "colour == 1", code=2).stderr
     assert "--where, column 1: there is no label 'colour'" in error

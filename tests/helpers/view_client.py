@@ -86,9 +86,11 @@ class Client:
         self.line.send(b"\1" + np.packbits(mask, bitorder="little").tobytes())
 
     def upload(self, name, content, parts=2, sent=None) -> int:
-        """Announce a file, and send its first parts (None: all); return the number of the message."""
+        """Announce a file, and send its first parts (None: all, and the end); return the message's number."""
         seq = self.send("upload", name=name, size=len(content))
         step = -(-len(content) // parts) or 1
         for start in list(range(0, len(content), step))[:sent]:
             self.line.send(b"\2" + content[start : start + step])
+        if sent is None:
+            self.line.send(b"\2")
         return seq

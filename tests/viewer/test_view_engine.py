@@ -11,11 +11,13 @@ import families
 import page_scenes
 import raybox as rb
 from page_engine import Answers, answers, assert_same, expected, explanations
-from raybox.textbook.pair import explain_pair
+from pair_truth import pair_truth
 from raybox.viewer.stage import make_stage
 from scenes import as_rays
 
 SEEDS = 1, 2
+EVERY = (0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (3, 2)
+"""A geometry and a row of each kind."""
 
 
 def check(geometries, rays: rb.Rays) -> Counter:
@@ -112,29 +114,37 @@ def pairs_of(found: Answers, rays: int) -> list[Pair]:
 
 
 @pytest.mark.parametrize("name", ["coincident_geometries", "boxes_of_a_map", "triangles", "sheared_meshes"])
-def test_explanations_are_those_of_the_server(name):
+def test_explanations_are_true(name):
     """Of hits and misses: slabs, the verdict, and the exact t as a fraction."""
     geometries, rays = page_scenes.make(name, 6)
-    rays = rays[:150]
-    stage = make_stage(geometries)
-    pairs = pairs_of(expected(stage, rays), 150)
-    found = explanations(stage, rays, *([getattr(pair, k) for pair in pairs] for k in ("geometry", "index")))
+    assert (
+        check_explanations(
+            geometries, rays[:150], pairs_of(expected(make_stage(geometries), rays[:150]), 150)
+        )
+        > 30
+    )
+
+
+def test_every_geometry_is_explained():
+    triangle = rb.Mesh([[4, -1, -1], [4, 3, -1], [4, -1, 3]], [[0, 1, 2]])
+    turned = rb.Instances(rb.Boxes([-0.5] * 3, [0.5] * 3), [[[0, -3, 0, 9], [1, 0, 0, 0], [0, 0, 1, 0]]])
+    planes = rb.Planes([[3, 0, 0], [0.1, 0.2, 0.3], [0, 1, 0]], [40, 0.7, 5])
+    scene = [triangle, rb.Grid([6, 7], [-1, 1], [-1, 1]), turned, planes]
+    rays = rb.Rays([0.1, 0.2, 0.3], [[3, 0.1, 0]] * 6 + [[3, 0, 0]] * 6, t_max=np.repeat([np.inf, 4], 6))
+    pairs = [Pair(ray, *EVERY[ray % 6], 0) for ray in range(12)]
+    assert check_explanations(scene, rays, pairs) == 10
+
+
+def check_explanations(geometries, rays, pairs) -> int:
+    """Assert that the page explains each ray and its pair as it is; count the hits."""
+    numbers = ([getattr(pair, k) for pair in pairs] for k in ("geometry", "index"))
     hits = 0
-    for pair, one in zip(pairs, found, strict=True):
-        want = explain_pair(rays[pair.ray], geometries[pair.geometry], pair.index, pair.inner)
-        hits += want.verdict != "miss"
-        assert one["verdict"].split(" = ")[0] == want.verdict.split(" = ")[0]
-        assert numbers_of(one["t"]) == numbers_of(want.t)
-        assert list(map(floats, one["axes"])) == [floats(axis._asdict()) for axis in want.axes]
-    assert hits > 30
-
-
-def floats(axis: dict[str, str]) -> dict[str, object]:
-    """Return the texts of an axis as numbers."""
-    return {name: text if name == "axis" else float(text) for name, text in axis.items()}
-
-
-def numbers_of(text: str) -> tuple:
-    """Return the fraction and the decimal of a t; a whole number is its own fraction."""
-    parts = text.split(" = ")
-    return (Fraction(parts[0]) if "/" in parts[0] else None, float(parts[-1])) if text else ()
+    for pair, one in zip(pairs, explanations(make_stage(geometries), rays, *numbers), strict=True):
+        want = pair_truth(rays[pair.ray], geometries[pair.geometry], pair.index, pair.inner)
+        hits += want.t is not None
+        assert one["verdict"] == "miss" if want.t is None else float(one["verdict"].split(" = ")[1]) == want.t
+        fraction, _, decimal = one["t"].rpartition(" = ")
+        assert (float(decimal) if decimal else None) == want.t
+        assert not fraction or Fraction(fraction) == want.fraction
+        assert [tuple(map(float, list(axis.values())[1:])) for axis in one["axes"]] == want.axes
+    return hits

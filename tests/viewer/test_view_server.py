@@ -194,7 +194,7 @@ def test_a_million_boxes_are_served():
 
 def test_a_mask_of_many_objects_is_no_large_message(monkeypatch):
     boxes = rb.Grid.uniform([0, 0, 0], 1, (20, 20, 20)).boxes()
-    monkeypatch.setattr(server, "MAX_PART", 500)
+    monkeypatch.setattr(server, "MAX_MESSAGE", 500)
     with rb.view(boxes, port=0) as viewer, Client(viewer) as page:
         page.set_mask([True] * len(boxes))  # of 1,000 bytes
         assert page.pick([0.5, 0.5, -1], [0, 0, 1]).header["total"] == 20

@@ -1,11 +1,13 @@
 /** One ray and one primitive: where the line meets its slabs or its plane, exact. */
 
-import type { BoxesGeometry, Geometry, GridGeometry, Hit, InstancesGeometry, MeshGeometry, Ray, SceneModel } from "../types.ts";
+import type { BoxesGeometry, Geometry, GridGeometry, Hit, InstancesGeometry, MeshGeometry } from "../types.ts";
+import type { PlanesGeometry, Ray, SceneModel } from "../types.ts";
 import { cornersOf } from "./boxes.ts";
 import { boxContact, crossingOf, isEmpty, rangeOf, WorldLine, type Contact, type Crossing, type Line } from "./contact.ts";
+import { dot, ratio, vector, whole } from "./exact.ts";
 import { Query } from "./found.ts";
 import { InstancesTarget, LocalLine } from "./instances.ts";
-import type { Time } from "./time.ts";
+import { isBefore, Time } from "./time.ts";
 
 /** An axis of a box: its planes, and the times between them; null where the line is parallel to them. */
 export interface AxisSlab {
@@ -34,10 +36,21 @@ export interface TrianglePair {
   hit: boolean;
 }
 
-export type Pair = BoxPair | TrianglePair;
+export interface PlanePair {
+  kind: "plane";
+  name: string;
+  /** The plane has the points p with normal · p = offset. */
+  normal: number[];
+  offset: number;
+  /** Where the line crosses the plane; null if it is parallel. */
+  time: Time | null;
+  hit: boolean;
+}
 
-/** Returns the pair of a ray and the primitive of a hit; null of a plane. t of the hit is not read. */
-export function pairOf(model: Pick<SceneModel, "geometries">, ray: Ray, hit: Hit): Pair | null {
+export type Pair = BoxPair | TrianglePair | PlanePair;
+
+/** Returns the pair of a ray and the primitive of a hit. t of the hit is not read. */
+export function pairOf(model: Pick<SceneModel, "geometries">, ray: Ray, hit: Hit): Pair {
   const geometry: Geometry = model.geometries[hit.geometry];
   const line = new WorldLine(ray);
   switch (geometry.type) {
@@ -50,7 +63,7 @@ export function pairOf(model: Pick<SceneModel, "geometries">, ray: Ray, hit: Hit
     case "instances":
       return ofCopy(geometry, ray, hit.primitive);
     case "planes":
-      return null;
+      return ofPlane(geometry, ray, hit.primitive);
   }
 }
 
@@ -86,6 +99,22 @@ function ofTriangle(name: string, line: Line, ray: Ray, mesh: MeshGeometry, row:
   const crossing = crossingOf(line, corners);
   const hit = crossing !== null && !isEmpty(ray) && crossing.isIn(rangeOf(ray));
   return { kind: "triangle", name, corners, crossing, hit };
+}
+
+function ofPlane({ normals, offsets }: PlanesGeometry, ray: Ray, row: number): PlanePair {
+  const normal = Array.from(normals.subarray(3 * row, 3 * row + 3));
+  const time = planeCrossing(ray, normal, offsets[row]);
+  const { start, end } = rangeOf(ray);
+  const hit = time !== null && !isEmpty(ray) && !isBefore(time, start) && !isBefore(end, time);
+  return { kind: "plane", name: `plane ${row}`, normal, offset: offsets[row], time, hit };
+}
+
+/** Returns (offset - n · o) / (n · d), in integers over one power of two; null if n · d is 0. */
+function planeCrossing({ origin, direction }: Ray, normal: readonly number[], offset: number): Time | null {
+  const { integers, shift } = whole([...origin, ...direction, ...normal, offset]);
+  const n = vector(integers, 6);
+  const along = dot(n, vector(integers, 3));
+  return along === 0n ? null : Time.of(ratio((integers[9] << shift) - dot(n, vector(integers, 0)), along));
 }
 
 /** Returns the box of a cell. */

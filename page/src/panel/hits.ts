@@ -1,6 +1,6 @@
 /** The last ray: what it hits in order, with t, as numbers to copy, and the explanation of one hit. */
 
-import { textOfError, type Actions } from "../actions.ts";
+import type { Actions } from "../actions.ts";
 import { checkBox, el, replace, textButton } from "../dom.ts";
 import { drawExplanation } from "../explain.ts";
 import { count, exact, parsePoint, short, shortPoint } from "../format.ts";
@@ -31,7 +31,7 @@ export class Hits {
     this.why = textButton(
       "Explain",
       "explain",
-      () => void this.explain(),
+      () => this.explain(),
       "the exact numbers of this ray and primitive (X)",
     );
     const forget = textButton("Forget", "clear-ray", () => actions.clearRay(), "remove the ray and its marks");
@@ -148,20 +148,14 @@ export class Hits {
   }
 
   /** Show how the hit or miss follows from the numbers of the ray and the primitive. */
-  async explain(): Promise<void> {
-    const { caster, store, notice } = this.actions;
+  explain(): void {
+    const { store } = this.actions;
     const { answer } = store.state;
     const pair = this.pair();
     if (!answer || !pair) return;
-    try {
-      const explanation = await caster.explain(answer.ray, pair);
-      if (store.state.answer !== answer || this.pair()?.object !== pair.object) return;
-      replace(this.explanation, drawExplanation(store.model, answer.ray, pair, explanation));
-      this.explanation.hidden = false;
-      this.explanation.scrollIntoView({ block: "nearest" });
-    } catch (error) {
-      notice.error(textOfError(error));
-    }
+    replace(this.explanation, drawExplanation(store.model, answer.ray, pair));
+    this.explanation.hidden = false;
+    this.explanation.scrollIntoView({ block: "nearest" });
   }
 }
 

@@ -16,6 +16,7 @@ from raybox.cli.scenes import (
     load_scene,
     origin_option,
     scene_options,
+    size_of,
 )
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _stage(files: list[str], reading: SceneOptions) -> "Stage":
     Spaces and openings of IFC are read in any case; without --all-objects they are hidden at the start.
     """
     from raybox.io.formats import announced
-    from raybox.viewer.open_file import check_rows, checked_content
+    from raybox.viewer.open_file import check_rows
     from raybox.viewer.stage import make_stage
 
     for file in files:
@@ -96,9 +97,9 @@ def _stage(files: list[str], reading: SceneOptions) -> "Stage":
             check_rows(Path(file), announced(Path(file)).rows)
     is_ifc = all(Path(file).suffix.lower() == ".ifc" for file in files)
     content = load_scene(files, reading._replace(all_objects=is_ifc or reading.all_objects))
-    geometries = checked_content(content, Path(files[0]))
+    check_rows(Path(files[0]), size_of(content))
     name = Path(files[0]).name if len(files) == 1 else "scene"
-    return make_stage(geometries, name, where=reading.where, hides_spaces=not reading.all_objects)
+    return make_stage(content, name, where=reading.where, hides_spaces=not reading.all_objects)
 
 
 def _rays(rays: str, origin: Vector | None, options: dict[str, Any]) -> "Rays":

@@ -8,7 +8,7 @@ from raybox.geometry.labels import Labels, checked_labels, column_of, with_skipp
 from raybox.geometry.mesh import Mesh, object_count, stored_objects
 from raybox.geometry.mesh_joining import join_meshes
 from raybox.geometry.moving_boxes import MovingBoxes
-from raybox.geometry.object_rows import NO_OBJECTS, ObjectRows, object_rows, row_mask
+from raybox.geometry.object_rows import NO_OBJECTS, ObjectRows, object_rows, row_mask, row_masks
 from raybox.geometry.planes import Planes
 from raybox.geometry.ray_input import Invalid
 from raybox.geometry.rays import Rays
@@ -51,6 +51,7 @@ __all__ = [
     "object_count",
     "object_rows",
     "row_mask",
+    "row_masks",
     "stored_objects",
     "with_scratch",
     "with_skipped",

@@ -1,6 +1,6 @@
 """The objects of a geometry's primitives, with their ids and labels."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,6 +99,35 @@ def object_rows(geometry: object) -> ObjectRows:
 def row_mask(where: MaskInput, objects: ObjectRows, rows: int, shape: tuple[int, ...] | None = None) -> Bools:
     """Return a frozen mask of rows, from a mask or an expression."""
     return objects.mask(where, rows) if isinstance(where, str) else validation.mask(where, rows, shape)
+
+
+def row_masks(
+    where: MaskInput | Sequence[MaskInput], geometries: Sequence[Sized], objects: Sequence[ObjectRows] = ()
+) -> list[Bools]:
+    """Return a frozen mask of rows for each geometry, empty for all rows.
+
+    where: one for each geometry, or an expression or None for all; objects: those of the geometries' rows.
+    """
+    count = len(geometries)
+    if where is None or isinstance(where, str):
+        where = [where] * count
+    if not isinstance(where, list | tuple) or len(where) != count:
+        raise InvalidInput(
+            f"where must be a list of {count}, a mask, an expression or None for each geometry of the scene; "
+            f"got {type(where).__name__}. Split a long mask: np.split(mask, np.cumsum(lengths)[:-1])."
+        )
+    rows = objects or [object_rows(one) for one in geometries]
+    return [_one_mask(*one, count) for one in zip(where, geometries, rows, strict=True)]
+
+
+def _one_mask(where: MaskInput, geometry: Sized, objects: ObjectRows, geometries: int) -> Bools:
+    """Return the mask of a geometry; errors of an expression name it."""
+    try:
+        return row_mask(where, objects, len(geometry), getattr(geometry, "shape", None))
+    except InvalidInput as error:
+        if not isinstance(where, str) or geometries == 1:
+            raise
+        raise InvalidInput(f"{error} (labels of {geometry!r}; give a list for other masks)") from error
 
 
 def label_type(objects: Sequence[ObjectRows], name: str) -> type:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from raybox import validation
 from raybox.bvh.build import QUALITIES
 from raybox.bvh.node import Tree
 from raybox.bvh.partial_rebuild import RefitPolicy
@@ -33,7 +32,7 @@ from raybox.geometry import (
     around,
     facing,
     object_rows,
-    row_mask,
+    row_masks,
     with_scratch,
 )
 from raybox.geometry.ray_sources import NO_ROWS
@@ -238,27 +237,7 @@ def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
 
 def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> list[Bools]:
     """Return a mask for each geometry; one expression is for all."""
-    if where is None:
-        return [validation.NO_MASK] * len(made)
-    if isinstance(where, str):
-        where = [where] * len(made)
-    if not isinstance(where, list | tuple) or len(where) != len(made):
-        raise InvalidInput(
-            f"where must be a list of {len(made)}, a mask, an expression or None for each geometry of the "
-            f"scene; got {type(where).__name__}. Split a long mask: np.split(mask, np.cumsum(lengths)[:-1])."
-        )
-    return [_mask(one, part, len(made)) for one, part in zip(where, made, strict=True)]
-
-
-def _mask(where: MaskInput, part: Part, parts: int) -> Bools:
-    """Return the mask of a geometry; errors of an expression name it."""
-    geometry = part.geometry
-    try:
-        return row_mask(where, part.objects, len(geometry), getattr(geometry, "shape", None))
-    except InvalidInput as error:
-        if not isinstance(where, str) or parts == 1:
-            raise
-        raise InvalidInput(f"{error} (labels of {geometry!r}; give a list for other masks)") from error
+    return row_masks(where, [part.geometry for part in made], [part.objects for part in made])
 
 
 def sided(made: tuple[Part, ...], cull: Cull) -> list[Cull]:

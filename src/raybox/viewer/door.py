@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
     from websockets.http11 import Request, Response
 
-_SCRIPT = re.compile(rb"<script\b([^>]*)>(.*?)</script>", re.DOTALL | re.IGNORECASE)
-_DATA = re.compile(rb"type\s*=\s*[\"']?(text/plain|application/json)", re.IGNORECASE)
+_SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 
 
 class Door(NamedTuple):
@@ -68,8 +67,7 @@ def is_own_page(origin: str | None, host_header: str, host: str, names: Collecti
 
 def content_policy(page: bytes, connect: str) -> str:
     """Return the policy of a page (CSP): its own scripts by their hashes, and connections to `connect`."""
-    scripts = (text for attributes, text in _SCRIPT.findall(page) if not _DATA.search(attributes))
-    hashes = (base64.b64encode(hashlib.sha256(text).digest()).decode() for text in scripts)
+    hashes = (base64.b64encode(hashlib.sha256(text).digest()).decode() for text in _SCRIPT.findall(page))
     allowed = " ".join(f"'sha256-{one}'" for one in hashes) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "

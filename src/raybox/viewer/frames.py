@@ -13,7 +13,7 @@ from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays, stored_o
 from raybox.geometry.grid_surface import exposed_cells
 from raybox.geometry.mesh_edges import sharp_edges
 from raybox.hits import AllHits
-from raybox.validation import Bools, Floats, Ints
+from raybox.validation import Bools, Ints
 from raybox.viewer.stage import Solid, Stage
 
 MAX_IDS = 200_000  # objects, above which the page gets no ids
@@ -101,18 +101,11 @@ def _geometry_arrays(geometry: Solid, cells: Ints | None = None) -> Arrays:
     if isinstance(geometry, Boxes):
         return {"lower": geometry.lower, "upper": geometry.upper}
     if isinstance(geometry, Planes):
-        return {"points": _foot_points(geometry), "normals": geometry.normals}
+        return {"normals": geometry.normals, "offsets": geometry.offsets}
     if isinstance(geometry, Instances):
         base = _geometry_arrays(geometry.geometry)
         return {"transforms": geometry.rows(), **{f"base.{name}": values for name, values in base.items()}}
     return _mesh_arrays(geometry) if isinstance(geometry, Mesh) else _grid_arrays(geometry, cells)
-
-
-def _foot_points(planes: Planes) -> Floats:
-    """Return the point of each plane that is nearest to the origin, shape (n, 3), rounded."""
-    size = np.abs(planes.normals).max(axis=1, keepdims=True)
-    unit = planes.normals / size
-    return np.asarray(unit * (planes.offsets[:, None] / size / (unit * unit).sum(axis=1, keepdims=True)))
 
 
 def _mesh_arrays(mesh: Mesh) -> Arrays:

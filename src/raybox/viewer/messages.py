@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 
 from raybox.errors import InvalidInput
 
-MAX_TEXT = 2**16  # bytes of a message
-MAX_STATE = 2**20  # bytes of one that saves, which has the state of the page
-MAX_PART = 2**20  # bytes of a binary message
+MAX_MESSAGE = 2**20  # bytes
 MASK, UPLOAD_PART, PICTURE_PART = b"\1", b"\2", b"\3"
 """First bytes of binary messages."""
 
@@ -40,15 +38,11 @@ def _is_state(value: object) -> bool:
 
 
 Schema = Mapping[str, Callable[[object], bool]]
-_RAY: Schema = {"origin": _is_vector, "direction": _is_vector, "t_min": _is_end, "t_max": _is_end}
 SCHEMA: Mapping[str, Schema] = {
-    "pick": _RAY,
+    "pick": {"origin": _is_vector, "direction": _is_vector, "t_min": _is_end, "t_max": _is_end},
     "ray": {"row": _is_whole},
-    "explain": {**_RAY, "geometry": _is_whole, "primitive": _is_whole},
     "save": {"state": _is_state},
     "upload": {"name": _is_name, "size": _is_whole},
-    "cancel": {},
-    "picture": {"size": _is_whole},
 }
 """The fields of each kind of message, besides ``kind`` and ``seq``, and their checks."""
 
@@ -70,9 +64,6 @@ def parse(text: str) -> Message:
     kind = found.pop("kind", None) if isinstance(found, dict) else None
     if not isinstance(kind, str) or kind not in SCHEMA:
         raise _refusal(f"the kind {str(kind)[:40]!r}")
-    size, most = len(text.encode("utf-8", "replace")), MAX_STATE if kind == "save" else MAX_TEXT
-    if size > most:
-        raise _refusal(f"{size:,} bytes of at most {most:,}")
     schema = {"seq": _is_whole, **SCHEMA[kind]}
     for name in {**schema, **found}:
         if name not in schema or name not in found or not schema[name](found[name]):

@@ -7,9 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeAlias, cast
 
 from raybox.errors import FileFormatError, RayboxError
-from raybox.geometry import Rays
 from raybox.io.formats import FORMATS, announced, read
-from raybox.io.formats.common import Loadable
 from raybox.scene.scene import Scene
 from raybox.validation import MaskInput
 from raybox.viewer.stage import Solid, Stage, make_stage
@@ -55,16 +53,10 @@ def geometries_in(path: Path, *, boxes: bool = False) -> list[Solid]:
     if not boxes:  # else the objects of a mesh count, not its triangles
         check_rows(path, announced(path).rows)
     is_ifc = path.suffix.lower() == ".ifc"
-    return checked_content(read(path, kind="scene", boxes=boxes, all_objects=is_ifc).geometry, path)
-
-
-def checked_content(content: Loadable, path: Path) -> list[Solid]:
-    """Return the geometries that a file holds; raise for rays, and for too many rows."""
-    if isinstance(content, Rays):
-        raise FileFormatError(f"{path}: contains rays, not a scene; pass a file of boxes or a mesh")
-    found = content if isinstance(content, list) else [content]
-    check_rows(path, sum(map(len, found)))
-    return [*found]
+    found = read(path, kind="scene", boxes=boxes, all_objects=is_ifc).geometry
+    solids = cast("list[Solid]", found if isinstance(found, list) else [found])
+    check_rows(path, sum(map(len, solids)))
+    return solids
 
 
 def check_rows(path: Path, rows: int) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from raybox.errors import InvalidInput, RayboxError
 from raybox.viewer.door import Door
-from raybox.viewer.messages import MAX_PART
+from raybox.viewer.messages import MAX_MESSAGE
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -26,7 +25,6 @@ _LOGGER = logging.getLogger("raybox.view")
 _LOGGER.addHandler(logging.NullHandler())  # refused connections print nothing
 T = TypeVar("T")
 Serve = Callable[["ServerConnection"], Awaitable[None]]
-Farewell = Callable[[], Coroutine[None, None, None]]
 
 
 @final
@@ -40,7 +38,7 @@ class PageServer:
         self._socket = _listening(door.host, port)
         self.port: Final[int] = self._socket.getsockname()[1]
         self._door, self._serve = door, serve
-        self._most = max(MAX_PART, most_objects // 8 + 1) + 1
+        self._most = max(MAX_MESSAGE, most_objects // 8 + 1) + 1
         self._ready = threading.Event()
         run = partial(asyncio.run, self._main())
         self._thread = threading.Thread(target=run, name="raybox-view", daemon=True)
@@ -54,18 +52,16 @@ class PageServer:
             raise RayboxError("the server has stopped; call raybox.view again")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    def stop(self, farewell: Farewell) -> None:
-        """Stop: await a farewell, then close all sockets; again does nothing."""
-        if not self._thread.is_alive():
-            return
-        self._loop.call_soon_threadsafe(self._end.set_result, farewell)
-        self._thread.join()
+    def stop(self) -> None:
+        """Close all sockets; again does nothing."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._end.set)
+            self._thread.join()
 
     async def _main(self) -> None:
         from websockets.asyncio.server import serve
 
-        self._loop = asyncio.get_running_loop()
-        self._end: asyncio.Future[Farewell] = self._loop.create_future()
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         async with serve(
             self._serve,
             sock=self._socket,
@@ -79,8 +75,7 @@ class PageServer:
             close_timeout=_CLOSE_SECONDS,
         ):
             self._ready.set()
-            farewell = await self._end
-            await asyncio.wait([asyncio.ensure_future(farewell())], timeout=_CLOSE_SECONDS)
+            await self._end.wait()
 
 
 def address_of(host: str, port: int) -> str:
@@ -95,16 +90,11 @@ def _listening(host: str, port: int) -> socket.socket:
         raise InvalidInput(
             f"port must be from 0 to 65535; got {port}. The default is 8080; 0 takes any free port."
         )
-    problem = ""
+    problem, is_v6 = "", ":" in host
+    family, dual = (socket.AF_INET6 if is_v6 else socket.AF_INET), is_v6 and socket.has_dualstack_ipv6()
     for number in range(port, min(port + PORTS_TRIED, 65536)):
-        made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-        if os.name == "posix":  # elsewhere, two servers could then listen at one port
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            made.bind((host, number))
-            made.listen()
-            return made
+            return socket.create_server((host, number), family=family, dualstack_ipv6=dual)
         except OSError as error:
-            made.close()
             problem = str(error.strerror or error)
     raise RayboxError(f"cannot listen at {host} from port {port} on: {problem}; pass another host or port")

@@ -15,8 +15,7 @@ from raybox.geometry import (
     Planes,
     Rays,
     object_count,
-    object_rows,
-    row_mask,
+    row_masks,
     stored_objects,
 )
 from raybox.geometry.grid_cells import count_occupied
@@ -32,7 +31,6 @@ MAX_CELLS = 2_000_000
 """Occupied cells of a grid that are objects; a grid of more is one object."""
 HIDDEN_CLASSES = ("IfcSpace", "IfcOpeningElement", "IfcOpeningStandardCase")
 """Classes of IFC products that fill or cut others."""
-NOT_A_SCENE = "scene must be a path, Boxes, a Grid, a Mesh, Planes, Instances, a Scene, or a list of these"
 Column = NDArray[Any]
 
 
@@ -163,25 +161,16 @@ def _listed(scene: Solid | Scene | Sequence[Solid]) -> list[Solid]:
     listed = cast("list[Solid]", [*found] if isinstance(found, list | tuple) else [found])
     wrong = [type(one).__name__ for one in listed if not isinstance(one, Solid)]
     if wrong or not listed:
-        raise InvalidInput(f"{NOT_A_SCENE}; got {wrong[0] if wrong else 'an empty list'}.")
+        rule = "scene must be a path, Boxes, a Grid, a Mesh, Planes, Instances, a Scene, or a list of these"
+        raise InvalidInput(f"{rule}; got {wrong[0] if wrong else 'an empty list'}.")
     return listed
 
 
 def _masks(where: MaskInput, solids: list[Solid]) -> list[Bools | None]:
     """Return the rows of each geometry that `where` allows, flat; None for all."""
-    listed = cast("Sequence[Any]", where)
-    if where is None or isinstance(where, str):
-        listed = [where] * len(solids)
-    elif len(solids) == 1 and not (isinstance(where, list) and len(where) == 1):
-        listed = [where]
-    if len(listed) != len(solids):
-        rule = f"where must be a list of {len(solids)}, a mask, an expression or None for each geometry"
-        raise InvalidInput(f"{rule}; got {len(listed)}. Leave it out to show all.")
-    return [None if one is None else _rows(one, solid) for one, solid in zip(listed, solids, strict=True)]
-
-
-def _rows(where: MaskInput, solid: Solid) -> Bools:
-    return row_mask(where, object_rows(solid), len(solid), getattr(solid, "shape", None)).reshape(-1)
+    is_listed = isinstance(where, list) and len(where) == 1
+    given: MaskInput | Sequence[MaskInput] = [where] if len(solids) == 1 and not is_listed else where
+    return [mask if mask.size else None for mask in row_masks(given, solids)]
 
 
 def _in_3d(solid: Solid, mask: Bools | None) -> tuple[Solid, Bools | None]:

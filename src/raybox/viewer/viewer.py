@@ -6,8 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterable
-from concurrent.futures import TimeoutError as LateError
-from functools import partial
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -15,22 +14,20 @@ from typing import TYPE_CHECKING, final
 from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Rays
-from raybox.validation import ArrayInput, Bools, MaskInput
+from raybox.hits import AllHits
+from raybox.validation import ArrayInput, MaskInput
 from raybox.viewer import open_file
 from raybox.viewer.content import PageContent, built_page, make_content
 from raybox.viewer.door import Door, checked_names
 from raybox.viewer.frames import frame, hits_frame
 from raybox.viewer.open_file import ViewInput
-from raybox.viewer.picks import Picked, pick
 from raybox.viewer.server import PageServer, address_of
-from raybox.viewer.session import Session
+from raybox.viewer.session import Session, Task
 from raybox.viewer.stage import Stage
-from raybox.viewer.uploads import Uploads
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
 
-PICTURE_SECONDS = 120.0  # for a browser without a GPU to draw a large scene
 _SEND_SECONDS = 5.0
 PageWork = Callable[[Session], Coroutine[None, None, None]]
 
@@ -45,9 +42,10 @@ class Viewer:
 
     def __init__(self, content: PageContent, host: str, port: int, allowed_hosts: Iterable[str] = ()) -> None:
         self._content, self._host = content, host
-        self._name, self._uploads = secrets.token_hex(8), Uploads()
+        self._name = secrets.token_hex(8)
         self._sessions: list[Session] = []
-        self._last: Callable[[], Picked] | None = None
+        self._uploads: set[Task] = set()
+        self._last: AllHits | None = None
         door = Door(host, checked_names(allowed_hosts), built_page())
         self._server = PageServer(door, port, self._serve, most_objects=len(content.stage.visible))
         atexit.register(self.stop)
@@ -63,21 +61,24 @@ class Viewer:
         return self._content.stage
 
     @property
-    def answer(self) -> Picked | None:
-        """What the ray of the last click of any page hits; None without one."""
-        return None if self._last is None else self._last()
+    def answer(self) -> AllHits | None:
+        """All hits of the ray of the last click of any page; None without one."""
+        return self._last
 
-    def click(self, origin: ArrayInput, direction: ArrayInput) -> Picked:
-        """Return what a ray in scene coordinates hits, and show it on all open pages, as of a click."""
+    def click(self, origin: ArrayInput, direction: ArrayInput) -> AllHits:
+        """Return all hits of a ray in scene coordinates, and show them on all open pages, as of a click.
+
+        Hits are those of `Scene.all`, with ids and labels; ``by_object()`` gives a row for each object.
+        """
         ray = Rays(origin, direction)
         if ray.shape or ray.ndim_space != 3:
             found = f"got rays of shape {ray.shape}, D={ray.ndim_space}"
             raise InvalidInput(f"a click must be one ray in 3D; {found}")
-        content, stage = self._content, self.stage
-        self._set_last(stage, ray, None)
-        answer = hits_frame(stage, ray, stage.all(ray), seq=0)
+        content, hits = self._content, self.stage.all(ray)
+        self._set_last(hits)
+        answer = hits_frame(content.stage, ray, hits, seq=0)
         self._server.call(self._with_all(lambda page: page.send(answer), content))
-        return pick(stage, ray)
+        return hits
 
     def open(self, name: str, content: bytes) -> None:
         """Replace the scene of all open pages by that of a file's bytes; an error changes nothing."""
@@ -96,12 +97,7 @@ class Viewer:
         """Write the picture that the page opened last shows, with its legend and scale."""
         if not self._sessions:
             raise RayboxError(f"no browser has the page open to draw the picture; open {self.url}")
-        try:
-            picture = self._server.call(self._sessions[-1].request_picture())
-            Path(path).write_bytes(picture.result(PICTURE_SECONDS))
-        except LateError as error:
-            rule = "the page has drawn no picture in two minutes; reload it and try again"
-            raise RayboxError(rule) from error
+        Path(path).write_bytes(self._server.call(self._sessions[-1].picture()))
 
     def wait(self) -> None:
         """Serve until Ctrl-C."""
@@ -112,7 +108,9 @@ class Viewer:
         """Stop the server; open pages say so."""
         atexit.unregister(self.stop)
         end = frame("end", text="the server has stopped; start it again to go on")
-        self._server.stop(lambda: self._with_all(lambda page: page.send(end)))
+        with suppress(RayboxError):  # it has stopped before
+            self._server.call(self._with_all(lambda page: page.send(end)))
+        self._server.stop()
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, as a notebook shows it."""
@@ -136,8 +134,8 @@ class Viewer:
         finally:
             self._sessions.remove(session)
 
-    def _set_last(self, stage: Stage, ray: Rays, mask: Bools | None) -> None:
-        self._last = partial(pick, stage, ray, mask)
+    def _set_last(self, hits: AllHits) -> None:
+        self._last = hits
 
     async def _with_all(self, work: PageWork, content: PageContent | None = None) -> None:
         """Await work with all open pages, or those that show some content; slow ones do not matter."""
@@ -209,8 +207,8 @@ def view(  # noqa: PLR0913
     >>> import raybox as rb
     >>> boxes = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]])
     >>> with rb.view(boxes, port=0) as viewer:
-    ...     viewer.click([0, 0, 0], [1, 0, 0]).nearest
-    0
+    ...     viewer.click([0, 0, 0], [1, 0, 0]).t
+    array([2., 5.])
     """
     stage = open_file.stage_of(scene, boxes=boxes, all_objects=all_objects, where=where, credit=credit)
     return Viewer(make_content(stage, rays, is_scan=points), host, port, allowed_hosts)
