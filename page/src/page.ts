@@ -165,8 +165,13 @@ export class Page {
     }
     this.panels = { upper, lower };
     this.arrange();
+    // Filters cast the same ray again: the panel that is open then stays.
+    let last = "";
     actions.store.watch(["answer"], () => {
-      if (actions.store.state.answer?.row === null) this.showPanel("hits");
+      const { answer } = actions.store.state;
+      const ray = answer ? JSON.stringify([answer.ray.origin, answer.ray.direction]) : "";
+      if (answer?.row === null && ray !== last) this.showPanel("hits");
+      last = ray;
     });
     return hits;
   }

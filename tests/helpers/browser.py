@@ -23,10 +23,11 @@ FLAGS = [
 ]
 
 
-# The middle of an element in the window, once it can be pressed there.
+# The middle of an element in the window, once it can be pressed there; null if the page has replaced it.
 REACHED = """async (one, milliseconds) => {
     const end = performance.now() + milliseconds;
     for (;;) {
+        if (!one.isConnected) return null;
         one.scrollIntoView({ block: "center", inline: "nearest" });
         const box = one.getBoundingClientRect();
         const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
@@ -77,7 +78,15 @@ def served(scene: str) -> Viewer:
 class Page:
     """A tab of the browser with the page, every address that it requested and every error of its code."""
 
-    def __init__(self, browser: Any, address: str, size: Size = WIDE, *, offline: bool = False) -> None:
+    def __init__(
+        self,
+        browser: Any,
+        address: str,
+        size: Size = WIDE,
+        *,
+        offline: bool = False,
+        density: float = 1.0,  # pixels of the screen for one of the page, along each axis
+    ) -> None:
         self.size = size
         self.requested: list[str] = []
         self.errors: list[str] = []
@@ -85,6 +94,7 @@ class Page:
             viewport={"width": size.width, "height": size.height},
             has_touch=size.touch,
             is_mobile=size.touch,
+            device_scale_factor=density,
             offline=offline,
             permissions=["clipboard-read", "clipboard-write"],
         )
@@ -175,7 +185,8 @@ class Page:
 
     def press_at(self, locator: Any) -> None:
         """Click or tap the middle of an element, which nothing may cover."""
-        at = locator.evaluate(REACHED, 1000 * SECONDS)
+        while (at := locator.evaluate(REACHED, 1000 * SECONDS)) is None:
+            pass  # a row of a table, which is made again when the table scrolls
         assert "covered" not in at, f"covered by {at['covered']}: {locator}"
         self.click(at["x"], at["y"])
 

@@ -110,6 +110,52 @@ def test_filters_change_what_the_rays_hit(page):
     page.until("raybox.actions.store.state.table !== window.table")
 
 
+# The pixel of a range whose ray passes nearest to a point.
+NEAREST_PIXEL = """([left, top, width, height, step, point]) => {
+    const away = (x, y) => {
+        const { origin, direction } = raybox.stage.rayOf(x, y);
+        const to = point.map((value, k) => value - origin[k]);
+        const size = Math.hypot(...direction);
+        const along = to.reduce((sum, value, k) => sum + value * direction[k], 0) / size;
+        return Math.hypot(...to.map((value, k) => value - (along * direction[k]) / size));
+    };
+    let [best, least] = [null, Infinity];
+    for (let y = top; y < top + height; y += step)
+        for (let x = left; x < left + width; x += step) {
+            const distance = away(x, y);
+            if (distance < least) [best, least] = [[x, y], distance];
+        }
+    return best;
+}"""
+
+
+def pixel_of(page: Page, point: np.ndarray) -> tuple[int, int]:
+    """Return the free pixel whose ray passes nearest to a point."""
+    left, top, width, height = page.free()
+    x, y = page.run(NEAREST_PIXEL, [left, top, width, height, 8, point.tolist()])
+    return tuple(page.run(NEAREST_PIXEL, [x - 8, y - 8, 17, 17, 1, point.tolist()]))
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["1280", "390"])
+def test_a_click_on_a_drawn_ray_selects_it(browser, size):
+    """Far from what it hits, and on a ray that hits nothing."""
+    boxes = rb.Boxes([[9, -1, -1], [9, 5, -1]], [[11, 1, 1], [11, 7, 1]], ids=["one", "two"])
+    rays = rb.Rays([[0, 0, 0], [0, 3, 0], [0, 6, 0]], [[1, 0, 0], [1, 0, 0], [1, 0, 0]])
+    with rb.view(boxes, rays, port=0) as viewer:
+        page = Page(browser, viewer.url, size)
+        page.find("view").select_option("top")
+        page.settled()
+        for row, selected in ((2, [1]), (1, []), (0, [0])):
+            page.click(*pixel_of(page, rays.rows().origins[row] + [6.0, 0, 0]))
+            answer = answer_of_row(page, row)
+            assert [hit["object"] for hit in answer["hits"]] == selected
+            assert page.state("selection") == selected
+            page.show("rays")
+            chosen = page.tab.locator("[data-test=rays-table] [aria-selected=true]")
+            assert chosen.get_attribute("data-row") == str(row)
+        page.close()
+
+
 def test_rays_of_a_call_are_drawn_to_the_bounds_of_the_scene(browser):
     """A hit, a miss and a ray that points away, in their colours."""
     boxes = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]])

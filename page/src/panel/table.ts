@@ -39,7 +39,8 @@ export class VirtualTable {
     this.body = el("div", { class: "body", role: "rowgroup", tabindex: 0, "aria-label": `${options.label}: rows` });
     this.body.addEventListener("scroll", () => this.draw());
     this.body.addEventListener("keydown", (event) => this.key(event));
-    new ResizeObserver(() => this.draw()).observe(this.body);
+    // A table that another one has replaced is measured once more: its rows are no longer those of the scene.
+    new ResizeObserver(() => this.body.isConnected && this.draw()).observe(this.body);
     const attributes = { class: "table", role: "grid", "aria-label": options.label, "data-test": options.test };
     this.element = el("div", attributes, this.head, this.body);
   }

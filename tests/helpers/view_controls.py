@@ -1,0 +1,417 @@
+"""Every control of the page: how it is used, and what then changes; and situations in which it is there.
+
+A control is named by its data-test, or else by its class; `*` stands for a label or a class of the scene.
+"""
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from browser import Page
+from waiting import wait_until
+
+SECONDS = 20  # until an effect is there
+FILTERS = "state:hidden,unpickable,ranges"
+
+
+class Control(NamedTuple):
+    """How a control is used, what it changes as `EFFECTS` reads it, and whether the picture changes too.
+
+    use: a name of `USES`; value: for the use; first: a control that is pressed before.
+    """
+
+    name: str
+    effect: str
+    use: str = "press"
+    value: str = ""
+    drawn: bool = False
+    first: str = ""
+
+
+CONTROLS = [
+    # over the scene
+    Control("scene", "answer", "pick", drawn=True),
+    Control("fit-all", "state:camera"),
+    Control("fit-selection", "state:camera"),
+    Control("view", "state:camera", "choose", "top", drawn=True),
+    Control("orthographic", "state:camera", drawn=True),
+    Control("up", "state:camera", "choose", "y"),
+    Control("dark", "state:dark", drawn=True),
+    Control("link", "clipboard"),
+    Control("png", "download", "download"),
+    Control("save", "download", "download"),
+    Control("open", "chooser", "choose_file"),
+    Control("help", "shown:help-sheet"),
+    Control("help-close", "shown:help-sheet"),
+    Control("grip", "height"),
+    Control("notice-close", "shown:notice"),
+    # find
+    Control("find", "shown:results", "type", "1"),
+    Control("result", "state:selection,camera"),
+    Control("select-found", "state:selection,camera"),
+    # what is selected
+    Control("clear-selection", "state:selection"),
+    Control("selected-details", "open:selected-details"),
+    Control("copy-id", "clipboard"),
+    Control("copy-ids", "clipboard"),
+    Control("deselect", "state:selection"),
+    Control("zoom", "state:camera,faded"),
+    Control("hide", FILTERS, drawn=True),
+    Control("only", FILTERS),
+    Control("unpickable", FILTERS),
+    Control("fade", "state:faded", drawn=True),
+    # objects
+    Control("tree-label", "text:tree", "choose"),
+    Control("undo", FILTERS, first="only"),
+    Control("show-all", FILTERS),
+    Control("reset", FILTERS),
+    Control("tree-expand", "text:tree"),
+    Control("tree-hide", FILTERS),
+    Control("tree-only", FILTERS),
+    Control("tree-pick", FILTERS),
+    Control("tree-more", "text:tree"),
+    Control("tree-object", "state:selection,camera"),
+    Control("range-*-field-0", "state:ranges", "type_mean"),
+    Control("range-*-field-1", "state:ranges", "type_mean"),
+    Control("range-*-clear", "state:ranges"),
+    Control("range-*-0", "state:ranges", "slide", "0.6"),
+    Control("range-*-1", "state:ranges", "slide", "0.4"),
+    # colour
+    Control("colour-by", "state:colour", "choose", drawn=True),
+    Control("edges", "state:edges", drawn=True),
+    Control("opacity-reset", "state:opacity"),
+    Control("opacity-*", "state:opacity", "slide", "0.2"),
+    # cut
+    *(Control(f"cut-{axis}", "state:cut", drawn=axis in ("x", "free")) for axis in ("x", "y", "z", "free")),
+    *(Control(f"cut-{axis}-slider", "state:cut", "slide", "0.4") for axis in "xyz"),
+    *(Control(f"cut-{axis}-at", "state:cut", "type_middle") for axis in "xyz"),
+    *(Control(f"cut-{axis}-flip", "state:cut") for axis in ("x", "y", "z", "free")),
+    Control("cut-free-slider", "state:cut", "slide", "0.6"),
+    Control("cut-free-point", "state:cut", "type_middle"),
+    Control("cut-free-normal", "state:cut", "type", "1, 0, 0"),
+    Control("cut-free-camera", "state:cut"),
+    Control("cut-none", "state:cut"),
+    # the last ray
+    Control("hits", "state:chosen", "press_row"),
+    Control("hits-sort-*", "sort:hits"),
+    Control("copy-hit-*", "clipboard"),
+    Control("explain", "shown:explanation"),
+    Control("clear-ray", "answer"),
+    Control("typed-ray", "open:typed-ray"),
+    Control("ray-origin", "answer", "type_and_cast", "1, 2, 3"),
+    Control("ray-direction", "answer", "type_and_cast", "0.1, 0.2, -1"),
+    Control("cast", "text:hits-ray", "cast_typed"),
+    Control("sight", "state:sight"),
+    # rays of a file or call
+    Control("rays-hits", "state:rays", drawn=True),
+    Control("rays-misses", "state:rays"),
+    Control("rays-points", "state:rays", drawn=True),
+    Control("rays-colour", "state:rays", "choose", first="rays-hits"),
+    Control("rays-table", "answer", "press_row"),
+    Control("rays-table-sort-*", "sort:rays-table"),
+    # tabs
+    Control("tab-*", "tabs"),
+]
+
+VISIBLE = """() => {
+    const used = "button, input, select, textarea, summary, a[href], canvas[tabindex], [role=grid]";
+    const name = (one) => {
+        if (one.dataset.test) return one.dataset.test;
+        if (one.closest("[data-test=results]")) return "result";
+        if (one.closest("[data-object]")) return "tree-object";
+        return one.className.split(" ")[0] || one.outerHTML;
+    };
+    const shown = [...document.querySelectorAll(used)].filter((one) => {
+        const box = one.getBoundingClientRect();
+        return one.checkVisibility({ visibilityProperty: true }) && box.width > 0 && !one.disabled;
+    });
+    return [...new Set(shown.map(name))];
+}"""
+
+EFFECTS = """async ([kind, names]) => {
+    const { state } = raybox.actions.store;
+    const all = (name) => [...document.querySelectorAll(`[data-test="${name}"]`)];
+    const readers = {
+        state: () => names.map((name) => state[name]),
+        answer: () => state.answer && [state.answer.ray, state.answer.row],
+        text: () => all(names[0]).map((one) => one.innerText),
+        shown: () => all(names[0]).some((one) => one.checkVisibility()),
+        open: () => all(names[0]).map((one) => one.closest("details").open),
+        sort: () => [...document.querySelectorAll(`[data-test="${names[0]}"] [role=columnheader]`)].map(
+            (one) => one.getAttribute("aria-sort")),
+        tabs: () => [...document.querySelectorAll("[role=tab]")].map((one) => one.ariaSelected),
+        height: () => document.querySelector("[data-test=panel]").offsetHeight,
+        clipboard: () => navigator.clipboard.readText(),
+    };
+    return JSON.stringify(await readers[kind]());
+}"""
+
+SAVE = "() => { window.situation = { ...raybox.actions.store.state } }"
+RESTORE = """() => {
+    const { store } = raybox.actions;
+    for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
+    const escape = new KeyboardEvent("keydown", { key: "Escape" });
+    document.querySelector("[data-test=find]").dispatchEvent(escape);
+    for (const kind of ["info", "error", "progress"]) raybox.notice.clear(kind);
+    const { camera } = window.situation;
+    const moved = JSON.stringify(store.state.camera) !== JSON.stringify(camera);
+    store.set(window.situation);
+    if (moved) raybox.stage.setCamera(camera);
+}"""
+
+
+def visible(page: Page) -> set[str]:
+    """Return the names of all controls that can be used now."""
+    return set(page.run(VISIBLE))
+
+
+def row_of(name: str) -> Control | None:
+    """Return the row of the table for a control; the first that fits counts."""
+    return next((one for one in CONTROLS if fnmatchcase(name, one.name)), None)
+
+
+def key_of(name: str) -> str:
+    """Return what is used once a scene: of the controls of classes and labels, the first of their row."""
+    control = row_of(name)
+    return control.name if control and control.name.startswith(("opacity-*", "range-*")) else name
+
+
+def is_of(name: str, half: int) -> bool:
+    """Return whether a control is of one half of the table; what is not in the table is of both."""
+    control = row_of(name)
+    return control is None or CONTROLS.index(control) % 2 == half % 2
+
+
+def is_drawn(name: str) -> bool:
+    """Return whether the picture shows the effect of a control."""
+    control = row_of(name)
+    return control is not None and control.drawn
+
+
+def locator_of(page: Page, name: str) -> Any:
+    """Return the first visible element of a control."""
+    selectors = {
+        "result": "[data-test=results] ul button",
+        "tree-object": "[data-object] button.expand",
+    }
+    all_of_name = page.tab.locator(selectors.get(name, f'[data-test="{name}"]'))
+    panel = all_of_name.first.evaluate("(one) => one.closest('[role=tabpanel][hidden]')?.ariaLabel")
+    if panel:  # an answer has opened another
+        page.show(panel)
+    return all_of_name.locator("visible=true").first
+
+
+# Uses: each takes the page, the element and the row of the table.
+
+
+def press(page: Page, element: Any, _: Control) -> None:
+    page.press_at(element)
+
+
+def type_text(page: Page, element: Any, control: Control) -> None:
+    element.fill(control.value)
+    element.press("Tab")
+
+
+def type_and_cast(page: Page, element: Any, control: Control) -> None:
+    element.fill(control.value)
+    page.press("cast")
+
+
+def cast_typed(page: Page, element: Any, control: Control) -> None:
+    page.find("ray-direction").fill("0.3, 0.1, -1")
+    page.press_at(element)
+
+
+def type_mean(page: Page, element: Any, control: Control) -> None:
+    """Type the mean of the two ends of a range."""
+    stem = element.get_attribute("data-test")[:-1]
+    ends = [float(page.find(f"{stem}{end}").input_value()) for end in (0, 1)]
+    type_text(page, element, control._replace(value=str(sum(ends) / 2)))
+
+
+def type_middle(page: Page, element: Any, control: Control) -> None:
+    """Type coordinates between the bounds of the scene."""
+    low, high = page.run("raybox.actions.store.model.bounds")
+    at = [a + 0.4 * (b - a) for a, b in zip(low, high, strict=True)]
+    axis = element.get_attribute("data-test").split("-")[1]
+    text = ", ".join(map(str, at)) if axis == "free" else str(at["xyz".index(axis)])
+    type_text(page, element, control._replace(value=text))
+
+
+def choose(page: Page, element: Any, control: Control) -> None:
+    """Choose an option: that of the row, or the first that is not chosen."""
+    other = "(list) => [...list.options].find((one) => !one.selected).value"
+    element.select_option(control.value or element.evaluate(other))
+
+
+def slide(page: Page, element: Any, control: Control) -> None:
+    page.slide(element.get_attribute("data-test"), float(control.value))
+
+
+def press_row(page: Page, element: Any, _: Control) -> None:
+    """Press a row of a table that is not chosen."""
+    page.press_at(element.locator("[data-row][aria-selected=false]").first)
+
+
+def pick(page: Page, element: Any, _: Control) -> None:
+    """Pick a pixel near a corner of the scene."""
+    page.click(*page.pixels(9, 9)[-12])
+
+
+USES: dict[str, Callable[[Page, Any, Control], None]] = {
+    "press": press,
+    "type": type_text,
+    "type_and_cast": type_and_cast,
+    "cast_typed": cast_typed,
+    "type_mean": type_mean,
+    "type_middle": type_middle,
+    "choose": choose,
+    "slide": slide,
+    "press_row": press_row,
+    "pick": pick,
+}
+
+
+def use(page: Page, name: str) -> str:
+    """Use a control, and wait for its effect; return what is wrong, "" for nothing."""
+    control = row_of(name)
+    if control is None:
+        return "not in the table of controls"
+    element = locator_of(page, name)
+    if control.effect == "download":
+        return "" if page.download(name) else "an empty file"
+    if control.effect == "chooser":
+        with page.tab.expect_file_chooser():
+            page.press_at(element)
+        return ""
+    if control.effect == "clipboard":
+        page.run('navigator.clipboard.writeText("before")')
+    if control.first:
+        _changes(page, control, lambda: page.press(control.first))
+    if control.use == "press" and element.get_attribute("aria-selected") == "true":  # a tab
+        others = element.locator(f"xpath=..//*[@role='tab'][not(@data-test='{name}')]")
+        _changes(page, control, lambda: page.press_at(others.first))
+    is_used = _changes(page, control, lambda: USES[control.use](page, element, control))
+    return "" if is_used else f"nothing changes: {control.effect}"
+
+
+def _changes(page: Page, control: Control, act: Callable[[], None]) -> bool:
+    """Return whether an act changes what a control has an effect on."""
+    kind, _, names = control.effect.partition(":")
+
+    def effect() -> str:
+        return page.run(EFFECTS, [kind, names.split(",")])
+
+    before = effect()
+    act()
+    try:
+        wait_until(lambda: effect() != before, control.effect, seconds=SECONDS)
+    except AssertionError:
+        return False
+    return True
+
+
+# Situations: what is done before the controls that are then there are used.
+
+
+def cast_through_several(page: Page, nearer: float = 0.15) -> None:
+    """Pick a pixel whose ray hits at least two objects, with the camera nearer than at the start."""
+    page.run(
+        """(share) => {
+            const camera = raybox.stage.camera();
+            const eye = camera.eye.map((value, k) => value + share * (camera.target[k] - value));
+            raybox.stage.setCamera({ ...camera, eye });
+            raybox.actions.store.set({ camera: raybox.stage.camera() });
+        }""",
+        nearer,
+    )
+    pixels = page.pixels(15, 15)
+    several = page.run(
+        """async (pixels) => {
+            for (const [x, y] of pixels) {
+                const answer = await raybox.actions.caster.pick(raybox.stage.rayOf(x, y));
+                if (new Set(answer.hits.map((hit) => hit.object)).size > 1) return [x, y];
+            }
+        }""",
+        sorted(map(list, pixels), key=lambda p: abs(p[0] - pixels[112][0]) + abs(p[1] - pixels[112][1])),
+    )
+    assert page.pick(*several)["total"] > 1
+
+
+def filter_all(page: Page) -> None:
+    """Hide an object, and limit a range and an opacity, where the scene has them."""
+    page.run(
+        """() => {
+            const { store, actions } = { store: raybox.actions.store, actions: raybox.actions };
+            const { model } = store;
+            const number = model.labels.find((label) => label.kind === "number");
+            const word = document.querySelector("[data-test^=opacity-][type=range]");
+            const last = store.visibility.shown.lastIndexOf(1);
+            actions.setHidden([last], true);
+            if (word) store.set({ opacity: { [word.dataset.test.slice(8)]: 0.5 } });
+            if (!number) return;
+            const values = [...number.values].filter(Number.isFinite).sort((a, b) => a - b);
+            actions.setRange(number.name, [values[0], values[Math.floor(0.9 * values.length)]]);
+        }"""
+    )
+    page.show("objects")
+
+
+def cut_free(page: Page) -> None:
+    page.show("cut")
+    page.run("""() => { raybox.actions.setCut("free", { on: true, normal: [0.6, 0, 0.8] }) }""")
+
+
+def select_two(page: Page) -> None:
+    page.run(
+        """() => {
+            const { hits } = raybox.actions.store.state.answer;
+            raybox.actions.select([...new Set(hits.map((hit) => hit.object))].slice(0, 2));
+        }"""
+    )
+
+
+def find_several(page: Page) -> None:
+    page.find("find").fill("1")
+    page.until('document.querySelector("[data-test=results] ul button")?.checkVisibility()')
+
+
+def open_help(page: Page) -> None:
+    page.press("help")
+
+
+def show_message(page: Page) -> None:
+    page.run("""() => { raybox.notice.error("a message") }""")
+
+
+def type_a_ray(page: Page) -> None:
+    page.show("hits")
+    if not page.find("ray-origin").is_visible():
+        page.press("typed-ray")
+
+
+def expand_a_group(page: Page) -> None:
+    page.show("objects")
+    group = page.tab.locator("[data-test=group]").first
+    while (
+        group.count() and not page.tab.locator("[data-object] button.expand").locator("visible=true").count()
+    ):
+        page.press_at(page.tab.locator("[data-test=group] button.expand[aria-expanded=false]").last)
+
+
+SITUATIONS: dict[str, Callable[[Page], None]] = {
+    "a ray through several objects": lambda page: None,
+    "filters": filter_all,
+    "the objects": lambda page: page.show("objects"),
+    "colours": lambda page: page.show("colour"),
+    "a free cut": cut_free,
+    "hits": lambda page: page.show("hits"),
+    "a typed ray": type_a_ray,
+    "rays": lambda page: page.show("rays") if page.find("tab-rays").count() else None,
+    "an expanded group": expand_a_group,
+    "two objects": select_two,
+    "search": find_several,
+    "help": open_help,
+    "a message": show_message,
+}

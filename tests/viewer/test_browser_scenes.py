@@ -1,0 +1,150 @@
+"""Clicks, filters, search, sections and links on each scene, in a real browser, as a user does them."""
+
+import numpy as np
+
+from browser import Page, content_of
+from view_brute import Line, hits, shown
+
+PIXELS = (5, 4)
+
+
+def pixel_through_several(page: Page) -> tuple[int, int]:
+    """Return a pixel near the middle of the scene whose ray hits two objects."""
+    for pixels in (page.pixels(21, 21), page.pixels(90, 90)):
+        middle = pixels[len(pixels) // 2]
+        pixels.sort(key=lambda one: abs(one[0] - middle[0]) + abs(one[1] - middle[1]))
+        for start in range(0, len(pixels), 100):
+            part = pixels[start : start + 100]
+            for pixel, answer in zip(part, page.answers(part), strict=True):
+                if len({hit["object"] for hit in answer["hits"]}) > 1:
+                    return pixel
+    raise AssertionError("no pixel with two objects")
+
+
+def objects_of(answer) -> list[int]:
+    """Return the objects of an answer in order, each once."""
+    return list(dict.fromkeys(hit["object"] for hit in answer["hits"]))
+
+
+def test_picked_objects_equal_brute_force(opened):
+    name, page = opened
+    stage = content_of(name).stage
+    page.reset()
+    for answer in page.answers(page.pixels(*PIXELS)):
+        assert shown(stage, answer) == hits(stage, Line.of(answer["ray"]), stage.visible)
+    for pixel in [pixel_through_several(page), *page.pixels(2, 2)]:
+        ray = page.run("([x, y]) => raybox.stage.rayOf(x, y)", list(pixel))
+        answer = page.pick(*pixel)
+        assert answer["ray"]["origin"] == ray["origin"]
+        assert answer["ray"]["direction"] == ray["direction"]
+        want = hits(stage, Line.of(answer["ray"]), stage.visible)
+        assert shown(stage, answer) == want
+        assert page.state("selection") == [hit.object for hit in want[:1]]
+
+
+def test_a_click_names_the_object_behind_what_is_hidden_or_passed(opened):
+    name, page = opened
+    stage = content_of(name).stage
+    page.reset()
+    pixel = pixel_through_several(page)
+    answer = page.pick(*pixel)
+    front, behind = objects_of(answer)[:2]
+    named = page.find("selected-name").inner_text()
+
+    page.press("unpickable")
+    page.until("!raybox.actions.store.visibility.pickable[given]", front)
+    assert page.run("(object) => raybox.actions.store.visibility.shown[object]", front) == 1
+    assert objects_of(page.pick(*pixel))[0] == behind
+    assert page.state("selection") == [behind]
+
+    page.press("hide")
+    page.until("!raybox.actions.store.visibility.shown[given]", behind)
+    pickable = stage.visible.copy()
+    pickable[[front, behind]] = False
+    answer = page.pick(*pixel)
+    assert shown(stage, answer) == hits(stage, Line.of(answer["ray"]), pickable)
+
+    page.reset()
+    assert objects_of(page.pick(*pixel))[0] == front
+    assert page.find("selected-name").inner_text() == named
+
+
+def test_a_section_exposes_and_limits_the_ray(opened):
+    name, page = opened
+    stage = content_of(name).stage
+    page.reset()
+    pixel = pixel_through_several(page)
+    whole = page.pick(*pixel)
+    before = page.picture()
+    page.run("() => raybox.actions.clearRay()")
+    origin, away = np.array(whole["ray"]["origin"]), np.array(whole["ray"]["direction"])
+    axis = int(np.argmax(np.abs(away)))
+    behind = next(hit for hit in whole["hits"] if hit["object"] != whole["hits"][0]["object"])
+    at = float((origin + (whole["hits"][0]["t"] + behind["t"]) / 2 * away)[axis])
+    name = f"cut-{'xyz'[axis]}"
+    page.show("cut")
+    page.find(f"{name}-at").fill(repr(at))
+    page.find(f"{name}-at").press("Tab")
+    page.until("raybox.actions.store.state.cut.length === 1")
+    if away[axis] > 0:  # what the ray passes first is cut away
+        page.press(f"{name}-flip")
+    (plane,) = page.state("cut")
+    assert page.picture() != before
+    cut = page.pick(*pixel)
+    line = Line.of(cut["ray"])
+    assert line.t_min >= whole["hits"][0]["t"]
+    assert shown(stage, cut) == hits(stage, line, stage.visible)
+    for hit in cut["hits"]:
+        coordinate = line.origin[axis] + hit["t"] * line.direction[axis]
+        assert (coordinate - plane["at"]) * (-1 if plane["flip"] else 1) <= 1e-9 * abs(plane["at"])
+
+
+def test_search_zooms_to_an_object_and_fades_the_others(opened):
+    name, page = opened
+    page.reset()
+    model = "raybox.actions.store.model"
+    number = int(np.flatnonzero(content_of(name).stage.visible)[7])
+    text = page.run(f"(number) => {model}.ids?.[number] || '#' + number", number)
+    before = page.picture()
+    eye = page.run("raybox.stage.camera().eye")
+    page.find("find").fill(text)
+    page.find("find").press("Enter")
+    page.until("raybox.actions.store.state.selection.length === 1")
+    assert page.state("selection") == [number]
+    assert page.state("faded")
+    assert page.run("raybox.stage.camera().eye") != eye
+    page.find("find").press("Escape")
+    assert page.picture() != before
+    answers = page.answers(page.pixels(25, 25))
+    found = sum(number in objects_of(answer) for answer in answers)
+    assert found > 0, "the object is in the picture"
+
+
+def test_a_link_reproduces_the_view(opened):
+    _, page = opened
+    page.reset()
+    page.pick(*pixel_through_several(page))
+    page.press("hide")
+    page.pick(*pixel_through_several(page))
+    page.show("cut")
+    page.slide("cut-y-slider", 0.9)
+    page.show("colour")
+    page.find("edges").set_checked(False)
+    page.press("dark")
+    page.press("link")
+    page.notice("link copied")
+    address = page.run("navigator.clipboard.readText()")
+    page.run("() => { raybox.notice.clear('info') }")
+    assert address.startswith(page.tab.url.split("#")[0])
+    view, picture = page.run("raybox.actions.store.view()"), page.picture()
+
+    first, page.tab = page.tab, page._tab()
+    try:
+        page.open(address)
+        page.until("raybox.actions.store.state.answer !== null")
+        page.show("colour")
+        assert page.run("raybox.actions.store.view()") == view
+        assert page.picture() == picture
+    finally:
+        page.tab.close()
+        page.tab = first
