@@ -6,7 +6,7 @@ import pytest
 
 import raybox as rb
 import view_scenes
-from browser import WIDE, Page, served
+from browser import PHONE, WIDE, Page, served
 from raybox.viewer.viewer import Viewer
 
 # The size of a picture, its pixels of each colour, and the longest row of pixels of the last colour.
@@ -57,6 +57,20 @@ def test_python_gets_the_picture_of_the_page(browser, tmp_path):
         content = base64.b64encode((tmp_path / "scene.png").read_bytes()).decode()
         assert page.run(READ, [content, [INK]])["counts"][0] > 100
         page.close()
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["1280", "390"])
+def test_a_changed_picture_equals_a_fresh_one(browser, size):
+    """The picture depends on the state alone, not on how long the first one took."""
+    page = Page(browser, served("house").url, size)
+    page.run("() => { window.hash = location.hash; raybox.actions.store.set({ edges: false }) }")
+    changed = page.picture()
+    page.until("location.hash !== window.hash")
+    fresh = Page(browser, served("house").url + page.run("location.hash"), size)
+    assert fresh.state("edges") is False
+    assert fresh.picture() == changed
+    fresh.close()
+    page.close()
 
 
 def assert_small(page: Page) -> None:
