@@ -74,10 +74,10 @@ function byStatus(model: SceneModel, sample: RaySample): Palette {
 }
 
 function byDistance(model: SceneModel, sample: RaySample): Palette {
-  const metres = (row: number) => model.table!.t[row] * model.table!.length[row];
-  const { low, high, text } = distanceScale(Float64Array.from(hitRows(model, sample), metres));
+  const distance = (row: number) => model.table!.t[row] * model.table!.length[row];
+  const { low, high, text } = distanceScale(Float64Array.from(hitRows(model, sample), distance));
   const legend = [{ text: `rays, distance: ${text}`, colours: [...RAMP] }];
-  return { colourOf: (row) => ramp((metres(row) - low) / (high - low)), legend };
+  return { colourOf: (row) => ramp((distance(row) - low) / (high - low)), legend };
 }
 
 /** Hits much farther than nearly all others have the last colour, so that the others differ. */

@@ -350,7 +350,9 @@ test("highlight, fading and what is hidden", () => {
   assert.deepEqual([...data.subarray(0, 4)], [255, 140, 0, 255]);
 });
 
-test("scale bars have round lengths with units", () => {
+test("scale bars have round lengths, with a unit where there is one", () => {
   assert.deepEqual([0.7, 1, 3.7, 9, 260].map(roundLength), [0.5, 1, 2, 5, 200]);
-  assert.deepEqual([2000, 5, 0.5, 0.002, 0.00002].map(lengthText), ["2 km", "5 m", "50 cm", "2 mm", "20 µm"]);
+  const texts = (unit: string) => [2000, 5, 0.5, 0.002, 0.00002].map((length) => lengthText(length, unit));
+  assert.deepEqual(texts("m"), ["2 km", "5 m", "50 cm", "2 mm", "20 µm"]);
+  assert.deepEqual(texts(""), ["2000", "5", "0.5", "0.002", "0.00002"]);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { colouring, firstColour, lookOf, waysToColour } from "../src/colouring.ts";
-import { fileName, parsePoint, short } from "../src/format.ts";
+import { distanceTitle, fileName, parsePoint, short } from "../src/format.ts";
 import { heights } from "../src/heights.ts";
 import { fromHash, toHash } from "../src/link.ts";
 import { CATEGORIES, HIT, OTHER, RAMP, rgb } from "../src/look.ts";
@@ -134,6 +134,7 @@ test("numbers and points are read and written", () => {
   assert.equal(parsePoint("1, 2"), null);
   assert.equal(parsePoint("1, 2, x"), null);
   assert.equal(short(1234.56789), "1234.57");
+  assert.deepEqual(["", "m"].map((unit) => distanceTitle({ ...model, unit })), ["distance", "metres"]);
   assert.equal(fileName("a b/c.ifc", "png"), "a-b-c.png");
 });
 

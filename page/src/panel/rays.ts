@@ -2,7 +2,7 @@
 
 import type { Actions } from "../actions.ts";
 import { checkBox, choice, el, replace } from "../dom.ts";
-import { count, short } from "../format.ts";
+import { count, distanceTitle, short } from "../format.ts";
 import { drawRays, isHit, pointColours, rayEnds } from "../rays.ts";
 import type { LegendEntry, RayColour, RaysView, SceneModel } from "../types.ts";
 import { legendRows } from "./legend.ts";
@@ -97,7 +97,7 @@ export class Rays {
   private columns(): Column[] {
     const { naming, store } = this.actions;
     const object = (row: number) => store.model.table!.object[row];
-    const metres = (row: number) => store.model.table!.t[row] * store.model.table!.length[row];
+    const distance = (row: number) => store.model.table!.t[row] * store.model.table!.length[row];
     const name = (row: number) => (isHit(store.model, row) ? naming.full(object(row)) : "");
     const status = (row: number) => (isHit(store.model, row) ? "hit" : "miss");
     const index: Column = { title: "ray", width: 76, numeric: true, text: count, key: (row) => row };
@@ -105,7 +105,7 @@ export class Rays {
     return [
       index,
       { title: "hit", width: 1, text: status, key: status },
-      { title: "metres", width: 76, numeric: true, text: (row) => distanceText(metres(row)), key: metres },
+      { title: distanceTitle(store.model), width: 76, numeric: true, text: (row) => distanceText(distance(row)), key: distance },
       { title: "object", width: 4, text: name, key: name },
     ];
   }
@@ -117,8 +117,8 @@ export class Rays {
   }
 }
 
-function distanceText(metres: number): string {
-  return Number.isFinite(metres) ? short(metres) : "";
+function distanceText(distance: number): string {
+  return Number.isFinite(distance) ? short(distance) : "";
 }
 
 /** Which toggles have an effect. */
