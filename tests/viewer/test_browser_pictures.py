@@ -88,9 +88,9 @@ def test_edges_do_not_cover_what_is_small(browser):
     """Rows of slivers, as trees of a city are: far away they have their colour, near their edges show."""
     x = np.arange(2000) / 100.0
     zero, one = np.zeros_like(x), np.ones_like(x)
-    corners = np.stack([[x, zero, zero], [x + 0.01, zero, zero], [x, zero, 20 * one]], axis=2)
+    corners = np.array([[x, zero, zero], [x + 0.01, zero, zero], [x, zero, 20 * one]])
     slivers = rb.Mesh(
-        corners.transpose(1, 0, 2).reshape(-1, 3), np.arange(6000).reshape(-1, 3), objects=zero.astype(int)
+        corners.transpose(2, 0, 1).reshape(-1, 3), np.arange(6000).reshape(-1, 3), objects=zero.astype(int)
     )
     with rb.view(slivers, port=0) as viewer:
         page = Page(browser, viewer.url)
