@@ -10,14 +10,26 @@ import type { Store } from "./store.ts";
 import type { Answer, Axis, Caster, CutPlane, Hit, Ray, StageApi, StandardView, Vec3 } from "./types.ts";
 import { fromRanges, toRanges } from "./visibility.ts";
 
-/** Rays are cast again this long after the last change of a filter. */
+/** The last ray is cast again this long after the last change of a filter or of the cut. */
 const PAUSE = 80;
+
+/** What an answer does to the selection. */
+interface Choice {
+  select: boolean;
+  add: boolean;
+}
+
+const AS_IT_IS: Choice = { select: false, add: false };
 
 export class Actions {
   readonly naming: Naming;
   /** A cast: only the answer of the last one is shown. */
   private casts = 0;
   private maskSent: boolean;
+  /** Whether filters or the cut have changed since the last cast. */
+  private outdated: boolean;
+  /** How to cast the last ray again. */
+  private last: { call: () => Promise<Answer>; how: Choice } | null = null;
   private closed = false;
   private readonly recastLater = later(PAUSE, () => this.recast());
 
@@ -29,7 +41,8 @@ export class Actions {
   ) {
     this.naming = new Naming(store.model);
     this.maskSent = caster.live && this.isStart();
-    if (!this.maskSent) this.recastLater();
+    this.outdated = !this.maskSent;
+    if (this.outdated) this.recastLater();
   }
 
   /** Whether rays hit what they hit at the start: a server starts so, and casts no ray twice then. */
@@ -48,7 +61,8 @@ export class Actions {
 
   /** Cast the ray of a click; what it hits first is selected, or added to the selection. */
   async pick(ray: Ray, add = false): Promise<void> {
-    const answer = await this.cast(() => this.caster.pick(ray), { select: true, add });
+    const whole = { ...ray, tMin: 0, tMax: Infinity };
+    const answer = await this.cast(() => this.castWithinCut(whole), { select: true, add });
     if (answer && this.store.state.sight) await this.setSightEnd(answer);
   }
 
@@ -67,7 +81,7 @@ export class Actions {
     const ray = sightRay(from, end);
     if (!ray.direction.some(Boolean)) return this.notice.error("The ends of a line of sight must be two points.");
     const ends = [from.object, end.object];
-    await this.cast(async () => between(await this.caster.pick(ray), ends), { select: true, add: false });
+    await this.cast(async () => between(await this.castWithinCut(ray), ends), { select: true, add: false });
   }
 
   /** Cast a row of the ray table. */
@@ -78,25 +92,27 @@ export class Actions {
   /** Show an answer to a ray that Python casts. */
   show(answer: Answer): void {
     this.casts++;
+    this.last = { call: () => this.castWithinCut(answer.ray), how: AS_IT_IS };
     this.present(answer, { select: true, add: false });
   }
 
-  /** Filters have changed: cast the last ray again, soon. */
+  /** Filters have changed: what can be hit is sent, and the last ray cast again, soon. */
   filtersChanged(): void {
     this.maskSent = false;
+    this.cutChanged();
+  }
+
+  /** Section planes have changed: cast the last ray again, soon. */
+  cutChanged(): void {
+    this.outdated = true;
     this.recastLater();
   }
 
-  /** Cast the last ray again, unless another one was cast since the filters changed. */
+  /** Cast the last ray again, unless one was cast since the last change. */
   private async recast(): Promise<void> {
-    const { answer } = this.store.state;
-    if (this.closed || this.caster.reason !== null || this.maskSent) return;
+    if (this.closed || this.caster.reason !== null || !this.outdated) return;
     this.sendMask();
-    if (!answer) return;
-    const { row, ray, ends } = answer;
-    const again = async () => (row === null ? this.caster.pick(ray) : this.caster.row(row));
-    const call = ends ? async () => between(await again(), ends) : again;
-    await this.cast(call, { select: false, add: false });
+    if (this.last) await this.cast(this.last.call, this.last.how);
   }
 
   /** Cast the ray of a restored view. */
@@ -105,9 +121,14 @@ export class Actions {
     if (!ray || this.caster.reason !== null) return;
     const { origin, direction, row } = ray;
     const whole = { origin, direction, tMin: 0, tMax: Infinity };
-    const limited = this.limited(whole);
-    if (row !== null) await this.cast(() => this.caster.row(row), { select: false, add: false });
-    else if (limited) await this.cast(() => this.caster.pick(limited), { select: false, add: false });
+    await this.cast(() => (row === null ? this.castWithinCut(whole) : this.caster.row(row)), AS_IT_IS);
+  }
+
+  /** Cast the part of a ray that the section planes leave; where they leave nothing, nothing is hit. */
+  private async castWithinCut(ray: Ray): Promise<Answer> {
+    const left = this.limited(ray);
+    if (left) return this.caster.pick(left);
+    return { ray: { ...ray, tMax: ray.tMin }, hits: [], total: 0, row: null };
   }
 
   /** The part of a ray that the section planes leave; null if they leave nothing. */
@@ -124,16 +145,16 @@ export class Actions {
   }
 
   /** Show an answer and return it; null if there is none, or if another ray has been cast. */
-  private async cast(
-    call: () => Promise<Answer>,
-    how: { select: boolean; add: boolean },
-  ): Promise<Answer | null> {
+  private async cast(call: () => Promise<Answer>, how: Choice): Promise<Answer | null> {
     const number = ++this.casts;
+    this.last = { call, how };
+    this.outdated = false;
     try {
       if (this.caster.reason !== null) throw new Error(this.caster.reason);
       this.sendMask();
       const answer = await call();
       if (number !== this.casts) return null;
+      this.last.how = AS_IT_IS;
       this.present(answer, how);
       return answer;
     } catch (error) {
@@ -148,10 +169,10 @@ export class Actions {
     this.maskSent = true;
   }
 
-  private present(answer: Answer, { select, add }: { select: boolean; add: boolean }): void {
+  private present(answer: Answer, { select, add }: Choice): void {
     const { origin, direction } = answer.ray;
     const first = answer.hits.at(0)?.object;
-    const chosen = answer.hits.length ? 0 : -1;
+    const chosen = select ? Math.min(0, answer.hits.length - 1) : this.chosenIn(answer);
     const ray = answer.ends ? null : { origin, direction, row: answer.row };
     this.store.set({ answer, chosen, ray });
     if (!select) return;
@@ -161,8 +182,16 @@ export class Actions {
     else this.select([first]);
   }
 
+  /** The place of the chosen hit in an answer that replaces the last one: the same object, else the first. */
+  private chosenIn({ hits }: Answer): number {
+    const { answer, chosen } = this.store.state;
+    const object = answer?.hits[chosen]?.object;
+    return Math.max(hits.findIndex((hit) => hit.object === object), Math.min(0, hits.length - 1));
+  }
+
   clearRay(): void {
     this.casts++;
+    this.last = null;
     this.store.set({ answer: null, chosen: -1, ray: null, sight: this.store.state.sight && [] });
   }
 

@@ -1,6 +1,6 @@
 /** Numbers and points as text: short ones to read, exact ones to copy. */
 
-import type { Vec3 } from "./types.ts";
+import type { SceneModel, Vec3 } from "./types.ts";
 
 /** A count with thousands separators. */
 export function count(value: number): string {
@@ -16,6 +16,11 @@ export function short(value: number): string {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "-∞";
   if (Math.abs(value) >= LARGE) return value.toExponential(3);
   return String(Number(value.toPrecision(6)));
+}
+
+/** The title of a column of distances. */
+export function distanceTitle({ unit }: SceneModel): string {
+  return unit === "m" ? "metres" : "distance";
 }
 
 /** All digits, so that what is copied is the same number. */

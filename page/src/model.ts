@@ -54,6 +54,7 @@ function sceneModel(frame: Frame): SceneModel {
     name: text(header.name),
     title: text(header.name),
     credit: text(header.credit),
+    unit: text(header.unit),
     shift: wholeMiddle(bounds),
     bounds,
     objects,

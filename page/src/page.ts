@@ -221,6 +221,7 @@ export class Page {
     const { stage } = this;
     store.watch(["hidden", "ranges", "opacity", "colour"], () => stage.setLook(lookOf(store)));
     store.changed(["hidden", "unpickable", "ranges"], () => actions.filtersChanged());
+    store.changed(["cut"], () => actions.cutChanged());
     store.watch(["edges"], () => stage.setEdges(store.state.edges));
     store.watch(["cut"], () => stage.setCut(store.state.cut));
     store.watch(["selection", "hidden", "ranges"], () => {

@@ -68,6 +68,8 @@ export interface SceneModel {
   name: string;
   title: string;
   credit: string;
+  /** Of lengths: "m", or empty where no file states one. */
+  unit: string;
   /** Coordinates are drawn in float32 relative to this point. */
   shift: Vec3;
   bounds: [Vec3, Vec3];
@@ -105,7 +107,7 @@ export interface RayTable {
   t: Float64Array;
   /** -1 for a miss. */
   object: Int32Array;
-  /** |direction|: t × length is in metres. */
+  /** |direction|: t × length is a distance in the scene's unit. */
   length: Float64Array;
 }
 

@@ -44,19 +44,23 @@ const model = (geometries: Geometry[]): SceneModel => ({
 });
 
 test("few chunks hold all rows", () => {
-  assert.equal(chunkCount(0), 1);
-  assert.equal(chunkCount(100), 1);
-  assert.equal(chunkCount(10_000_000), 8);
+  assert.equal(chunkCount(0, 8), 1);
+  assert.equal(chunkCount(100, 8), 1);
+  assert.equal(chunkCount(10_000_000, 8), 8);
   assert.deepEqual(chunkLimits(10, 4), [0, 3, 5, 8, 10]);
 });
 
 test("chunks of triangles grow from small ones", () => {
-  assert.deepEqual(growingLimits(0), [0]);
-  assert.deepEqual(growingLimits(100), [0, 100]);
-  const limits = growingLimits(2_000_000);
+  assert.deepEqual(growingLimits(0, 12), [0]);
+  assert.deepEqual(growingLimits(100, 12), [0, 100]);
+  const limits = growingLimits(2_000_000, 12);
   assert.equal(limits.length, 13);
   assert.deepEqual([limits[1], limits.at(-1)], [16_384, 2_000_000]);
   assert.ok(limits.every((limit, k) => k === 0 || limit - limits[k - 1] < 300_000));
+  for (const most of [1, 2, 3]) {
+    const few = growingLimits(2_000_000, most);
+    assert.deepEqual([few.length, few.at(-1)], [most + 1, 2_000_000]);
+  }
 });
 
 test("large rows come first, all rows once", () => {
@@ -165,6 +169,14 @@ test("a vertex of two objects is there for each, in the order of the engine", ()
   const order = new Map<number, number>();
   for (let v = 0; v < 6; v++) order.set(rows.owners[2 * v], rows.owners[2 * v + 1]);
   assert.deepEqual([order.get(6), order.get(5)], [5, 6]);
+});
+
+test("edges of an object are as far apart as its area and their length say", () => {
+  const square = [0, 0, 0, 4, 0, 0, 4, 4, 0, 0, 4, 0];
+  const vertices = [...square, ...square.map((value) => value / 8 + 9)];
+  const [faces, edges] = [[0, 1, 2, 0, 2, 3], [0, 1, 1, 2, 2, 3, 3, 0]].map((rows) => [...rows, ...rows.map((k) => k + 4)]);
+  const { spacings } = meshRows(mesh(vertices, faces, [0, 0, 1, 1], edges), [1, 2, 3]);
+  assert.deepEqual([...spacings], [2, 2, 2, 2, 0.25, 0.25, 0.25, 0.25]);
 });
 
 test("rows are grouped in order", () => {
@@ -351,7 +363,9 @@ test("highlight, fading and what is hidden", () => {
   assert.deepEqual([...data.subarray(0, 4)], [255, 140, 0, 255]);
 });
 
-test("scale bars have round lengths with units", () => {
+test("scale bars have round lengths, with a unit where there is one", () => {
   assert.deepEqual([0.7, 1, 3.7, 9, 260].map(roundLength), [0.5, 1, 2, 5, 200]);
-  assert.deepEqual([2000, 5, 0.5, 0.002, 0.00002].map(lengthText), ["2 km", "5 m", "50 cm", "2 mm", "20 µm"]);
+  const texts = (unit: string) => [2000, 5, 0.5, 0.002, 0.00002].map((length) => lengthText(length, unit));
+  assert.deepEqual(texts("m"), ["2 km", "5 m", "50 cm", "2 mm", "20 µm"]);
+  assert.deepEqual(texts(""), ["2000", "5", "0.5", "0.002", "0.00002"]);
 });

@@ -10,6 +10,7 @@ export function sceneOfBoxes(): SceneModel {
     name: "row.csv",
     title: "Row",
     credit: "",
+    unit: "",
     shift: [0, 0, 0],
     bounds: [
       [0, 0, 0],

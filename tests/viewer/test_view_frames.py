@@ -9,6 +9,7 @@ import raybox as rb
 from raybox.viewer import frames, stage
 from raybox.viewer.content import make_content
 from raybox.viewer.frames import frame, scene_frame
+from raybox.viewer.open_file import stage_of
 from raybox.viewer.stage import make_stage
 from view_client import decoded
 
@@ -53,6 +54,15 @@ def test_a_frame_is_a_header_and_arrays_at_multiples_of_8():
     assert found["none"].shape == (0, 3)
     with pytest.raises(ValueError, match="JSON"):
         frame("try", t=INF)
+
+
+def test_lengths_have_a_unit_only_where_all_files_state_it(tmp_path):
+    pytest.importorskip("trimesh").creation.box().export(tmp_path / "box.glb")
+    rb.save(tmp_path / "box.csv", BOXES)
+    both = [tmp_path / "box.glb", tmp_path / "box.csv"]
+    units = [stage_of(one).unit for one in (both[0], both[:1] * 2, both[1], both, BOXES)]
+    assert units == ["m", "m", "", "", ""]
+    assert decoded(scene_frame(stage_of(both[0]))).header["unit"] == "m"
 
 
 def test_names_from_files_survive_whatever_they_are():

@@ -3,7 +3,7 @@
 import type { Actions } from "../actions.ts";
 import { checkBox, el, replace, textButton } from "../dom.ts";
 import { drawExplanation } from "../explain.ts";
-import { count, exact, parsePoint, short, shortPoint } from "../format.ts";
+import { count, distanceTitle, exact, parsePoint, short, shortPoint } from "../format.ts";
 import { missOf } from "../geometry.ts";
 import { length } from "../stage/vec.ts";
 import type { Answer, Hit } from "../types.ts";
@@ -71,13 +71,13 @@ export class Hits {
     this.ray.textContent = answer ? rayText(answer) : "";
     this.ray.title = answer ? `origin ${exact(answer.ray.origin)}; direction ${exact(answer.ray.direction)}` : "";
     const size = answer ? length(answer.ray.direction) : 1;
-    this.scale.textContent = isUnit(size) ? "" : `t is in lengths of the direction; |d| = ${short(size)} metres`;
+    this.scale.textContent = isUnit(size) ? "" : `t is in lengths of the direction; |d| = ${short(size)} ${this.actions.store.model.unit}`;
     this.list.hidden = !answer?.hits.length;
     if (answer) this.useTable(isUnit(size));
     this.table?.fill(Uint32Array.from(answer?.hits ?? [], (_, at) => at));
   }
 
-  /** The table of rays of length 1 has no column of metres. */
+  /** The table of rays of length 1 has no column of distances. */
   private useTable(unit: boolean): void {
     if (this.unit === unit) return;
     this.unit = unit;
@@ -111,11 +111,11 @@ export class Hits {
         key: (row) => value(hit(row)),
       };
     };
-    const metres = (one: Hit) => one.t * length(store.state.answer!.ray.direction);
+    const distance = (one: Hit) => one.t * length(store.state.answer!.ray.direction);
     return [
       { title: "object", width: 1, text: name, key: name },
       numeric("t", ({ t }) => t),
-      ...(unit ? [] : [numeric("metres", metres)]),
+      ...(unit ? [] : [numeric(distanceTitle(store.model), distance)]),
       numeric("t_enter", ({ tEnter }) => tEnter),
       numeric("t_exit", ({ tExit }) => tExit),
     ];

@@ -1,8 +1,9 @@
 /** The rays of the file or call: which are drawn, in what colours, and the table of them all. */
 
 import type { Actions } from "../actions.ts";
+import { colouring } from "../colouring.ts";
 import { checkBox, choice, el, replace } from "../dom.ts";
-import { count, short } from "../format.ts";
+import { count, distanceTitle, short } from "../format.ts";
 import { drawRays, isHit, pointColours, rayEnds } from "../rays.ts";
 import type { LegendEntry, RayColour, RaysView, SceneModel } from "../types.ts";
 import { legendRows } from "./legend.ts";
@@ -13,6 +14,9 @@ const COLOURS: { value: RayColour; text: string }[] = [
   { value: "distance", text: "by distance" },
   { value: "object", text: "by object" },
 ];
+
+/** A saved page casts one ray at once: all of them would take minutes. */
+const AS_SAVED = "The table has the hits of the time of saving: what you hide here does not change it.";
 
 export class Rays {
   readonly element: HTMLElement;
@@ -38,8 +42,9 @@ export class Rays {
     const colour = model.table && model.rays && this.colour;
     const bar = el("div", { class: "bar" }, ...this.toggles.map(({ node }) => node), colour);
     const table = this.table && el("div", { class: "fill" }, this.table.element);
-    this.element = el("div", { class: "panel rays" }, this.summary, this.note, bar, this.legend, table);
-    actions.store.watch(["rays", "table"], () => this.draw());
+    const saved = !actions.caster.live && model.table && el("p", { class: "note", "data-test": "rays-saved" }, AS_SAVED);
+    this.element = el("div", { class: "panel rays" }, this.summary, this.note, saved, bar, this.legend, table);
+    actions.store.watch(["rays", "table", "colour"], () => this.draw());
     actions.store.watch(["table"], () => this.fill());
     actions.store.watch(["answer"], () => this.reveal());
   }
@@ -64,7 +69,7 @@ export class Rays {
       set(state.rays[key]);
       node.hidden = !there[key];
     }
-    const drawn = model.rays && drawRays(model, model.rays, state.rays);
+    const drawn = model.rays && drawRays(model, model.rays, state.rays, colouring(model, state.colour));
     if (drawn) stage.setRays(model.rays!, drawn.rgba, rayEnds(model, model.rays!));
     if (this.points) stage.setPoints(state.rays.points, this.points.rgb);
     const entries = this.entries(drawn?.legend ?? []);
@@ -97,7 +102,7 @@ export class Rays {
   private columns(): Column[] {
     const { naming, store } = this.actions;
     const object = (row: number) => store.model.table!.object[row];
-    const metres = (row: number) => store.model.table!.t[row] * store.model.table!.length[row];
+    const distance = (row: number) => store.model.table!.t[row] * store.model.table!.length[row];
     const name = (row: number) => (isHit(store.model, row) ? naming.full(object(row)) : "");
     const status = (row: number) => (isHit(store.model, row) ? "hit" : "miss");
     const index: Column = { title: "ray", width: 76, numeric: true, text: count, key: (row) => row };
@@ -105,7 +110,7 @@ export class Rays {
     return [
       index,
       { title: "hit", width: 1, text: status, key: status },
-      { title: "metres", width: 76, numeric: true, text: (row) => distanceText(metres(row)), key: metres },
+      { title: distanceTitle(store.model), width: 76, numeric: true, text: (row) => distanceText(distance(row)), key: distance },
       { title: "object", width: 4, text: name, key: name },
     ];
   }
@@ -117,8 +122,8 @@ export class Rays {
   }
 }
 
-function distanceText(metres: number): string {
-  return Number.isFinite(metres) ? short(metres) : "";
+function distanceText(distance: number): string {
+  return Number.isFinite(distance) ? short(distance) : "";
 }
 
 /** Which toggles have an effect. */

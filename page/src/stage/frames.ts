@@ -26,10 +26,10 @@ const REST = 160;
 const SLICE = 40;
 const MOVING = 75;
 const TARGET = 140;
-/** A finer picture is drawn if the full one took at most this. */
-const FINE_WITHIN = 350;
 /** A full picture that takes longer than this shows its parts. */
 const PATIENCE = 700;
+/** From so many pixels of the screen for one of the page on, the full picture is the last. */
+const FINE = 1.75;
 const DOTS = { slow: 3, fast: 1.5 };
 /** The most boxes of a moving picture that are not points. */
 const MOST_BOXES = 6000;
@@ -47,7 +47,6 @@ export class Frames {
   private kind: Quality["kind"] = "rest";
   private stale = false;
   private moved = -Infinity;
-  private spent = 0;
   private lastShown = 0;
   private scheduled = false;
   private coarse = 0;
@@ -143,7 +142,6 @@ export class Frames {
     this.stale = false;
     this.kind = kind;
     this.lastShown = performance.now();
-    this.spent = 0;
     this.work = this.picture.drawing(this.host.plan(this.quality(kind), () => false));
   }
 
@@ -152,20 +150,17 @@ export class Frames {
     let done = false;
     do done = this.work!.next().done === true;
     while (!done && (!this.slow || performance.now() - began < SLICE));
-    const now = performance.now();
-    this.spent += now - began;
     if (done) this.finish();
-    else if (this.kind === "rest" && now - this.lastShown > PATIENCE) this.present();
+    else if (this.kind === "rest" && performance.now() - this.lastShown > PATIENCE) this.present();
     if (this.work) this.schedule();
   }
 
+  /** Shows a picture; a full one is followed by a finer one, however long it took: what is shown depends on the state. */
   private finish(): void {
     this.work = null;
     this.present();
     this.complete = true;
-    if (this.kind === "rest" && this.spent < FINE_WITHIN / (this.slow ? 1 : 5) && devicePixelRatio < 1.75) {
-      return this.begin("fine");
-    }
+    if (this.kind === "rest" && devicePixelRatio < FINE) return this.begin("fine");
     this.waiting.splice(0).forEach((resolve) => resolve());
   }
 

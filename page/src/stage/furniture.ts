@@ -16,6 +16,8 @@ export interface Furniture {
   bounds: Bounds;
   cut: readonly CutPlane[];
   dark: boolean;
+  /** Of lengths: "m", or empty if it is unknown. */
+  unit: string;
 }
 
 /** Draws all of it, in pixels of the page. */
@@ -33,16 +35,17 @@ export function roundLength(length: number): number {
   return [5, 2, 1].map((k) => k * power).find((value) => value <= length * (1 + 1e-12)) ?? power;
 }
 
-/** Returns a length in metres with the unit in which it is short to read. */
-export function lengthText(metres: number): string {
+/** Returns a length in metres with the unit in which it is short to read; a number where the unit is unknown. */
+export function lengthText(length: number, unit: string): string {
+  if (unit !== "m") return String(Number(length.toPrecision(3)));
   const units: [number, string][] = [
     [1e3, "km"],
     [1, "m"],
     [1e-2, "cm"],
     [1e-3, "mm"],
   ];
-  const [size, name] = units.find(([least]) => metres >= least * (1 - 1e-12)) ?? [1e-6, "µm"];
-  return `${Number((metres / size).toPrecision(3))} ${name}`;
+  const [size, name] = units.find(([least]) => length >= least * (1 - 1e-12)) ?? [1e-6, "µm"];
+  return `${Number((length / size).toPrecision(3))} ${name}`;
 }
 
 /** Returns the length of the scale bar in scene units, and in pixels. */
@@ -53,7 +56,7 @@ export function scaleBar(camera: CameraState, view: Viewport, most: number): { l
   return { length, pixels: length / perPixel };
 }
 
-function drawScaleBar(context: CanvasRenderingContext2D, { camera, view, dark }: Furniture): void {
+function drawScaleBar(context: CanvasRenderingContext2D, { camera, view, dark, unit }: Furniture): void {
   const free = freeRectangle(view);
   const { length, pixels } = scaleBar(camera, view, Math.min(140, free.width / 3));
   if (!Number.isFinite(pixels)) return;
@@ -71,9 +74,10 @@ function drawScaleBar(context: CanvasRenderingContext2D, { camera, view, dark }:
   context.textBaseline = "bottom";
   context.strokeStyle = halo;
   context.lineWidth = 3;
-  context.strokeText(lengthText(length), right - pixels / 2, bottom - 4);
+  const text = lengthText(length, unit);
+  context.strokeText(text, right - pixels / 2, bottom - 4);
   context.fillStyle = ink;
-  context.fillText(lengthText(length), right - pixels / 2, bottom - 4);
+  context.fillText(text, right - pixels / 2, bottom - 4);
 }
 
 /** Draws a path with a rim, so that it shows on any colour. */

@@ -3,15 +3,18 @@
 import * as THREE from "three";
 import type { InstancesGeometry, MeshGeometry, Vec3 } from "../types.ts";
 import type { Layer, LayerView, Part } from "./layer.ts";
-import { growingLimits, trianglesLargestFirst } from "./order.ts";
+import { growingLimits, joined, trianglesLargestFirst } from "./order.ts";
 import { bytesOf, material, plain, type SharedUniforms, transformTable, type Uniforms } from "./program.ts";
 import type { Pass } from "./shaders.ts";
+import { cross, length } from "./vec.ts";
 
 /** Vertices with their objects: a vertex of two objects is there twice. */
 export interface MeshRows {
   points: Float32Array;
   /** For each vertex its object, and the object's place in the order of the engine. */
   owners: Uint32Array;
+  /** For each vertex how far apart the edges of its object are: those of few pixels would cover it. */
+  spacings: Float32Array;
   faces: Uint32Array;
   edges: Uint32Array;
 }
@@ -33,7 +36,43 @@ export function meshRows(mesh: MeshGeometry, shift: Vec3): MeshRows {
     owners[2 * i] = mesh.firstObject + owner[i];
     owners[2 * i + 1] = mesh.firstObject + rank[owner[i]];
   }
-  return { points, owners, faces: inOrder(faces, trianglesLargestFirst(points, faces)), edges: mesh.edges };
+  const ordered = inOrder(faces, trianglesLargestFirst(points, faces));
+  return { points, owners, spacings: spacingsOf(mesh, points, owner), faces: ordered, edges: mesh.edges };
+}
+
+/** Returns the triangles of all rows, the largest first. */
+export function joinedMeshes(all: readonly MeshRows[]): MeshRows {
+  if (all.length === 1) return all[0];
+  const points = joined(Float32Array, all.map((rows) => rows.points));
+  let first = 0;
+  const firsts = all.map((rows) => (first += rows.points.length / 3) - rows.points.length / 3);
+  const numbered = (name: "faces" | "edges") =>
+    joined(Uint32Array, all.map((rows, k) => rows[name].map((vertex) => vertex + firsts[k])));
+  const faces = numbered("faces");
+  return {
+    points,
+    owners: joined(Uint32Array, all.map((rows) => rows.owners)),
+    spacings: joined(Float32Array, all.map((rows) => rows.spacings)),
+    faces: inOrder(faces, trianglesLargestFirst(points, faces)),
+    edges: numbered("edges"),
+  };
+}
+
+/** Returns for each vertex how far apart the sharp edges of its object are: twice its area by their length. */
+function spacingsOf(mesh: MeshGeometry, points: Float32Array, owner: Uint32Array): Float32Array {
+  const areas = new Float64Array(mesh.objects);
+  const lengths = new Float64Array(mesh.objects);
+  const { edges, faces, triangleObjects } = mesh;
+  for (let i = 0; i < edges.length; i += 2) lengths[owner[edges[i]]] += length(between(points, edges[i], edges[i + 1]));
+  triangleObjects.forEach((object, i) => {
+    const [a, b, c] = faces.subarray(3 * i, 3 * i + 3);
+    areas[object] += length(cross(between(points, a, b), between(points, a, c))) / 2;
+  });
+  return Float32Array.from(owner, (object) => (2 * areas[object]) / (lengths[object] || 1));
+}
+
+function between(points: Float32Array, a: number, b: number): Vec3 {
+  return [points[3 * b] - points[3 * a], points[3 * b + 1] - points[3 * a + 1], points[3 * b + 2] - points[3 * a + 2]];
 }
 
 /** Returns faces with a vertex of their own for each object that shares one. */
@@ -80,6 +119,9 @@ function inOrder(faces: Uint32Array, order: Uint32Array): Uint32Array {
   return faces.map((_, i) => faces[3 * order[(i / 3) | 0] + (i % 3)]);
 }
 
+/** The most chunks of a layer that has all draw calls of a picture: three calls each, if all passes are needed. */
+const MOST_CHUNKS = 12;
+
 /** Draws triangles and their sharp edges. */
 export class MeshLayer implements Layer {
   readonly bytes: number;
@@ -92,6 +134,7 @@ export class MeshLayer implements Layer {
   constructor(
     rows: MeshRows,
     shared: SharedUniforms,
+    share: number,
     copies: InstancesGeometry | null = null,
     shift: Vec3 = [0, 0, 0],
   ) {
@@ -101,7 +144,7 @@ export class MeshLayer implements Layer {
     const base = geometryOf(rows, copies ? copies.transforms.length / 12 : null);
     const index = new THREE.BufferAttribute(rows.faces, 1);
     const triangles = rows.faces.length / 3;
-    const limits = copies ? [0, triangles] : growingLimits(triangles);
+    const limits = copies ? [0, triangles] : growingLimits(triangles, Math.max(1, Math.floor(share * MOST_CHUNKS)));
     this.objects = limits.slice(1).map((end, k) => {
       const geometry = sharing(base, index);
       geometry.setDrawRange(3 * limits[k], 3 * (end - limits[k]));
@@ -136,6 +179,7 @@ export class MeshLayer implements Layer {
 function geometryOf(rows: MeshRows, copies: number | null): THREE.BufferGeometry {
   const geometry = copies === null ? new THREE.BufferGeometry() : new THREE.InstancedBufferGeometry();
   geometry.setAttribute("position", new THREE.BufferAttribute(rows.points, 3));
+  geometry.setAttribute("spacing", new THREE.BufferAttribute(rows.spacings, 1));
   if (geometry instanceof THREE.InstancedBufferGeometry) geometry.instanceCount = copies ?? 0;
   else geometry.setAttribute("owner", new THREE.BufferAttribute(rows.owners, 2));
   return geometry;

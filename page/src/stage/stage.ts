@@ -33,10 +33,10 @@ import { Controls } from "./controls.ts";
 import { halfSpaces, limitRay } from "./cut.ts";
 import { flatCanvas, nameOf, rendererOf } from "./device.ts";
 import { Frames, type Quality } from "./frames.ts";
-import { drawFurniture } from "./furniture.ts";
+import { drawFurniture, type Furniture } from "./furniture.ts";
 import { GridLayer } from "./grid.ts";
 import type { Layer, LayerView } from "./layer.ts";
-import { layerOf } from "./layers.ts";
+import { layersOf } from "./layers.ts";
 import { composeLook, type Composed, lookTable } from "./looks.ts";
 import { Overlays } from "./overlays.ts";
 import { Picture, type Plan } from "./picture.ts";
@@ -136,7 +136,7 @@ export class Stage implements StageApi {
     this.shared.look.value = this.table.texture;
     this.shared.orderScale.value = 1 / (model.objects + 1);
     this.bounds = sceneBounds(model);
-    this.layers = model.geometries.map((geometry) => layerOf(geometry, this.bounds, model.shift, this.shared));
+    this.layers = layersOf(model, this.bounds, this.shared);
     this.compose();
     if (!again) this.fitAll();
     this.redraw();
@@ -298,15 +298,8 @@ export class Stage implements StageApi {
   async png(legend: LegendEntry[], title: string): Promise<Blob> {
     const density = MOST_PIXELS / this.density();
     this.frames.drawNow(density);
-    const what = {
-      camera: this.state,
-      view: this.viewport,
-      bounds: this.bounds,
-      cut: this.cut,
-      dark: this.dark,
-    };
     const credit = this.model?.credit ?? "";
-    return composePicture(this.picture.pixels(), what, { legend, title, credit });
+    return composePicture(this.picture.pixels(), this.furniture(), { legend, title, credit });
   }
 
   stats(): DrawnStats {
@@ -409,7 +402,12 @@ export class Stage implements StageApi {
     const context = this.flat.getContext("2d")!;
     context.setTransform(density, 0, 0, density, 0, 0);
     context.clearRect(0, 0, view.width, view.height);
-    drawFurniture(context, { camera: this.state, view, bounds: this.bounds, cut: this.cut, dark: this.dark });
+    drawFurniture(context, this.furniture());
+  }
+
+  private furniture(): Furniture {
+    const { state: camera, viewport: view, bounds, cut, dark } = this;
+    return { camera, view, bounds, cut, dark, unit: this.model?.unit ?? "" };
   }
 
   // ---- pointers

@@ -69,6 +69,7 @@ def scene_frame(stage: Stage, follow: Sequence[str] = ()) -> bytes:
         arrays,
         name=stage.name,
         credit=stage.credit,
+        unit=stage.unit,
         follow=list(follow),
         geometries=[
             {

@@ -89,6 +89,8 @@ class Stage(NamedTuple):
     labels: dict[str, Column]
     visible: Bools
     credit: str = ""
+    unit: str = ""
+    """of lengths: "m", or "" where no file states one"""
 
     def where(self, mask: Bools | None) -> MaskInput:
         """Return the argument `where` of queries, from a mask of objects; None: those visible at first."""
@@ -118,6 +120,7 @@ def make_stage(
     where: MaskInput = None,
     hides_spaces: bool = False,
     credit: str = "",
+    unit: str = "",
 ) -> Stage:
     """Return the stage of geometries; 2D is shown at z = 0.
 
@@ -128,6 +131,8 @@ def make_stage(
         left out.
     hides_spaces : bool
         Do not show spaces and openings of IFC at the start, unless `where` allows nothing else.
+    unit : str
+        Of lengths: "m", or "" if it is unknown.
     """
     given = _listed(scene)
     parts: list[StagePart] = []
@@ -146,7 +151,7 @@ def make_stage(
     made = cast("Scene", scene) if is_same else Scene(solids)
     ids = _joined(parts, [solid.ids for solid in solids])
     texts = None if ids is None else ["" if one is None else str(one) for one in ids.tolist()]
-    return Stage(name, made, tuple(parts), texts, labels, visible, credit)
+    return Stage(name, made, tuple(parts), texts, labels, visible, credit, unit)
 
 
 def rays_in_3d(rays: Rays) -> Rays:

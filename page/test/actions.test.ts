@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, mock, test } from "node:test";
+import { Actions } from "../src/actions.ts";
+import type { Notice } from "../src/panel/notice.ts";
+import { SavedCaster } from "../src/saved.ts";
+import { startState, Store } from "../src/store.ts";
+import type { Ray, StageApi } from "../src/types.ts";
+import { sceneOfBoxes } from "./scenes.ts";
+
+const model = { ...sceneOfBoxes(), labels: [], classes: null, names: null };
+const lower = model.geometries[0].type === "boxes" ? model.geometries[0].lower : null;
+for (let at = 0; at < 15; at += 3) lower![at + 2] = 0; // all five in one row along x
+
+const ALONG: Ray = { origin: [-1, 0.5, 0.5], direction: [1, 0, 0], tMin: 0, tMax: Infinity };
+let store: Store;
+let actions: Actions;
+
+beforeEach(() => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  store = new Store(model, startState(model, false));
+  const errors = { error: assert.fail, info: assert.fail } as unknown as Notice;
+  actions = new Actions(store, {} as StageApi, new SavedCaster(model, ""), errors);
+  store.changed(["cut"], () => actions.cutChanged());
+  store.changed(["hidden"], () => actions.filtersChanged());
+});
+afterEach(() => mock.timers.reset());
+
+/** Objects of the answer, once all that was begun is done. */
+async function hits(): Promise<number[] | undefined> {
+  mock.timers.tick(1000);
+  await new Promise(setImmediate);
+  return store.state.answer?.hits.map((hit) => hit.object);
+}
+
+test("the shown ray is cast again when a plane is set, moved, flipped, switched off or cleared", async () => {
+  await actions.pick(ALONG);
+  assert.deepEqual(await hits(), [0, 1, 2, 3, 4]);
+  actions.setCut("x", { on: true, at: 3.5 });
+  assert.deepEqual(await hits(), [0, 1]);
+  actions.setCut("x", { at: 4.5 });
+  assert.deepEqual(await hits(), [0, 1, 2]);
+  actions.setCut("x", { flip: true });
+  assert.deepEqual(await hits(), [2, 3, 4]);
+  actions.setCut("x", { on: false });
+  assert.deepEqual(await hits(), [0, 1, 2, 3, 4]);
+  actions.setCut("x", { on: true });
+  actions.setHidden([3], true);
+  assert.deepEqual(await hits(), [2, 4]);
+  actions.noCut();
+  assert.deepEqual(await hits(), [0, 1, 2, 4]);
+});
+
+test("the chosen hit stays chosen while it is hit", async () => {
+  await actions.pick(ALONG);
+  actions.choose(3);
+  actions.setCut("x", { on: true, at: 3.5, flip: true });
+  assert.deepEqual(await hits(), [2, 3, 4]);
+  assert.equal(store.state.answer!.hits[store.state.chosen].object, 3);
+  assert.deepEqual(store.state.selection, [3]);
+  actions.setCut("x", { at: 7.5 });
+  assert.deepEqual(await hits(), [4]);
+  assert.equal(store.state.chosen, 0);
+});
+
+test("a ray of which the cut leaves nothing hits nothing, and comes back", async () => {
+  await actions.pick(ALONG);
+  actions.setCut("y", { on: true, at: 0.25 });
+  assert.deepEqual(await hits(), []);
+  assert.equal(store.state.chosen, -1);
+  actions.noCut();
+  assert.deepEqual(await hits(), [0, 1, 2, 3, 4]);
+});
+
+test("a line of sight has the same ends while the cut changes", async () => {
+  actions.setSight(true);
+  await actions.pick(ALONG);
+  await actions.pick({ ...ALONG, origin: [20, 0.5, 0.5], direction: [-1, 0, 0] });
+  assert.deepEqual(await hits(), [1, 2, 3]);
+  actions.setCut("x", { on: true, at: 3.5 });
+  assert.deepEqual(await hits(), [1]);
+  actions.noCut();
+  assert.deepEqual(await hits(), [1, 2, 3]);
+});
+
+test("a ray that Python casts follows the cut, and one that is removed stays so", async () => {
+  actions.show({ ray: { ...ALONG, tMax: 6 }, hits: [], total: 0, row: null });
+  actions.setCut("x", { on: true, at: 2.5 });
+  assert.deepEqual(await hits(), [0, 1]);
+  actions.setCut("x", { on: false });
+  assert.deepEqual(await hits(), [0, 1, 2]);
+  actions.clearRay();
+  actions.noCut();
+  assert.equal(await hits(), undefined);
+});
+
+test("a click whose answer is on its way as the cut changes is not lost", async () => {
+  await actions.pick(ALONG);
+  void actions.pick({ ...ALONG, origin: [4.5, 0.5, 9], direction: [0, 0, -1] });
+  actions.setCut("z", { on: true, at: 0.75 });
+  assert.deepEqual(await hits(), [2]);
+  assert.deepEqual(store.state.selection, [2]);
+});
