@@ -63,7 +63,8 @@ function copies(base: BoxesGeometry | MeshGeometry, firstObject: number, transfo
 function hundred(): Geometry[] {
   let first = 0;
   return Array.from({ length: 100 }, (_, k) => {
-    const planes = { points: Float64Array.of(0, 0, k), normals: Float64Array.of(0, 0, 1) };
+    const normals = Float64Array.of(0, 0, 1);
+    const planes = { points: Float64Array.of(0, 0, k), normals, offsets: Float64Array.of(k) };
     const makes: ((at: number) => Geometry)[] = [
       (at) => boxes(10_000, at),
       (at) => boxes(1, at),
