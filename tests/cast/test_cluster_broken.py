@@ -25,7 +25,7 @@ from clustering import (
     worker_pids,
 )
 from raybox.cast import engine
-from raybox.cast.dask import block_index, connection, runner
+from raybox.cast.dask import connection, runner
 from raybox.cast.join import JoinedOutput
 from raybox.cast.part import part_number
 from streaming import BOXES, IDS, RAYS, SCENE, put
@@ -326,8 +326,10 @@ def test_wrong_rays_among_those_of_a_task(cluster, tmp_path, log):
 
 
 def test_a_file_that_is_found_to_be_wrong_after_parts_of_a_task(cluster, tmp_path, monkeypatch):
+    all_blocks = runner.blocks_of
+
     def blocks_of(*args):
-        for block in block_index.blocks_of(*args):
+        for block in all_blocks(*args):
             if block.number == 46:
                 raise rb.FileFormatError("the 46th is wrong")
             yield block

@@ -18,7 +18,7 @@ module                does
 ``thread_runner``     threads that run them (``threads``): one reads, two query and write
 ``block_caster``      a block: read, queried, written
 ``blocks``            rows of a file of rays as blocks
-``readers``           files of rays (``joined_files``: several as one)
+``readers``           files of rays; several as one
 ``result_columns``    the results of a block as columns
 ``object_columns``    objects, ids and labels of what is hit
 ``carried_columns``   other columns of the file, carried to the output

@@ -11,9 +11,9 @@ from raybox.cast.blocks import BlockBuffers, BlockRays, BlockSpan, RayFile
 from raybox.cast.carried_columns import CarriedColumns, carried, rows_of_hits
 from raybox.cast.checks import check_dimension
 from raybox.cast.job import SUMS, CastJob
-from raybox.cast.joined_files import open_ray_files
 from raybox.cast.object_columns import ObjectColumns, object_columns, spec_of, with_labels
 from raybox.cast.part import PARTS, PartFile, PartInfo
+from raybox.cast.readers import open_ray_files
 from raybox.cast.result_columns import OutputSpec, run_one_ray, run_query
 from raybox.cast.scenes import AnyScene
 from raybox.cast.sums import SumJob
@@ -150,7 +150,7 @@ def _columns_of(
     if job.labels:
         objects = with_labels(objects, scene, job.labels, spec)
         spec = spec.with_columns(objects.dtypes, objects.arrow_types)
-    more = carried(source, job.carry, job.options, job.query, job.suffix, list(spec.dtypes))
+    more = carried(source, job, list(spec.dtypes))
     if more:
         spec = spec.with_columns(more.dtypes, more.arrow_types)
     return CastColumns(spec, objects, more)

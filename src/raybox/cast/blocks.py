@@ -33,7 +33,7 @@ class RayFile(NamedTuple):
     blocks: Callable[[int, int, Sequence[str]], Iterator[RowBlock]]
     """(row, offset, others) -> the rows that begin there and all after them; (0, 0) is the first.
 
-    others: columns to read besides those of the rays.
+    others: more columns to read.
     """
     block_at: Callable[[int], tuple[int, int] | None]
     """As `Table.block_at`."""
@@ -143,7 +143,7 @@ def read(
 ) -> Iterator[BlockRays]:
     """Yield the blocks of a span, `size` rays each; the last one of the file may have fewer.
 
-    others: columns to read besides those of the rays.
+    others: more columns to read.
     """
     arrays = _read_arrays(source, size, span.position, buffers, others)
     for number, block in enumerate(arrays, span.number):

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from raybox.cast.blocks import Others, RayFile
-from raybox.cast.result_columns import Dtypes, as_array, rows_of
+from raybox.cast.job import SUMS, CastJob
+from raybox.cast.result_columns import Dtypes, as_array
 from raybox.errors import InvalidInput
-from raybox.io.formats.common import ReadOptions, file_error, require
+from raybox.io.formats.common import file_error, require
 from raybox.io.formats.parquet import ParquetTable
 from raybox.io.formats.tables import Column, Table
 from raybox.queries import table as queries
@@ -66,33 +67,23 @@ def rows_of_hits(carried: Mapping[str, Column], columns: Columns, first: int) ->
     return {name: column.take(numbers) for name, column in carried.items()}
 
 
-def carried(
-    source: RayFile,
-    carry: Sequence[str],
-    options: ReadOptions,
-    query: str,
-    suffix: str,
-    used_names: Sequence[str] = (),
-) -> CarriedColumns | None:
+def carried(source: RayFile, job: CastJob, used_names: Sequence[str]) -> CarriedColumns | None:
     """Return the columns to carry; None for none.
 
     Raise `InvalidInput` where that is not possible.
     """
-    if not carry:
+    if not job.carry:
         return None
-    if rows_of(query) == "primitives":
-        raise InvalidInput(f"carry is for rows of rays; {query!r} has a row for each box. Leave it out.")
-    if suffix not in SUFFIXES:
-        raise file_error(
-            Path(f"out{suffix}"),
-            f"{suffix} has no columns of any type, which carry needs",
-            f"write {' or '.join(SUFFIXES)}",
-        )
+    if job.part_format == SUMS:
+        raise InvalidInput(f"carry is for rows of rays; {job.query!r} has a row for each box. Leave it out.")
+    if job.suffix not in SUFFIXES:
+        problem = f"{job.suffix} has no columns of any type, which carry needs"
+        raise file_error(Path(f"out{job.suffix}"), problem, f"write {' or '.join(SUFFIXES)}")
     tables = [_table(file) for file in source.files]
-    names = _names(tables, carry, options, used_names)
+    names = _names(tables, job, used_names)
     if not names:
         return None
-    types = [{} if suffix == ".csv" else _arrow_types(table, names) for table in tables]
+    types = [{} if job.suffix == ".csv" else _arrow_types(table, names) for table in tables]
     _check_types(tables, types)
     return CarriedColumns(names, types[0])
 
@@ -104,14 +95,12 @@ def _table(file: RayFile) -> Table:
     return file.table
 
 
-def _names(
-    tables: Sequence[Table], carry: Sequence[str], options: ReadOptions, used_names: Sequence[str]
-) -> dict[str, str]:
+def _names(tables: Sequence[Table], job: CastJob, used_names: Sequence[str]) -> dict[str, str]:
     """Return the columns to carry, and their names in the output.
 
     Raise if a file lacks one, or two get the same name.
     """
-    used = [table.layout(options).numbers for table in tables]
+    carry, used = job.carry, [table.layout(job.options).numbers for table in tables]
     extra = [
         [n for n in table.names if n not in numbers] for table, numbers in zip(tables, used, strict=True)
     ]

@@ -8,7 +8,7 @@ from raybox.cast import checks
 from raybox.cast.blocks import BLOCK
 from raybox.cast.call import CastRequest, Summary, prepare, run
 from raybox.cast.job import CastJob
-from raybox.cast.joined_files import paths_of
+from raybox.cast.readers import paths_of
 from raybox.cast.scenes import AnyScene
 from raybox.cast.thread_runner import ThreadRunner
 from raybox.compiler.float_environment import in_default_environment

@@ -1,17 +1,25 @@
-"""Files of rays, read block by block where the format allows."""
+"""Files of rays, read block by block where the format allows; several are one, their rays numbered on."""
 
+import os
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
+
 from raybox.cast.blocks import RayFile
+from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.io.formats.assembly import check_origin
-from raybox.io.formats.columns import TableColumns, column_names, is_flat
-from raybox.io.formats.common import ReadOptions, file_error, reader_errors
+from raybox.io.formats.columns import RANGES, TableColumns, column_names, is_flat
+from raybox.io.formats.common import Floats, ReadOptions, file_error, path_of, reader_errors
 from raybox.io.formats.loading import load
 from raybox.io.formats.table import format_of
-from raybox.io.formats.tables import BLOCK_ROWS, RowBlock, Table, Wanted, numbers_of, places
+from raybox.io.formats.tables import BLOCK_ROWS, Column, RowBlock, Table, Wanted, numbers_of, places
+
+_DEFAULTS = {"t_min": 0.0, "t_max": np.inf}
 
 
 def open_ray_file(path: Path, options: ReadOptions) -> RayFile:
@@ -79,3 +87,114 @@ def load_whole(path: Path, options: ReadOptions) -> RayFile:
     where = lambda name, index: f"{name}{list(index)}"  # noqa: E731 - never called: `load` has checked all
     checked = ReadOptions("rays", None, False, options.invalid)
     return RayFile(path, checked, widths, len(flat), blocks, lambda row: (row, row), where)
+
+
+def open_ray_files(paths: Sequence[Path], options: ReadOptions) -> RayFile:
+    """Return the rays of one or more files, in the order of the files."""
+    sources = [open_ray_file(path, options) for path in paths]
+    return _join(sources) if len(sources) > 1 else sources[0]
+
+
+def _join(sources: Sequence[RayFile]) -> RayFile:
+    """Return files as one."""
+    _check_alike(sources)
+    totals = [source.total for source in sources]
+    total = None if None in totals else sum(t for t in totals if t is not None)
+    joined = _JoinedRows(sources, total)
+    return RayFile(
+        Path(f"{len(sources)} files of rays"),
+        sources[0].options,
+        {key: width for source in sources for key, width in source.widths.items()},
+        total,
+        joined.blocks,
+        joined.block_at,
+        joined.place,
+        joined=tuple(sources),
+    )
+
+
+def _check_alike(sources: Sequence[RayFile]) -> None:
+    first = sources[0]
+    for source in sources[1:]:
+        if _shape(source) != _shape(first):
+            problem = f"holds {_words(source)}, {first.path} holds {_words(first)}"
+            raise file_error(source.path, problem, "cast files of different kinds one after the other")
+
+
+def _shape(source: RayFile) -> dict[str, int]:
+    return {name: width for name, width in source.widths.items() if name not in RANGES}
+
+
+def _words(source: RayFile) -> str:
+    return f"{'points' if 'points' in source.widths else 'rays'} in {source.dimension}D"
+
+
+class _JoinedRows:
+    """The blocks of files, one file after the other.
+
+    The offset of a block is that in its file, times the number of files, plus the number of the file.
+    """
+
+    def __init__(self, sources: Sequence[RayFile], total: int | None) -> None:
+        self._sources, self._total = sources, total
+        self._starts: dict[int, int] = {}
+        """The first row of each file that was read from its beginning."""
+        self._entry = 0, 0, 0
+        """The file in which reading begins, the offset there, and the row of the block at it."""
+
+    def block_at(self, row: int) -> tuple[int, int] | None:
+        """Return the row and the offset of a block that holds a row; None: unknown."""
+        starts = [0, *accumulate(source.total or 0 for source in self._sources)]
+        number = bisect_right(starts, row, hi=len(self._sources)) - 1
+        found = None if self._total is None else self._sources[number].block_at(row - starts[number])
+        return found and (found[0] + starts[number], found[1] * len(self._sources) + number)
+
+    def blocks(self, row: int, offset: int, others: Sequence[str]) -> Iterator[RowBlock]:
+        """Yield the block that begins at a row and an offset, and all after it."""
+        inside, first = divmod(offset, len(self._sources))
+        self._entry = first, inside, row
+        for number in range(first, len(self._sources)):
+            if not inside:
+                self._starts[number] = row
+            for block in self._sources[number].blocks(0, inside, others):
+                yield self._renumbered(block, number, row)
+                row += block.rows
+            inside = 0
+
+    def _renumbered(self, block: RowBlock, number: int, row: int) -> RowBlock:
+        source, count = self._sources[number], len(self._sources)
+        fraction = None
+        if self._total is None:
+            known = (block.row + block.rows) / max(source.total or 1, 1)
+            fraction = (number + (block.fraction or known)) / count
+        columns: dict[str, Column] = dict(block.columns) | _missing_ranges(self._sources, block)
+        return RowBlock(row, block.offset * count + number, block.rows, columns, fraction)
+
+    def place(self, name: str, index: tuple[int, ...]) -> str:
+        """Return the file of a number, and its place there."""
+        starts = dict([self._entry_start()]) | self._starts
+        number = max(k for k, start in starts.items() if start <= index[0])
+        source = self._sources[number]
+        return f"{source.path}, {source.where(name, (index[0] - starts[number], *index[1:]))}"
+
+    def _entry_start(self) -> tuple[int, int]:
+        """Return the file in which reading began, and its first row; slow: it counts the rows before."""
+        number, inside, row = self._entry
+        before = (block.row for block in self._sources[number].blocks(0, 0, ()) if block.offset >= inside)
+        return number, row - next(before, 0)
+
+
+def _missing_ranges(sources: Sequence[RayFile], block: RowBlock) -> dict[str, Floats]:
+    """Return t_min and t_max of rays whose file lacks them, where another file has them."""
+    some = {name for source in sources for name in RANGES if name in source.widths}
+    return {name: np.full(block.rows, _DEFAULTS[name]) for name in some - set(block.columns)}
+
+
+def paths_of(rays: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Return the paths of one file, or of several; raise `InvalidInput` for none."""
+    if isinstance(rays, str | Path) or hasattr(rays, "__fspath__"):
+        return [path_of(rays)]
+    paths = [path_of(path) for path in rays]
+    if not paths:
+        raise InvalidInput("rays must be a file, or a list of at least one; got an empty list.")
+    return paths

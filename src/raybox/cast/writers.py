@@ -12,6 +12,7 @@ format      bytes
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +25,8 @@ from raybox.cast.sums import SumsWriter
 from raybox.cast.zarr_parts import ZarrWriter
 from raybox.io.formats import csv_table
 from raybox.queries.columns import Columns, row_count
+from raybox.store.checksum import Data
+from raybox.validation import Array
 
 
 class Writer(Protocol):
@@ -43,35 +46,33 @@ class RowsWriter:
 
     def __init__(self, spec: OutputSpec, file: PartFile) -> None:
         self._spec, self._ids, self._file = spec, id_array(spec), file
-        self._dtype = table_dtype(spec)
+
+    @cached_property
+    def _dtype(self) -> np.dtype[np.void]:
+        return table_dtype(self._spec)
 
     def add(self, columns: Columns) -> None:
         """Append rows."""
         for some in row_slices(columns, self._spec, self._ids):
-            table = np.empty(row_count(some), self._dtype)
-            for name, column in some.items():
-                table[name] = column
-            self._file.write(table)
+            self._file.write(self._encoded(some))
+
+    def _encoded(self, columns: dict[str, Array]) -> Data:
+        """Return some rows as bytes."""
+        table = np.empty(row_count(columns), self._dtype)
+        for name, column in columns.items():
+            table[name] = column
+        return table
 
     def finish(self) -> tuple[int, int]:
         """Return the body: all bytes."""
         return 0, self._file.length
 
 
-class CsvWriter:
+class CsvWriter(RowsWriter):
     """Text, as `raybox.save` writes it."""
 
-    def __init__(self, spec: OutputSpec, file: PartFile) -> None:
-        self._spec, self._ids, self._file = spec, id_array(spec), file
-
-    def add(self, columns: Columns) -> None:
-        """Append rows."""
-        for some in row_slices(columns, self._spec, self._ids):
-            self._file.write(csv_table.lines(some))
-
-    def finish(self) -> tuple[int, int]:
-        """Return the body: all bytes."""
-        return 0, self._file.length
+    def _encoded(self, columns: dict[str, Array]) -> Data:
+        return csv_table.lines(columns)
 
 
 def table_dtype(spec: OutputSpec) -> np.dtype[np.void]:

@@ -9,8 +9,7 @@ module             does
 ``casting``        ``cast``: from arguments to a complete file
 ``collections``    ``ask``: Dask arrays and data frames of rays in, the same of results out
 ``connection``     the connection to a cluster; checks of the workers and of shared folders
-``runner``         tasks submitted, parts collected
-``block_index``    where each block begins
+``runner``         where each block begins, tasks submitted, parts collected
 ``job_files``      the scene, ids and arrays, in files for the workers
 ``job_plugin``     loads a scene on workers that join, and unloads it; slower timers meanwhile
 ``worker``         what runs on workers

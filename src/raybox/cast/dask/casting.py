@@ -11,7 +11,7 @@ from raybox.cast.casting import DatasetFormat
 from raybox.cast.dask import connection
 from raybox.cast.dask.runner import DaskRunner
 from raybox.cast.job import CastJob
-from raybox.cast.joined_files import paths_of
+from raybox.cast.readers import paths_of
 from raybox.compiler.float_environment import in_default_environment
 from raybox.geometry import Invalid
 from raybox.queries.names import Per

@@ -7,10 +7,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from raybox.cast import blocks as ray_blocks
 from raybox.cast.block_caster import BlockCaster
-from raybox.cast.blocks import BlockSpan
+from raybox.cast.blocks import BlockBuffers, BlockSpan, Position, RayFile
 from raybox.cast.dask import connection, job_files, worker
-from raybox.cast.dask.block_index import blocks_of
 from raybox.cast.dask.job_plugin import make_plugin
 from raybox.cast.dask.worker import Failure, WorkerJob
 from raybox.cast.job import CastJob
@@ -168,3 +168,28 @@ class _TaskQueue:
         others = f" (or one of {len(blocks) - 1} after it)" if len(blocks) > 1 else ""
         problem = f"part {blocks[0].number}{others} cannot be written ({cause})"
         return RayboxError(f"{problem}; see the logs of the workers")
+
+
+def blocks_of(source: RayFile, size: int, spans: Iterable[BlockSpan]) -> Iterator[BlockSpan]:
+    """Yield the blocks of spans, each as a span of one; `size` rays each.
+
+    Text has no index of rows, so files of it are read here.
+    """
+    for span in spans:
+        count = source.block_count(size)
+        if count is None or source.block_at(0) is None:
+            yield from _read_blocks(source, size, span)
+            continue
+        end = count if span.blocks is None else span.number + span.blocks
+        for number in range(span.number, end):
+            first = number * size
+            yield BlockSpan(number, Position(first, *(source.block_at(first) or ())), 1)
+
+
+def _read_blocks(source: RayFile, size: int, span: BlockSpan) -> Iterator[BlockSpan]:
+    """Yield the blocks of a span by reading it here."""
+    position, buffers = span.position, BlockBuffers()
+    for block in ray_blocks.read(source, size, span, buffers):
+        yield BlockSpan(block.number, position, 1)
+        position = block.end
+        buffers.release(block.buffers)
