@@ -18,8 +18,8 @@ export type Request =
   | { kind: "save"; state: ViewState }
   | { kind: "upload"; name: string; size: number };
 
-/** Bytes of a file in one message, which has one more. */
-export const UPLOAD_PART = (1 << 20) - 1;
+/** Bytes of a file in one message, which has one more: so few that a slow line is not silent for half a minute. */
+export const UPLOAD_PART = (1 << 18) - 1;
 
 const MASK = 1;
 const PART = 2;
