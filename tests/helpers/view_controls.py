@@ -415,3 +415,39 @@ SITUATIONS: dict[str, Callable[[Page], None]] = {
     "help": open_help,
     "a message": show_message,
 }
+
+
+class Uses(NamedTuple):
+    """Controls of a scene, at all widths: those that were there, and those that were used."""
+
+    there: set[str]
+    done: set[str]
+
+    def next(self, page: Page, half: int | None) -> list[str]:
+        """Return controls that are to be used now."""
+        names = sorted(visible(page))
+        self.there.update(map(key_of, names))
+        mine = [name for name in names if half is None or is_of(name, half)]
+        return [name for name in mine if key_of(name) not in self.done]
+
+
+def use_all(page: Page, uses: Uses, prepare: Callable[[Page], None], half: int | None) -> list[str]:
+    """Use the controls of a situation that were not used before; return what went wrong."""
+    prepare(page)
+    page.run(SAVE)
+    names = uses.next(page, half)
+    before = page.picture() if any(map(is_drawn, names)) else b""
+    problems = []
+    for name in names:
+        if key_of(name) in uses.done:
+            continue
+        uses.done.add(key_of(name))
+        if name not in visible(page):
+            prepare(page)
+        problem = use(page, name)
+        if not problem and is_drawn(name) and page.picture() == before:
+            problem = "the picture is the same"
+        if problem:
+            problems.append(f"{name}: {problem}")
+        page.run(RESTORE)
+    return problems

@@ -1,11 +1,44 @@
-"""Clicks, filters, search, sections and links on each scene, in a real browser, as a user does them."""
+"""Each control, and clicks, filters, search, sections and links, on each scene in a real browser."""
 
 import numpy as np
+import pytest
 
-from browser import Page, content_of
+import view_controls
+from browser import PHONE, WIDE, Page, content_of, served
 from view_brute import Line, hits, shown
+from view_scenes import SCENES
 
+WINDOWS = [(name, size) for name in SCENES for size in (WIDE, PHONE)]
 PIXELS = (5, 4)
+RAYS = frozenset(["tab-rays", "rays-hits", "rays-misses", "rays-points", "rays-colour", "rays-table"])
+TREE = frozenset(["tree-hide", "tree-only", "tree-pick", "tree-label", "tree-object", "tree-expand"])
+# What would do nothing, and is absent.
+ABSENT = {
+    "house": RAYS,
+    "house_boxes": RAYS,
+    "city": RAYS,
+    "shop": RAYS | TREE,
+    "lidar": frozenset(["tree-label"]),
+    "boxes": RAYS | {"tree-label"},
+}
+# How much nearer than at the start the camera is: at the start, boxes and cells are too small for edges.
+NEARER = {"boxes": 0.9, "shop": 0.7}
+
+
+@pytest.fixture(scope="module", params=WINDOWS, ids=[f"{name}-{size.width}" for name, size in WINDOWS])
+def opened(request, browser):
+    """Return the name of a scene and its page; a low density is drawn in a tenth of the time."""
+    name, size = request.param
+    page = Page(browser, served(name).url, size, density=0.3)
+    yield name, page
+    assert not page.foreign()
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def uses():
+    """Return what was used on each scene."""
+    return {name: view_controls.Uses(set(), set()) for name in SCENES}
 
 
 def pixel_through_several(page: Page) -> tuple[int, int]:
@@ -21,18 +54,46 @@ def pixel_through_several(page: Page) -> tuple[int, int]:
     raise AssertionError("no pixel with two objects")
 
 
+@pytest.fixture(scope="module")
+def several(opened):
+    """Return a pixel whose ray hits two objects, as the page is at the start."""
+    _, page = opened
+    page.reset()
+    page.pick(*page.pixels(1, 1)[0])  # the sheet of a phone opens
+    page.reset()
+    return pixel_through_several(page)
+
+
 def objects_of(answer) -> list[int]:
     """Return the objects of an answer in order, each once."""
     return list(dict.fromkeys(hit["object"] for hit in answer["hits"]))
 
 
-def test_picked_objects_equal_brute_force(opened):
+def test_each_control_has_an_effect(opened, uses):
+    """Half of the controls of a scene at the width of a desktop, all others at that of a phone, in turns."""
+    name, page = opened
+    page.reset()
+    view_controls.cast_through_several(page, NEARER.get(name, 0.15))
+    page.run("() => { window.first = { ...raybox.actions.store.state } }")
+    half = None if page.size.touch else list(SCENES).index(name)
+    problems = []
+    for situation, prepare in view_controls.SITUATIONS.items():
+        page.run(f"() => {{ window.situation = window.first; ({view_controls.RESTORE})() }}")
+        found = view_controls.use_all(page, uses[name], prepare, half)
+        problems += [f"with {situation}, {problem}" for problem in found]
+    assert not problems, "\n".join(problems)
+    assert ABSENT[name].isdisjoint(uses[name].there), "a control that does nothing here"
+    if page.size.touch:
+        assert uses[name].there == uses[name].done, "a control that is at the width of a desktop alone"
+
+
+def test_picked_objects_equal_brute_force(opened, several):
     name, page = opened
     stage = content_of(name).stage
     page.reset()
     for answer in page.answers(page.pixels(*PIXELS)):
         assert shown(stage, answer) == hits(stage, Line.of(answer["ray"]), stage.visible)
-    for pixel in [pixel_through_several(page), *page.pixels(2, 2)]:
+    for pixel in [several, *page.pixels(2, 1)]:
         ray = page.run("([x, y]) => raybox.stage.rayOf(x, y)", list(pixel))
         answer = page.pick(*pixel)
         assert answer["ray"]["origin"] == ray["origin"]
@@ -42,39 +103,37 @@ def test_picked_objects_equal_brute_force(opened):
         assert page.state("selection") == [hit.object for hit in want[:1]]
 
 
-def test_a_click_names_the_object_behind_what_is_hidden_or_passed(opened):
+def test_a_click_names_the_object_behind_what_is_hidden_or_passed(opened, several):
     name, page = opened
     stage = content_of(name).stage
     page.reset()
-    pixel = pixel_through_several(page)
-    answer = page.pick(*pixel)
+    answer = page.pick(*several)
     front, behind = objects_of(answer)[:2]
     named = page.find("selected-name").inner_text()
 
     page.press("unpickable")
     page.until("!raybox.actions.store.visibility.pickable[given]", front)
     assert page.run("(object) => raybox.actions.store.visibility.shown[object]", front) == 1
-    assert objects_of(page.pick(*pixel))[0] == behind
+    assert objects_of(page.pick(*several))[0] == behind
     assert page.state("selection") == [behind]
 
     page.press("hide")
     page.until("!raybox.actions.store.visibility.shown[given]", behind)
     pickable = stage.visible.copy()
     pickable[[front, behind]] = False
-    answer = page.pick(*pixel)
+    answer = page.pick(*several)
     assert shown(stage, answer) == hits(stage, Line.of(answer["ray"]), pickable)
 
     page.reset()
-    assert objects_of(page.pick(*pixel))[0] == front
+    assert objects_of(page.pick(*several))[0] == front
     assert page.find("selected-name").inner_text() == named
 
 
-def test_a_section_exposes_and_limits_the_ray(opened):
+def test_a_section_exposes_and_limits_the_ray(opened, several):
     name, page = opened
     stage = content_of(name).stage
     page.reset()
-    pixel = pixel_through_several(page)
-    whole = page.pick(*pixel)
+    whole = page.pick(*several)
     before = page.picture()
     page.run("() => raybox.actions.clearRay()")
     origin, away = np.array(whole["ray"]["origin"]), np.array(whole["ray"]["direction"])
@@ -90,7 +149,7 @@ def test_a_section_exposes_and_limits_the_ray(opened):
         page.press(f"{name}-flip")
     (plane,) = page.state("cut")
     assert page.picture() != before
-    cut = page.pick(*pixel)
+    cut = page.pick(*several)
     line = Line.of(cut["ray"])
     assert line.t_min >= whole["hits"][0]["t"]
     assert shown(stage, cut) == hits(stage, line, stage.visible)
@@ -115,19 +174,19 @@ def test_search_zooms_to_an_object_and_fades_the_others(opened):
     assert page.run("raybox.stage.camera().eye") != eye
     page.find("find").press("Escape")
     assert page.picture() != before
-    answers = page.answers(page.pixels(25, 25))
+    answers = page.answers(page.pixels(11, 11))
     found = sum(number in objects_of(answer) for answer in answers)
     assert found > 0, "the object is in the picture"
 
 
-def test_a_link_reproduces_the_view(opened):
+def test_a_link_reproduces_the_view(opened, several):
     _, page = opened
     page.reset()
-    page.pick(*pixel_through_several(page))
+    page.pick(*several)
     page.press("hide")
-    page.pick(*pixel_through_several(page))
     page.show("cut")
     page.slide("cut-y-slider", 0.9)
+    page.pick(*several)
     page.show("colour")
     page.find("edges").set_checked(False)
     page.press("dark")
