@@ -167,6 +167,14 @@ test("a vertex of two objects is there for each, in the order of the engine", ()
   assert.deepEqual([order.get(6), order.get(5)], [5, 6]);
 });
 
+test("edges of an object are as far apart as its area and their length say", () => {
+  const square = [0, 0, 0, 4, 0, 0, 4, 4, 0, 0, 4, 0];
+  const vertices = [...square, ...square.map((value) => value / 8 + 9)];
+  const [faces, edges] = [[0, 1, 2, 0, 2, 3], [0, 1, 1, 2, 2, 3, 3, 0]].map((rows) => [...rows, ...rows.map((k) => k + 4)]);
+  const { spacings } = meshRows(mesh(vertices, faces, [0, 0, 1, 1], edges), [1, 2, 3]);
+  assert.deepEqual([...spacings], [2, 2, 2, 2, 0.25, 0.25, 0.25, 0.25]);
+});
+
 test("rows are grouped in order", () => {
   const groups = grouped(Uint32Array.from([2, 0, 2, 1, 0]), 4);
   assert.deepEqual(

@@ -2,6 +2,7 @@
 
 import base64
 
+import numpy as np
 import pytest
 
 import raybox as rb
@@ -29,6 +30,16 @@ READ = """async ([text, colours]) => {
     return { width: image.width, height: image.height, counts, longest };
 }"""
 INK = "#1f2937"
+# The part of a picture's pixels that are nearly black.
+DARK = """async (text) => {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+    const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, 0, image.width, image.height);
+    const isDark = (_, at) => Math.max(...data.subarray(4 * at, 4 * at + 3)) < 100;
+    return Array.from({ length: data.length / 4 }, isDark).filter(Boolean).length / (data.length / 4);
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +82,25 @@ def test_a_changed_picture_equals_a_fresh_one(browser, size):
     assert fresh.picture() == changed
     fresh.close()
     page.close()
+
+
+def test_edges_do_not_cover_what_is_small(browser):
+    """Rows of slivers, as trees of a city are: far away they have their colour, near their edges show."""
+    x = np.arange(2000) / 100.0
+    zero, one = np.zeros_like(x), np.ones_like(x)
+    corners = np.array([[x, zero, zero], [x + 0.01, zero, zero], [x, zero, 20 * one]])
+    slivers = rb.Mesh(
+        corners.transpose(2, 0, 1).reshape(-1, 3), np.arange(6000).reshape(-1, 3), objects=zero.astype(int)
+    )
+    with rb.view(slivers, port=0) as viewer:
+        page = Page(browser, viewer.url)
+        page.run("() => { raybox.stage.standardView('front') }")
+        dark = {}
+        for edges in (True, False):
+            page.run("(edges) => { raybox.actions.store.set({ edges }) }", edges)
+            dark[edges] = page.run(DARK, base64.b64encode(page.picture()).decode())
+        assert dark[True] < dark[False] + 0.01
+        page.close()
 
 
 def assert_small(page: Page) -> None:

@@ -16,6 +16,9 @@ const MOST_CELLS = 2_000_000;
 const TOUCHED = 1;
 const AWAY = 2;
 
+/** A length of many pixels in any view. */
+const LARGE = 1e30;
+
 /** Draws the cells that can be in view: hidden and cut ones open the view to those behind. */
 export class GridLayer implements Layer {
   private layer: Layer | null = null;
@@ -202,7 +205,8 @@ function outline(grid: GridGeometry, shift: Vec3): MeshRows {
     }
   }
   const owners = Uint32Array.from({ length: 16 }, () => grid.firstObject);
-  return { points, owners, faces: new Uint32Array(0), edges: Uint32Array.from(BOX_EDGES) };
+  const spacings = new Float32Array(8).fill(LARGE); // an outline is drawn however small it is
+  return { points, owners, spacings, faces: new Uint32Array(0), edges: Uint32Array.from(BOX_EDGES) };
 }
 
 /** Corners of the edges of a box; bit a of a corner: it is upper on axis a. */

@@ -6,12 +6,15 @@ import type { Layer, LayerView, Part } from "./layer.ts";
 import { growingLimits, trianglesLargestFirst } from "./order.ts";
 import { bytesOf, material, plain, type SharedUniforms, transformTable, type Uniforms } from "./program.ts";
 import type { Pass } from "./shaders.ts";
+import { cross, length } from "./vec.ts";
 
 /** Vertices with their objects: a vertex of two objects is there twice. */
 export interface MeshRows {
   points: Float32Array;
   /** For each vertex its object, and the object's place in the order of the engine. */
   owners: Uint32Array;
+  /** For each vertex how far apart the edges of its object are: those of few pixels would cover it. */
+  spacings: Float32Array;
   faces: Uint32Array;
   edges: Uint32Array;
 }
@@ -33,7 +36,25 @@ export function meshRows(mesh: MeshGeometry, shift: Vec3): MeshRows {
     owners[2 * i] = mesh.firstObject + owner[i];
     owners[2 * i + 1] = mesh.firstObject + rank[owner[i]];
   }
-  return { points, owners, faces: inOrder(faces, trianglesLargestFirst(points, faces)), edges: mesh.edges };
+  const ordered = inOrder(faces, trianglesLargestFirst(points, faces));
+  return { points, owners, spacings: spacingsOf(mesh, points, owner), faces: ordered, edges: mesh.edges };
+}
+
+/** Returns for each vertex how far apart the sharp edges of its object are: twice its area by their length. */
+function spacingsOf(mesh: MeshGeometry, points: Float32Array, owner: Uint32Array): Float32Array {
+  const areas = new Float64Array(mesh.objects);
+  const lengths = new Float64Array(mesh.objects);
+  const { edges, faces, triangleObjects } = mesh;
+  for (let i = 0; i < edges.length; i += 2) lengths[owner[edges[i]]] += length(between(points, edges[i], edges[i + 1]));
+  triangleObjects.forEach((object, i) => {
+    const [a, b, c] = faces.subarray(3 * i, 3 * i + 3);
+    areas[object] += length(cross(between(points, a, b), between(points, a, c))) / 2;
+  });
+  return Float32Array.from(owner, (object) => (2 * areas[object]) / (lengths[object] || 1));
+}
+
+function between(points: Float32Array, a: number, b: number): Vec3 {
+  return [points[3 * b] - points[3 * a], points[3 * b + 1] - points[3 * a + 1], points[3 * b + 2] - points[3 * a + 2]];
 }
 
 /** Returns faces with a vertex of their own for each object that shares one. */
@@ -136,6 +157,7 @@ export class MeshLayer implements Layer {
 function geometryOf(rows: MeshRows, copies: number | null): THREE.BufferGeometry {
   const geometry = copies === null ? new THREE.BufferGeometry() : new THREE.InstancedBufferGeometry();
   geometry.setAttribute("position", new THREE.BufferAttribute(rows.points, 3));
+  geometry.setAttribute("spacing", new THREE.BufferAttribute(rows.spacings, 1));
   if (geometry instanceof THREE.InstancedBufferGeometry) geometry.instanceCount = copies ?? 0;
   else geometry.setAttribute("owner", new THREE.BufferAttribute(rows.owners, 2));
   return geometry;

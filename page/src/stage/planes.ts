@@ -50,6 +50,7 @@ export function planeRows(planes: PlanesGeometry, bounds: Bounds, shift: Vec3): 
   return {
     points: Float32Array.from(points),
     owners: Uint32Array.from(owners),
+    spacings: new Float32Array(points.length / 3).fill(diagonal(bounds)),
     faces: Uint32Array.from(faces),
     edges: Uint32Array.from(edges),
   };

@@ -296,6 +296,9 @@ void main() {
 
 const MESH_VERTEX = `${VERTEX}
 in vec3 position;
+#ifdef LINES
+in float spacing;
+#endif
 #ifdef COPIES
 uniform sampler2D copies;
 uniform int first;
@@ -306,6 +309,7 @@ in uvec2 owner;
 
 void main() {
   vec3 point = position;
+  float copyScale = 1.0;
 #ifdef COPIES
   int copy = first + gl_InstanceID;
   vec4 x = texelFetch(copies, texel(3 * copy, copies), 0);
@@ -313,6 +317,7 @@ void main() {
   vec4 z = texelFetch(copies, texel(3 * copy + 2, copies), 0);
   vec4 from = vec4(position, 1.0);
   point = vec3(dot(x, from), dot(y, from), dot(z, from));
+  copyScale = max(length(x.xyz), max(length(y.xyz), length(z.xyz)));
   int object = firstObject + copy;
   int order = object;
 #else
@@ -328,6 +333,8 @@ void main() {
   }
   gl_Position = place(point);
 #ifdef LINES
+  // Lines a few pixels apart would cover the object.
+  vTone.a *= smoothstep(3.0, 12.0, pixelsOf(spacing * copyScale, point));
   // A pixel nearer than the faces, so that an edge is in front of both. Offsets of polygons would do, but not all
   // devices count them in gl_FragCoord.z, which ties are found by.
   vec3 nearer = orthographic ? vPoint - forward * (1.2 / pixels) : vPoint * (1.0 - 1.2 / pixels);
