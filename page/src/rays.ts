@@ -1,5 +1,6 @@
 /** The drawn rays: where each ends, its colour, and the legend of these colours. */
 
+import type { Colouring } from "./colouring.ts";
 import { count, short } from "./format.ts";
 import { extent, Naming } from "./labels.ts";
 import { CATEGORIES, HIT, MISS, OTHER, RAMP, ramp, rgb } from "./look.ts";
@@ -35,9 +36,9 @@ function rowOf(rows: Float64Array, at: number): Vec3 {
   return [rows[3 * at], rows[3 * at + 1], rows[3 * at + 2]];
 }
 
-/** Colour and visibility of the drawn rays. */
-export function drawRays(model: SceneModel, sample: RaySample, view: RaysView): DrawnRays {
-  const { colourOf, legend } = palettes[view.colour](model, sample);
+/** Colour and visibility of the drawn rays, next to objects in their colours. */
+export function drawRays(model: SceneModel, sample: RaySample, view: RaysView, objects: Colouring): DrawnRays {
+  const { colourOf, legend } = palettes[view.colour](model, sample, objects);
   const rgba = new Uint8Array(4 * sample.row.length);
   for (let at = 0; at < sample.row.length; at++) {
     const hit = isHit(model, sample.row[at]);
@@ -53,8 +54,8 @@ export function isHit(model: SceneModel, row: number): boolean {
   return (model.table?.object[row] ?? -1) >= 0;
 }
 
-type Palette = { colourOf: (row: number) => [number, number, number]; legend: LegendEntry[] };
-const palettes: Record<RaysView["colour"], (model: SceneModel, sample: RaySample) => Palette> = {
+type Palette = { colourOf: (row: number) => ArrayLike<number>; legend: LegendEntry[] };
+const palettes: Record<RaysView["colour"], (model: SceneModel, sample: RaySample, objects: Colouring) => Palette> = {
   status: byStatus,
   distance: byDistance,
   object: byObject,
@@ -98,8 +99,18 @@ function rounded(value: number): string {
   return short(Number(value.toPrecision(4)));
 }
 
+/** Rays have the colours of the objects that they hit, whose legend is there; of objects without one, see `byMostHit`. */
+function byObject(model: SceneModel, sample: RaySample, { rgb: colours, legend }: Colouring): Palette {
+  if (legend(new Uint8Array(model.objects).fill(1)).length === 0) return byMostHit(model, sample);
+  const colourOf = (row: number) => {
+    const at = 3 * model.table!.object[row];
+    return colours.subarray(at, at + 3);
+  };
+  return { colourOf, legend: [] };
+}
+
 /** The objects hit most have colours, the others are grey. */
-function byObject(model: SceneModel, sample: RaySample): Palette {
+function byMostHit(model: SceneModel, sample: RaySample): Palette {
   const hits = new Map<number, number>();
   for (const row of hitRows(model, sample)) {
     const object = model.table!.object[row];

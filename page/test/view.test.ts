@@ -4,7 +4,7 @@ import { colouring, firstColour, lookOf, waysToColour } from "../src/colouring.t
 import { distanceTitle, fileName, parsePoint, short } from "../src/format.ts";
 import { heights } from "../src/heights.ts";
 import { fromHash, toHash } from "../src/link.ts";
-import { CATEGORIES, HIT, OTHER, RAMP, rgb } from "../src/look.ts";
+import { CATEGORIES, HIT, MISS, OTHER, RAMP, rgb } from "../src/look.ts";
 import { packSet, unpackSet } from "../src/object_set.ts";
 import { scaled, turned } from "../src/orbit.ts";
 import { drawRays, pointColours, rayEnds } from "../src/rays.ts";
@@ -110,11 +110,13 @@ test("rays end at their hit, at the bounds, at t_max, or as far as the middle is
 
 test("drawn rays have the colours of the legend; what is off is not drawn", () => {
   const scene = sceneWithRays();
-  const { rgba, legend } = drawRays(scene, scene.rays!, { hits: true, misses: false, points: true, colour: "status" });
+  const plain = colouring(scene, { by: "plain" });
+  const hits = { hits: true, misses: false, points: true, colour: "status" } as const;
+  const { rgba, legend } = drawRays(scene, scene.rays!, hits, plain);
   assert.deepEqual([...rgba.subarray(0, 4)], [...rgb(HIT), 255]);
   assert.deepEqual([...rgba.subarray(8)], new Array(8).fill(0));
   assert.deepEqual(legend, [{ text: "hit", colours: [HIT], count: 2 }]);
-  const byObject = drawRays(scene, scene.rays!, { hits: true, misses: true, points: true, colour: "object" });
+  const byObject = drawRays(scene, scene.rays!, { ...hits, misses: true, colour: "object" }, plain);
   assert.deepEqual(
     byObject.legend.map(({ text, count }) => [text, count]),
     [
@@ -122,6 +124,22 @@ test("drawn rays have the colours of the legend; what is off is not drawn", () =
       ["miss", 2],
     ],
   );
+});
+
+test("rays by object have the colours of the objects where these have a legend, so that one colour is one thing", () => {
+  const scene = sceneWithRays();
+  scene.table!.object.set([2, 1]);
+  const view = { hits: true, misses: true, points: true, colour: "object" } as const;
+  const ways = [{ by: "class" }, { by: "label", label: "height" }, { by: "height" }] as const;
+  for (const objects of ways.map((way) => colouring(scene, way))) {
+    const { rgba, legend } = drawRays(scene, scene.rays!, view, objects);
+    for (const [ray, object] of [[0, 2], [1, 1]]) {
+      assert.deepEqual(rgba.subarray(4 * ray, 4 * ray + 3), objects.rgb.subarray(3 * object, 3 * object + 3));
+    }
+    assert.deepEqual(legend.map(({ text }) => text), ["miss"]);
+  }
+  const { legend } = drawRays(scene, scene.rays!, view, colouring(scene, { by: "plain" }));
+  assert.deepEqual(legend.map(({ colours }) => colours[0]), [CATEGORIES[0], CATEGORIES[1], MISS]);
 });
 
 test("heights are the middles of bounds", () => {

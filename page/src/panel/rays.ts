@@ -1,6 +1,7 @@
 /** The rays of the file or call: which are drawn, in what colours, and the table of them all. */
 
 import type { Actions } from "../actions.ts";
+import { colouring } from "../colouring.ts";
 import { checkBox, choice, el, replace } from "../dom.ts";
 import { count, distanceTitle, short } from "../format.ts";
 import { drawRays, isHit, pointColours, rayEnds } from "../rays.ts";
@@ -39,7 +40,7 @@ export class Rays {
     const bar = el("div", { class: "bar" }, ...this.toggles.map(({ node }) => node), colour);
     const table = this.table && el("div", { class: "fill" }, this.table.element);
     this.element = el("div", { class: "panel rays" }, this.summary, this.note, bar, this.legend, table);
-    actions.store.watch(["rays", "table"], () => this.draw());
+    actions.store.watch(["rays", "table", "colour"], () => this.draw());
     actions.store.watch(["table"], () => this.fill());
     actions.store.watch(["answer"], () => this.reveal());
   }
@@ -64,7 +65,7 @@ export class Rays {
       set(state.rays[key]);
       node.hidden = !there[key];
     }
-    const drawn = model.rays && drawRays(model, model.rays, state.rays);
+    const drawn = model.rays && drawRays(model, model.rays, state.rays, colouring(model, state.colour));
     if (drawn) stage.setRays(model.rays!, drawn.rgba, rayEnds(model, model.rays!));
     if (this.points) stage.setPoints(state.rays.points, this.points.rgb);
     const entries = this.entries(drawn?.legend ?? []);
