@@ -5,6 +5,8 @@ import pytest
 
 import raybox as rb
 from browser import PHONE, WIDE, Page, content_of, served
+from raybox.viewer.content import make_content
+from raybox.viewer.stage import make_stage
 from view_brute import Line, hits, shown
 
 
@@ -108,6 +110,22 @@ def test_filters_change_what_the_rays_hit(page):
     page.run("() => { window.table = raybox.actions.store.state.table }")
     page.press("show-all")
     page.until("raybox.actions.store.state.table !== window.table")
+
+
+def test_a_saved_page_says_that_its_table_does_not_follow_filters(browser, page, tmp_path):
+    assert page.find("rays-saved").count() == 0, "a live page casts all rays again"
+    boxes = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]])
+    path = tmp_path / "saved.html"
+    path.write_bytes(make_content(make_stage(boxes), rb.Rays([[0, 0, 0]], [1, 0, 0])).saved())
+    saved = Page(browser, path.as_uri(), page.size, offline=True)
+    saved.run("() => { raybox.actions.setHidden([0], true) }")
+    saved.show("rays")
+    assert "time of saving" in saved.find("rays-saved").inner_text()
+    assert saved.run("[...raybox.actions.store.model.table.object]") == [0]
+    saved.press_at(saved.tab.locator("[data-test=rays-table] [data-row]").first)
+    saved.until("raybox.actions.store.state.answer")
+    assert [hit["object"] for hit in saved.state("answer")["hits"]] == [1], "a row casts its ray anew"
+    saved.close()
 
 
 def test_rays_of_a_call_are_drawn_to_the_bounds_of_the_scene(browser):

@@ -15,6 +15,9 @@ const COLOURS: { value: RayColour; text: string }[] = [
   { value: "object", text: "by object" },
 ];
 
+/** A saved page casts one ray at once: all of them would take minutes. */
+const AS_SAVED = "The table has the hits of the time of saving: what you hide here does not change it.";
+
 export class Rays {
   readonly element: HTMLElement;
   private readonly summary = el("p", { class: "summary", "data-test": "rays-summary" });
@@ -39,7 +42,8 @@ export class Rays {
     const colour = model.table && model.rays && this.colour;
     const bar = el("div", { class: "bar" }, ...this.toggles.map(({ node }) => node), colour);
     const table = this.table && el("div", { class: "fill" }, this.table.element);
-    this.element = el("div", { class: "panel rays" }, this.summary, this.note, bar, this.legend, table);
+    const saved = !actions.caster.live && model.table && el("p", { class: "note", "data-test": "rays-saved" }, AS_SAVED);
+    this.element = el("div", { class: "panel rays" }, this.summary, this.note, saved, bar, this.legend, table);
     actions.store.watch(["rays", "table", "colour"], () => this.draw());
     actions.store.watch(["table"], () => this.fill());
     actions.store.watch(["answer"], () => this.reveal());
