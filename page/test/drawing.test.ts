@@ -44,19 +44,23 @@ const model = (geometries: Geometry[]): SceneModel => ({
 });
 
 test("few chunks hold all rows", () => {
-  assert.equal(chunkCount(0), 1);
-  assert.equal(chunkCount(100), 1);
-  assert.equal(chunkCount(10_000_000), 8);
+  assert.equal(chunkCount(0, 8), 1);
+  assert.equal(chunkCount(100, 8), 1);
+  assert.equal(chunkCount(10_000_000, 8), 8);
   assert.deepEqual(chunkLimits(10, 4), [0, 3, 5, 8, 10]);
 });
 
 test("chunks of triangles grow from small ones", () => {
-  assert.deepEqual(growingLimits(0), [0]);
-  assert.deepEqual(growingLimits(100), [0, 100]);
-  const limits = growingLimits(2_000_000);
+  assert.deepEqual(growingLimits(0, 12), [0]);
+  assert.deepEqual(growingLimits(100, 12), [0, 100]);
+  const limits = growingLimits(2_000_000, 12);
   assert.equal(limits.length, 13);
   assert.deepEqual([limits[1], limits.at(-1)], [16_384, 2_000_000]);
   assert.ok(limits.every((limit, k) => k === 0 || limit - limits[k - 1] < 300_000));
+  for (const most of [1, 2, 3]) {
+    const few = growingLimits(2_000_000, most);
+    assert.deepEqual([few.length, few.at(-1)], [most + 1, 2_000_000]);
+  }
 });
 
 test("large rows come first, all rows once", () => {

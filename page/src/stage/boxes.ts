@@ -5,7 +5,7 @@ import type { BoxesGeometry, InstancesGeometry, Vec3 } from "../types.ts";
 import { baseBounds, transformed } from "./bounds.ts";
 import { inPicture, type Layer, type LayerView, type Part, pixelRange } from "./layer.ts";
 import { largeBoxes } from "./large.ts";
-import { chunkCount, chunkLimits, largestFirst } from "./order.ts";
+import { chunkCount, chunkLimits, joined, largestFirst } from "./order.ts";
 import { material, plain, type SharedUniforms, table, transformTable, type Uniforms } from "./program.ts";
 import type { Pass } from "./shaders.ts";
 import { type Bounds, corners, emptyBounds, include } from "./vec.ts";
@@ -36,9 +36,11 @@ type Drawn = "side" | "dot";
 /** Boxes are chosen one by one from so many on, if they are a smaller part of all than this. */
 const LEAST_CHOSEN = 6000;
 const WORTHWHILE = 0.5;
+/** The most chunks of a layer that has all draw calls of a picture: eight calls each, if it is cut and all passes are needed. */
+const MOST_CHUNKS = 5;
 const DOT_PASSES: readonly Pass[] = ["opaque", "translucent"];
 
-/** Returns boxes relative to a point, without what is outside of bounds; the largest first. */
+/** Returns boxes relative to a point, without what is outside of bounds. */
 export function boxRows(boxes: BoxesGeometry, shift: Vec3, bounds: Bounds): BoxRows {
   const count = boxes.lower.length / 3;
   const relative = (ends: Float64Array) => {
@@ -50,11 +52,19 @@ export function boxRows(boxes: BoxesGeometry, shift: Vec3, bounds: Bounds): BoxR
     return out;
   };
   const objects = Uint32Array.from({ length: count }, (_, i) => boxes.firstObject + i);
-  return sorted({ lower: relative(boxes.lower), upper: relative(boxes.upper), objects });
+  return { lower: relative(boxes.lower), upper: relative(boxes.upper), objects };
+}
+
+/** Returns all rows, the largest first; the covered faces are given for all or for none. */
+export function joinedBoxes(all: readonly BoxRows[]): BoxRows {
+  const covered = all.every((rows) => rows.covered) ? joined(Uint8Array, all.map((rows) => rows.covered!)) : undefined;
+  const lower = joined(Float32Array, all.map((rows) => rows.lower));
+  const upper = joined(Float32Array, all.map((rows) => rows.upper));
+  return sorted({ lower, upper, objects: joined(Uint32Array, all.map((rows) => rows.objects)), covered });
 }
 
 /** Returns rows with the largest first, neighbours together. */
-export function sorted(rows: BoxRows): BoxRows {
+function sorted(rows: BoxRows): BoxRows {
   const count = rows.objects.length;
   const sizes = new Float32Array(count);
   const middles = new Float32Array(3 * count);
@@ -98,17 +108,22 @@ export class BoxLayer implements Layer {
   }
 
   /** Returns the layer of boxes that are sorted by size. */
-  static ofRows(rows: BoxRows, shared: SharedUniforms): BoxLayer {
+  static ofRows(rows: BoxRows, shared: SharedUniforms, share: number): BoxLayer {
     const layer = new BoxLayer(shared, { boxes: rowTable(rows) }, {});
     const count = rows.objects.length;
-    const limits = chunkLimits(count, chunkCount(count));
+    const limits = chunkLimits(count, chunkCount(count, share * MOST_CHUNKS));
     for (let k = 0; k + 1 < limits.length; k++)
       layer.addChunk(limits[k], limits[k + 1], extents(rows, limits[k], limits[k + 1]));
     return layer.finished();
   }
 
   /** Returns the layer of copies of boxes: the base once, a matrix a copy. */
-  static ofCopies(copies: InstancesGeometry & { base: BoxesGeometry }, shift: Vec3, shared: SharedUniforms): BoxLayer {
+  static ofCopies(
+    copies: InstancesGeometry & { base: BoxesGeometry },
+    shift: Vec3,
+    shared: SharedUniforms,
+    share: number,
+  ): BoxLayer {
     const { lower, upper } = copies.base;
     const inBase = lower.length / 3;
     const base = { lower: Float32Array.from(lower), upper: Float32Array.from(upper), objects: new Uint32Array(inBase) };
@@ -116,7 +131,7 @@ export class BoxLayer implements Layer {
     const own = { inBase: { value: inBase }, firstObject: { value: copies.firstObject } };
     const layer = new BoxLayer(shared, tables, own);
     const count = copies.transforms.length / 12;
-    const limits = chunkLimits(count, Math.min(count, chunkCount(count * inBase)));
+    const limits = chunkLimits(count, Math.min(count, chunkCount(count * inBase, share * MOST_CHUNKS)));
     for (let k = 0; k + 1 < limits.length; k++) {
       const range = copyExtents(copies, shift, limits[k], limits[k + 1]);
       layer.addChunk(limits[k] * inBase, limits[k + 1] * inBase, range);
@@ -224,7 +239,7 @@ class Selection {
     index.addUpdateRange(0, 18 * rows.length);
     index.needsUpdate = true;
     if (rows.length === 0) return [];
-    const limits = chunkLimits(rows.length, chunkCount(rows.length));
+    const limits = chunkLimits(rows.length, chunkCount(rows.length, MOST_CHUNKS));
     return limits.slice(1).map((end, k) => this.range(k, 18 * limits[k], 18 * (end - limits[k])));
   }
 

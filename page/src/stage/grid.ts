@@ -2,10 +2,10 @@
 
 import type { GridGeometry, Vec3 } from "../types.ts";
 import { cellIndex } from "./bounds.ts";
-import { type BoxRows, BoxLayer, sorted } from "./boxes.ts";
+import { type BoxRows, BoxLayer, joinedBoxes } from "./boxes.ts";
 import type { HalfSpace } from "./cut.ts";
 import type { Layer, LayerView, Part } from "./layer.ts";
-import { MeshLayer, type MeshRows } from "./mesh.ts";
+import { joinedMeshes, MeshLayer, type MeshRows } from "./mesh.ts";
 import type { SharedUniforms } from "./program.ts";
 import type { Pass } from "./shaders.ts";
 
@@ -21,65 +21,70 @@ const LARGE = 1e30;
 
 /** Draws the cells that can be in view: hidden and cut ones open the view to those behind. */
 export class GridLayer implements Layer {
-  private layer: Layer | null = null;
+  private layers: Layer[] = [];
   private drawn: string | null = null;
-  private readonly grid: GridGeometry;
-  private readonly shift: Vec3;
-  private readonly shared: SharedUniforms;
 
-  constructor(grid: GridGeometry, shift: Vec3, shared: SharedUniforms) {
-    this.grid = grid;
-    this.shift = shift;
-    this.shared = shared;
-  }
+  constructor(
+    private readonly grids: readonly GridGeometry[],
+    private readonly shift: Vec3,
+    private readonly shared: SharedUniforms,
+    private readonly share: number,
+  ) {}
 
   /** Chooses the cells anew, by the opacity of their objects and the cut. */
   update(rgba: Uint8Array, spaces: readonly HalfSpace[]): void {
-    const opacity = (object: number) => rgba[4 * (this.grid.firstObject + object) + 3];
-    const state = fingerprint(this.grid.objects, opacity, spaces);
+    const state = `${this.grids.map((grid) => fingerprint(grid, opacityOf(grid, rgba)))} ${JSON.stringify(spaces)}`;
     if (state === this.drawn) return;
+    this.dispose();
     this.drawn = state;
-    this.layer?.dispose();
-    this.layer = this.makeLayer(opacity, spaces);
-  }
-
-  private makeLayer(opacity: (object: number) => number, spaces: readonly HalfSpace[]): Layer | null {
-    if (this.grid.cells === null || this.grid.visible === null) {
-      return new MeshLayer(outline(this.grid, this.shift), this.shared);
-    }
-    const objects = visibleObjects(this.grid, opacity, spaces);
-    if (objects.length === 0) return null;
-    const covered = coveredFaces(this.grid, objects, opacity, spaces);
-    return BoxLayer.ofRows(sorted({ ...cellRows(this.grid, objects, this.shift), covered }), this.shared);
+    const { shift, shared, share } = this;
+    const hasCells = (grid: GridGeometry) => grid.cells !== null && grid.visible !== null;
+    const outlines = this.grids.filter((grid) => !hasCells(grid)).map((grid) => outline(grid, shift));
+    const rows = this.grids.filter(hasCells).map((grid) => freeCells(grid, opacityOf(grid, rgba), spaces, shift));
+    if (outlines.length > 0) this.layers.push(new MeshLayer(joinedMeshes(outlines), shared, share));
+    const cells = joinedBoxes(rows);
+    if (cells.objects.length > 0) this.layers.push(BoxLayer.ofRows(cells, shared, share));
   }
 
   parts(pass: Pass, view: LayerView): Part[] {
-    return this.layer?.parts(pass, view) ?? [];
+    return this.layers.flatMap((layer) => layer.parts(pass, view));
   }
 
   get bytes(): number {
-    return this.layer?.bytes ?? 0;
+    return this.layers.reduce((sum, layer) => sum + layer.bytes, 0);
   }
 
   dispose(): void {
-    this.layer?.dispose();
-    this.layer = null;
+    this.layers.splice(0).forEach((layer) => layer.dispose());
     this.drawn = null;
   }
 }
 
-/** Returns a text that is the same where the same cells are drawn: FNV-1a of which objects are opaque. */
-function fingerprint(objects: number, opacity: (object: number) => number, spaces: readonly HalfSpace[]): string {
+type Opacity = (object: number) => number;
+
+/** Returns the opacity of a grid's objects, by four bytes for each object of the scene. */
+function opacityOf(grid: GridGeometry, rgba: Uint8Array): Opacity {
+  return (object) => rgba[4 * (grid.firstObject + object) + 3];
+}
+
+/** Returns a number that is the same where the same cells are drawn: FNV-1a of which objects are opaque. */
+function fingerprint({ objects }: GridGeometry, opacity: Opacity): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < objects; i++)
     hash = Math.imul(hash ^ (opacity(i) === 255 ? 1 : opacity(i) > 0 ? 2 : 3), 0x01000193);
-  return `${hash} ${JSON.stringify(spaces)}`;
+  return hash;
+}
+
+/** Returns the boxes of the cells of a grid that can be in view, without the faces that others cover. */
+function freeCells(grid: GridGeometry, opacity: Opacity, spaces: readonly HalfSpace[], shift: Vec3): BoxRows {
+  const objects = visibleObjects(grid, opacity, spaces);
+  return { ...cellRows(grid, objects, shift), covered: coveredFaces(grid, objects, opacity, spaces) };
 }
 
 /** Returns the objects with a face towards what is free, hidden, translucent or cut away. */
 export function visibleObjects(
   grid: GridGeometry,
-  opacity: (object: number) => number,
+  opacity: Opacity,
   spaces: readonly HalfSpace[],
 ): Uint32Array {
   const cells = grid.cells!;
@@ -105,7 +110,7 @@ export function visibleObjects(
 export function coveredFaces(
   grid: GridGeometry,
   objects: Uint32Array,
-  opacity: (object: number) => number,
+  opacity: Opacity,
   spaces: readonly HalfSpace[],
 ): Uint8Array {
   const cut = cutStates(grid, spaces);

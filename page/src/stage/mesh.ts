@@ -3,7 +3,7 @@
 import * as THREE from "three";
 import type { InstancesGeometry, MeshGeometry, Vec3 } from "../types.ts";
 import type { Layer, LayerView, Part } from "./layer.ts";
-import { growingLimits, trianglesLargestFirst } from "./order.ts";
+import { growingLimits, joined, trianglesLargestFirst } from "./order.ts";
 import { bytesOf, material, plain, type SharedUniforms, transformTable, type Uniforms } from "./program.ts";
 import type { Pass } from "./shaders.ts";
 import { cross, length } from "./vec.ts";
@@ -38,6 +38,24 @@ export function meshRows(mesh: MeshGeometry, shift: Vec3): MeshRows {
   }
   const ordered = inOrder(faces, trianglesLargestFirst(points, faces));
   return { points, owners, spacings: spacingsOf(mesh, points, owner), faces: ordered, edges: mesh.edges };
+}
+
+/** Returns the triangles of all rows, the largest first. */
+export function joinedMeshes(all: readonly MeshRows[]): MeshRows {
+  if (all.length === 1) return all[0];
+  const points = joined(Float32Array, all.map((rows) => rows.points));
+  let first = 0;
+  const firsts = all.map((rows) => (first += rows.points.length / 3) - rows.points.length / 3);
+  const numbered = (name: "faces" | "edges") =>
+    joined(Uint32Array, all.map((rows, k) => rows[name].map((vertex) => vertex + firsts[k])));
+  const faces = numbered("faces");
+  return {
+    points,
+    owners: joined(Uint32Array, all.map((rows) => rows.owners)),
+    spacings: joined(Float32Array, all.map((rows) => rows.spacings)),
+    faces: inOrder(faces, trianglesLargestFirst(points, faces)),
+    edges: numbered("edges"),
+  };
 }
 
 /** Returns for each vertex how far apart the sharp edges of its object are: twice its area by their length. */
@@ -101,6 +119,9 @@ function inOrder(faces: Uint32Array, order: Uint32Array): Uint32Array {
   return faces.map((_, i) => faces[3 * order[(i / 3) | 0] + (i % 3)]);
 }
 
+/** The most chunks of a layer that has all draw calls of a picture: three calls each, if all passes are needed. */
+const MOST_CHUNKS = 12;
+
 /** Draws triangles and their sharp edges. */
 export class MeshLayer implements Layer {
   readonly bytes: number;
@@ -113,6 +134,7 @@ export class MeshLayer implements Layer {
   constructor(
     rows: MeshRows,
     shared: SharedUniforms,
+    share: number,
     copies: InstancesGeometry | null = null,
     shift: Vec3 = [0, 0, 0],
   ) {
@@ -122,7 +144,7 @@ export class MeshLayer implements Layer {
     const base = geometryOf(rows, copies ? copies.transforms.length / 12 : null);
     const index = new THREE.BufferAttribute(rows.faces, 1);
     const triangles = rows.faces.length / 3;
-    const limits = copies ? [0, triangles] : growingLimits(triangles);
+    const limits = copies ? [0, triangles] : growingLimits(triangles, Math.max(1, Math.floor(share * MOST_CHUNKS)));
     this.objects = limits.slice(1).map((end, k) => {
       const geometry = sharing(base, index);
       geometry.setDrawRange(3 * limits[k], 3 * (end - limits[k]));

@@ -1,8 +1,8 @@
 /** The order in which many boxes or triangles are drawn: large ones first, neighbours together. */
 
 /** Returns the number of chunks of rows: few draw calls, each a part of a frame. */
-export function chunkCount(rows: number, chunk = 8192, most = 8): number {
-  return Math.max(1, Math.min(most, Math.ceil(rows / chunk)));
+export function chunkCount(rows: number, most: number, chunk = 8192): number {
+  return Math.max(1, Math.min(Math.floor(most), Math.ceil(rows / chunk)));
 }
 
 /** Returns the first row of each chunk, and the end: chunks of equal size. */
@@ -11,14 +11,30 @@ export function chunkLimits(rows: number, chunks: number): number[] {
 }
 
 /** Returns chunks that double from `first` rows on and end as equal ones: a moving picture needs small ones. */
-export function growingLimits(rows: number, first = 16_384, most = 12): number[] {
+export function growingLimits(rows: number, most: number, first = 16_384): number[] {
   const limits = [0];
   for (let size = first; limits[limits.length - 1] < rows; size *= 2) {
     const done = limits[limits.length - 1];
-    const equal = Math.ceil((rows - done) / (most + 1 - limits.length));
-    limits.push(Math.min(rows, done + Math.min(size, Math.max(equal, first))));
+    const left = most + 1 - limits.length;
+    const equal = Math.max(first, Math.ceil((rows - done) / left));
+    const isEnough = size * (2 ** left - 1) >= rows - done; // by doubling, the chunks that are left reach the end
+    limits.push(Math.min(rows, done + (isEnough ? Math.min(size, equal) : equal)));
   }
   return limits;
+}
+
+type Rows = Float32Array | Uint32Array | Uint8Array;
+
+/** Returns arrays one after the other. */
+export function joined<T extends Rows>(type: new (length: number) => T, all: readonly T[]): T {
+  if (all.length === 1) return all[0];
+  const made = new type(all.reduce((sum, one) => sum + one.length, 0));
+  let start = 0;
+  for (const one of all) {
+    made.set(one, start);
+    start += one.length;
+  }
+  return made;
 }
 
 const CLASSES = 32;

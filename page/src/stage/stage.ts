@@ -36,7 +36,7 @@ import { Frames, type Quality } from "./frames.ts";
 import { drawFurniture, type Furniture } from "./furniture.ts";
 import { GridLayer } from "./grid.ts";
 import type { Layer, LayerView } from "./layer.ts";
-import { layerOf } from "./layers.ts";
+import { layersOf } from "./layers.ts";
 import { composeLook, type Composed, lookTable } from "./looks.ts";
 import { Overlays } from "./overlays.ts";
 import { Picture, type Plan } from "./picture.ts";
@@ -136,7 +136,7 @@ export class Stage implements StageApi {
     this.shared.look.value = this.table.texture;
     this.shared.orderScale.value = 1 / (model.objects + 1);
     this.bounds = sceneBounds(model);
-    this.layers = model.geometries.map((geometry) => layerOf(geometry, this.bounds, model.shift, this.shared));
+    this.layers = layersOf(model, this.bounds, this.shared);
     this.compose();
     if (!again) this.fitAll();
     this.redraw();
