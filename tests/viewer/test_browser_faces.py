@@ -1,10 +1,16 @@
-"""Where faces coincide, the page shows the lowest geometry, then the lowest index, as the engine picks."""
+"""Where faces coincide, the page shows the lowest geometry, then the lowest index, as the engine picks.
+
+So it does where a cut opens solid boxes.
+"""
+
+import base64
 
 import numpy as np
 import pytest
 
 import raybox as rb
 from browser import Page
+from test_browser_pictures import READ
 
 UNIT = [[0.0, 0.0, 0.0]], [[1.0, 1.0, 1.0]]
 TURN = np.array([[0.0, -1, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])  # of the unit cube onto itself
@@ -86,3 +92,40 @@ def inner_picture(page: Page) -> bytes:
     """Return the middle of the picture: three faces of the cube, and the edges between them."""
     x, y = page.pixels(1, 1)[0]
     return page.picture((x - 60, y - 60, 120, 120))
+
+
+def cubes(halves: list[float], kind: type) -> rb.Boxes | rb.Instances | rb.Mesh:
+    """Return cubes around one point, as boxes, as copies, or as triangles."""
+    sizes = np.array(halves)[:, None] * np.ones(3)
+    labels = {"class": [str(half) for half in halves]}
+    if kind is rb.Boxes:
+        return rb.Boxes(-sizes, sizes, labels=labels)
+    if kind is rb.Instances:
+        return rb.Instances.oriented_boxes(0 * sizes, 2 * sizes, yaw=0.2, labels=labels)
+    unit = cube(*labels["class"])
+    scale = np.repeat(sizes, 8, axis=0) * 2
+    return rb.Mesh(
+        (unit.vertices - 0.5) * scale,
+        unit.faces,
+        objects=np.repeat(np.arange(len(halves)), 12),
+        labels=labels,
+    )
+
+
+@pytest.mark.parametrize("kind", [rb.Boxes, rb.Instances, rb.Mesh])
+@pytest.mark.parametrize("halves", [[1.0], [1.0, 0.5], [0.5, 1.0]], ids=str)
+def test_what_is_cut_looks_solid(browser, kind, halves):
+    """The cut of a box is a face of its colour; of boxes that overlap, of that which the engine hits."""
+    if kind is rb.Mesh:
+        halves = halves[:1]  # of triangles, those behind the cut show, and the engine hits these
+    with rb.view(cubes(halves, kind), port=0) as viewer:
+        page = Page(browser, viewer.url)
+        page.run(
+            "() => { raybox.actions.setCut('z', { on: true, at: 0.1 }); raybox.stage.standardView('top') }"
+        )
+        x, y = page.pixels(1, 1)[0]
+        assert page.answers([(x, y)])[0]["hits"][0]["object"] == 0
+        colour = "#{:02x}{:02x}{:02x}".format(*page.run("[...raybox.stage.look.rgba.slice(0, 3)]"))
+        content = base64.b64encode(page.picture((x - 20, y - 20, 40, 40))).decode()
+        assert page.run(READ, [content, [colour]])["counts"] == [1600]
+        page.close()

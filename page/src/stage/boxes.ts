@@ -180,7 +180,7 @@ export class BoxLayer implements Layer {
     const { objects, least } = this.chosen(sides, view);
     (this.uniforms.limits.value as THREE.Vector2).set(least, least);
     const drawn = objects.flatMap((pair) => (view.cut ? pair : pair.slice(0, 1)));
-    const shapes = drawn.map((object) => ({ object, material: this.material("side", pass) }));
+    const shapes = drawn.map((object) => ({ object, material: this.material("side", pass, view.cut) }));
     if (!DOT_PASSES.includes(pass)) return shapes;
     const small = chunks.filter((chunk) => chunk.smallest * pixelRange(chunk.bounds, view)[0] < least);
     const material = this.material("dot", pass);
@@ -205,10 +205,11 @@ export class BoxLayer implements Layer {
     return this.selected;
   }
 
-  private material(drawn: Drawn, pass: Pass): THREE.RawShaderMaterial {
-    const key = `${drawn} ${pass}`;
-    const found =
-      this.materials.get(key) ?? material(drawn === "dot" ? "dot" : "box", pass, this.uniforms, this.defines);
+  /** Returns a program; capped: it draws the faces that a cut makes of boxes. */
+  private material(drawn: Drawn, pass: Pass, capped = false): THREE.RawShaderMaterial {
+    const key = `${drawn} ${pass} ${capped}`;
+    const defines = capped ? { ...this.defines, CAPPED: 1 } : this.defines;
+    const found = this.materials.get(key) ?? material(drawn === "dot" ? "dot" : "box", pass, this.uniforms, defines);
     this.materials.set(key, found);
     return found;
   }

@@ -7,6 +7,13 @@
  * to the scene's shift, in float32.
  */
 
+/** Faces of a box by which rays enter it, by which they leave it, and those around an eye within it. */
+const SIDES = `
+const int NEAR = 0;
+const int FAR = 1;
+const int AROUND = 2;
+`;
+
 export type Pass = "opaque" | "ties" | "translucent" | "lines";
 
 const HEAD = `
@@ -96,20 +103,51 @@ flat in vec4 vTone;
 flat in float vOrder;
 out vec4 colour;
 
-void write(vec3 rgb) {
+/** Writes a colour at a depth; slope: its change from pixel to pixel. */
+void writeAt(vec3 rgb, float depth, float slope) {
 #if defined(TIES)
   // Rounding of depths, and of corners to parts of a pixel, moves a face by less than this.
-  float allowance = 5e-7 + snap * fwidth(gl_FragCoord.z);
-  if (gl_FragCoord.z > texelFetch(depthMap, ivec2(gl_FragCoord.xy), 0).r + allowance) discard;
+  float allowance = 5e-7 + snap * slope;
+  if (depth > texelFetch(depthMap, ivec2(gl_FragCoord.xy), 0).r + allowance) discard;
   gl_FragDepth = vOrder;
   colour = vec4(rgb, 1.0);
 #elif defined(TRANSLUCENT)
-  if (gl_FragCoord.z > texelFetch(depthMap, ivec2(gl_FragCoord.xy), 0).r) discard;
+  if (depth > texelFetch(depthMap, ivec2(gl_FragCoord.xy), 0).r) discard;
   float weight = -log(1.0 - vTone.a);
   colour = vec4(rgb * weight, weight);
 #else
+#ifdef CAPPED
+  gl_FragDepth = depth;
+#endif
   colour = vec4(rgb, 1.0);
 #endif
+}
+
+void write(vec3 rgb) {
+  writeAt(rgb, gl_FragCoord.z, fwidth(gl_FragCoord.z));
+}
+`;
+
+/** Where a cut opens the view into what is solid. */
+const OPENING = `
+/**
+ * Returns how far before a point a plane opens what lies there: a part of the way to the eye, orthographic a length; and
+ * the plane's normal. Negative where none does, or where another cuts all of it away.
+ */
+float openingOf(vec3 direction, out vec3 normal) {
+  float opening = 1e30;
+  float least = 0.0;
+  normal = vec3(0.0);
+  for (int i = 0; i < cutCount; i++) {
+    float speed = dot(cuts[i].xyz, direction);
+    float room = cuts[i].w - dot(cuts[i].xyz, vPoint);
+    if (speed < 0.0 && room / -speed < opening) {
+      opening = room / -speed;
+      normal = cuts[i].xyz;
+    }
+    if (speed > 0.0) least = max(least, room / -speed);
+  }
+  return opening < least || opening >= (orthographic ? 1e30 : 1.0) ? -1.0 : opening;
 }
 `;
 
@@ -183,10 +221,16 @@ float extentOf(Box box) {
  * three with two. The last are each in one face alone, and give it its colour; that of a covered
  * face is at the first corner, so that nothing of the face is drawn.
  */
-const BOX_VERTEX = `${VERTEX}${BOX_ROW}
+const BOX_VERTEX = `${VERTEX}${BOX_ROW}${SIDES}
 uniform bool farSide;
 out vec3 vWithin;
 flat out int vAxis;
+#ifdef CAPPED
+/** Where the eye is within the box, or an orthographic view comes from. */
+flat out vec3 vEye;
+flat out vec3 vColour;
+flat out int vFace;
+#endif
 
 void main() {
   int k = gl_VertexID % 7;
@@ -197,6 +241,11 @@ void main() {
   vPoint = vec3(0.0);
   vWithin = vec3(0.0);
   vAxis = 0;
+#ifdef CAPPED
+  vEye = vec3(0.0);
+  vColour = vTone.rgb;
+  vFace = NEAR;
+#endif
   if (!drawn(vTone.a) || extentOf(box) < limits.x) {
     gl_Position = NOWHERE;
     return;
@@ -219,6 +268,11 @@ void main() {
   if (k > 3 && covered) near = vec3(1.0);
   vWithin = mix(1.0 - toward, toward, near);
   vAxis = axis;
+#ifdef CAPPED
+  vec3 size = max(box.upper - box.lower, vec3(1e-30));
+  vEye = toEye / size + (orthographic ? 0.0 : 0.5);
+  vFace = inside ? AROUND : away ? FAR : NEAR;
+#endif
   vec3 normal = one * (2.0 * toward - 1.0);
 #ifdef COPIES
   normal = normalize(normal * back);
@@ -228,21 +282,50 @@ void main() {
 }
 `;
 
-const BOX_FRAGMENT = `${FRAGMENT}
+const BOX_FRAGMENT = `${FRAGMENT}${OPENING}${SIDES}
 in vec3 vWithin;
 flat in int vAxis;
+
+/** Returns a colour with ink at the edges of a face; pixels: of a part of the box's extents. */
+vec3 edged(vec3 rgb, float fromEdge, float pixel) {
+  float line = clamp(1.3 - fromEdge, 0.0, 1.0);
+  return edges ? mix(rgb, ink, 0.65 * line * smoothstep(5.0, 20.0, 1.0 / pixel)) : rgb;
+}
+
+#ifdef CAPPED
+flat in vec3 vEye;
+flat in vec3 vColour;
+flat in int vFace;
+
+/** Draws the face that a cut makes of a solid box, from a face that rays leave it by; returns false where there is none. */
+bool writeCap() {
+  vec3 direction = orthographic ? forward : vPoint;
+  vec3 normal;
+  float opening = openingOf(direction, normal);
+  vec3 within = orthographic ? vWithin + opening * vEye : mix(vWithin, vEye, opening);
+  vec4 clip = projection * vec4(rotation * (vPoint - opening * direction), 1.0);
+  float depth = 0.5 * clip.z / clip.w + 0.5;
+  float slope = fwidth(depth);
+  vec3 pixel = max(fwidth(within), vec3(1e-6));
+  bool isWithin = all(greaterThan(within, vec3(-1e-5))) && all(lessThan(within, vec3(1.0 + 1e-5)));
+  if (opening < 0.0 || !isWithin) return false;
+  vec3 fromEdge = min(within, 1.0 - within) / pixel;
+  float nearest = min(fromEdge.x, min(fromEdge.y, fromEdge.z));
+  writeAt(edged(vColour * shade(normal), nearest, max(pixel.x, max(pixel.y, pixel.z))), depth, slope);
+  return true;
+}
+#endif
 
 void main() {
   vec2 at = vAxis == 0 ? vWithin.yz : vAxis == 1 ? vWithin.zx : vWithin.xy;
   vec2 pixel = max(fwidth(at), vec2(1e-6));
+#ifdef CAPPED
+  if (vFace != NEAR && writeCap()) return;
+  if (vFace == FAR) discard;
+#endif
   if (isCut(vPoint)) discard;
-  vec3 rgb = vTone.rgb;
-  if (edges) {
-    vec2 fromEdge = min(at, 1.0 - at) / pixel;
-    float line = clamp(1.3 - min(fromEdge.x, fromEdge.y), 0.0, 1.0);
-    rgb = mix(rgb, ink, 0.65 * line * smoothstep(5.0, 20.0, 1.0 / max(pixel.x, pixel.y)));
-  }
-  write(rgb);
+  vec2 fromEdge = min(at, 1.0 - at) / pixel;
+  write(edged(vTone.rgb, min(fromEdge.x, fromEdge.y), max(pixel.x, pixel.y)));
 }
 `;
 
@@ -296,6 +379,7 @@ void main() {
 
 const MESH_VERTEX = `${VERTEX}
 in vec3 position;
+flat out int vMirrored;
 #ifdef LINES
 in float spacing;
 #endif
@@ -310,6 +394,7 @@ in uvec2 owner;
 void main() {
   vec3 point = position;
   float copyScale = 1.0;
+  vMirrored = 0;
 #ifdef COPIES
   int copy = first + gl_InstanceID;
   vec4 x = texelFetch(copies, texel(3 * copy, copies), 0);
@@ -318,6 +403,7 @@ void main() {
   vec4 from = vec4(position, 1.0);
   point = vec3(dot(x, from), dot(y, from), dot(z, from));
   copyScale = max(length(x.xyz), max(length(y.xyz), length(z.xyz)));
+  vMirrored = dot(cross(x.xyz, y.xyz), z.xyz) < 0.0 ? 1 : 0;
   int object = firstObject + copy;
   int order = object;
 #else
@@ -344,7 +430,9 @@ void main() {
 }
 `;
 
-const MESH_FRAGMENT = `${FRAGMENT}
+const MESH_FRAGMENT = `${FRAGMENT}${OPENING}
+flat in int vMirrored;
+
 void main() {
 #ifdef LINES
   if (isCut(vPoint)) discard;
@@ -353,8 +441,11 @@ void main() {
   vec3 normal = normalize(cross(dFdx(vPoint), dFdy(vPoint)));
   if (isCut(vPoint)) discard;
   if (dot(normal, orthographic ? forward : vPoint) > 0.0) normal = -normal;
-  float inner = cutCount > 0 && !gl_FrontFacing ? 0.75 : 1.0;
-  write(vTone.rgb * shade(normal) * inner);
+  // What a plane opens is drawn inside as the plane would cut it, so that it looks solid.
+  vec3 opened;
+  bool isInside = cutCount > 0 && gl_FrontFacing == (vMirrored == 1);
+  if (isInside && openingOf(orthographic ? forward : vPoint, opened) >= 0.0) normal = opened;
+  write(vTone.rgb * shade(normal));
 #endif
 }
 `;
