@@ -103,6 +103,17 @@ def test_edges_do_not_cover_what_is_small(browser):
         page.close()
 
 
+def test_small_voxels_have_the_shade_of_their_free_face(browser):
+    edges = np.linspace(0, 1, 101)
+    with rb.view(rb.Grid(edges, edges, edges), port=0) as viewer:
+        page = Page(browser, viewer.url, PHONE)
+        content = base64.b64encode(page.picture()).decode()
+        plain = "#{:02x}{:02x}{:02x}".format(*page.run("[...raybox.stage.look.rgba.slice(0, 3)]"))
+        upper = page.run(READ, [content, [plain]])["counts"][0]
+        assert upper > 2000, "the upper side is as bright as its colour"
+        page.close()
+
+
 def assert_small(page: Page) -> None:
     stats = page.run("raybox.stage.stats()")
     assert stats["complete"]

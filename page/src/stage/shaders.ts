@@ -333,7 +333,7 @@ void main() {
 const DOT_VERTEX = `${VERTEX}${BOX_ROW}
 uniform int stride;
 
-/** Returns the mean shade of the faces towards the eye, each by its area in the picture. */
+/** Returns the mean shade of the faces towards the eye that none covers, each by its area in the picture. */
 float meanShade(Box box, vec3 size) {
   vec3 middle = inScene(box, 0.5 * (box.lower + box.upper));
   vec3 toEye = orthographic ? -forward : normalize(eye - middle);
@@ -343,7 +343,8 @@ float meanShade(Box box, vec3 size) {
   for (int a = 0; a < 3; a++) {
     vec3 normal = normalize(box.axes[a]);
     float towards = dot(normal, toEye);
-    float weight = abs(towards) * area[a];
+    bool covered = (box.covered >> (2 * a + int(towards > 0.0)) & 1) == 1;
+    float weight = (covered ? 1e-6 : 1.0) * abs(towards) * area[a];
     sum += weight * shade(towards < 0.0 ? -normal : normal);
     total += weight;
   }
