@@ -165,7 +165,7 @@ export class Page {
     }
     this.panels = { upper, lower };
     this.arrange();
-    actions.store.watch(["answer"], () => {
+    actions.store.changed(["rayCount"], () => {
       if (actions.store.state.answer?.row === null) this.showPanel("hits");
     });
     return hits;
