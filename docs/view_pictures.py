@@ -90,7 +90,6 @@ def colours_of_a_city(page: Page) -> None:
     """Colour buildings by their height."""
     page.show("colour")
     page.find("colour-by").select_option(label="measuredHeight")
-    page.press("edges")
     turn(page, 20, 2, 2.1, CITY)
 
 

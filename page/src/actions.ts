@@ -174,7 +174,8 @@ export class Actions {
     const first = answer.hits.at(0)?.object;
     const chosen = select ? Math.min(0, answer.hits.length - 1) : this.chosenIn(answer);
     const ray = answer.ends ? null : { origin, direction, row: answer.row };
-    this.store.set({ answer, chosen, ray });
+    const { answer: before, rayCount } = this.store.state;
+    this.store.set({ answer, chosen, ray, rayCount: rayCount + Number(select || !before) });
     if (!select) return;
     if (first === undefined) {
       if (!add) this.select([]);

@@ -165,13 +165,8 @@ export class Page {
     }
     this.panels = { upper, lower };
     this.arrange();
-    // Filters cast the same ray again: the panel that is open then stays.
-    let last = "";
-    actions.store.watch(["answer"], () => {
-      const { answer } = actions.store.state;
-      const ray = answer ? JSON.stringify([answer.ray.origin, answer.ray.direction]) : "";
-      if (answer?.row === null && ray !== last) this.showPanel("hits");
-      last = ray;
+    actions.store.changed(["rayCount"], () => {
+      if (actions.store.state.answer?.row === null) this.showPanel("hits");
     });
     return hits;
   }

@@ -22,6 +22,8 @@ export interface PageState extends View {
   sight: SightEnd[] | null;
   /** Steps that `undo` can take back. */
   undoable: number;
+  /** Counts the rays that were shown, each once, however often it was cast again. */
+  rayCount: number;
   /** Counts the tables of rays that came: filters change what rays hit. */
   table: number;
 }
@@ -60,7 +62,7 @@ export class Store {
     public model: SceneModel,
     start: View,
   ) {
-    this.now = { ...start, answer: null, chosen: -1, sight: null, undoable: 0, table: 0 };
+    this.now = { ...start, answer: null, chosen: -1, sight: null, undoable: 0, rayCount: 0, table: 0 };
   }
 
   get state(): Readonly<PageState> {
@@ -118,7 +120,8 @@ export class Store {
 
   /** The part that links and saved pages contain. */
   view(): ViewState {
-    const { answer: _answer, chosen: _chosen, sight: _sight, undoable: _undoable, table: _table, ...view } = this.now;
+    const { answer: _answer, chosen: _chosen, sight: _sight, undoable: _undoable, ...others } = this.now;
+    const { rayCount: _rayCount, table: _table, ...view } = others;
     const { hidden, unpickable } = view;
     return {
       ...view,

@@ -48,6 +48,7 @@ test("the shown ray is cast again when a plane is set, moved, flipped, switched 
   assert.deepEqual(await hits(), [2, 4]);
   actions.noCut();
   assert.deepEqual(await hits(), [0, 1, 2, 4]);
+  assert.equal(store.state.rayCount, 1, "it is one ray: no panel opens again");
 });
 
 test("the chosen hit stays chosen while it is hit", async () => {

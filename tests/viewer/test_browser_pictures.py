@@ -103,7 +103,7 @@ def test_edges_do_not_cover_what_is_small(browser):
         page.close()
 
 
-def test_voxels_of_few_pixels_have_the_shade_of_their_free_face(browser):
+def test_small_voxels_have_the_shade_of_their_free_face(browser):
     edges = np.linspace(0, 1, 101)
     with rb.view(rb.Grid(edges, edges, edges), port=0) as viewer:
         page = Page(browser, viewer.url, PHONE)
