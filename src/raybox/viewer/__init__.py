@@ -6,7 +6,7 @@ module                          contents
 ``stage``                       the scene shown: geometries in 3D, objects numbered through
 ``open_file uploads``           paths and uploaded bytes, read into a stage
 ``frames``                      a stage, rays and hits as frames for the page
-``content picks``               all frames of a page, and it as a file; what a ray hits, by object
+``content``                     all frames of a page, and it as a file
 ``messages door server``        what the server lets in, and its thread
 ``session viewer``              one open page; `Viewer`
 ==============================  =============================================================
