@@ -374,6 +374,17 @@ def test_a_task_that_breaks_down(cluster, tmp_path, number, text):
     assert both(cluster, rays, "npy")[1].rays == number
 
 
+def test_a_client_that_is_closed(cluster):
+    """Dask closes one that does not reach its scheduler again."""
+    client = distributed.Client(cluster.scheduler.address, set_as_default=False)
+    client.close()
+    with (
+        pytest.raises(rb.RayboxError, match=r"the scheduler does not answer any more \(.+\); start it again"),
+        connection.scheduler_watched(client),
+    ):
+        client.nthreads()
+
+
 def test_a_scheduler_that_is_lost_before_the_client_knows(cluster, tmp_path, monkeypatch):
     """The result of a task is an error of the connection, while the client's status is that of before."""
 

@@ -100,8 +100,8 @@ def _run_once(
 
 def lost_scheduler(client: "distributed.Client", error: BaseException) -> RayboxError:
     """Return the error for a scheduler that has ended."""
-    address = client.scheduler.address
-    return RayboxError(f"the scheduler at {address} does not answer any more ({error}); start it again")
+    address = f" at {client.scheduler.address}" if client.scheduler else ""  # None once the client is closed
+    return RayboxError(f"the scheduler{address} does not answer any more ({error}); start it again")
 
 
 @contextmanager
