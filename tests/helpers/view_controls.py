@@ -450,4 +450,5 @@ def use_all(page: Page, uses: Uses, prepare: Callable[[Page], None], half: int |
         if problem:
             problems.append(f"{name}: {problem}")
         page.run(RESTORE)
+    page.run(RESTORE)  # also if nothing was used: a sheet or a message may be open
     return problems
