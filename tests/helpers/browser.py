@@ -167,6 +167,18 @@ class Page:
             }""",
             view or {},
         )
+        self.reset_sheet()
+
+    def reset_sheet(self) -> None:
+        """Return the sheet of a phone to its height at the start, or at the first call."""
+        self.run(
+            """() => {
+                const panel = document.querySelector("[data-test=panel]");
+                window.firstHeight ??= panel.offsetHeight;
+                for (let k = 0; k < 3 && panel.offsetHeight !== window.firstHeight; k++)
+                    document.querySelector("[data-test=grip]").click();
+            }"""
+        )
 
     # What users do
 

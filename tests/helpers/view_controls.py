@@ -450,5 +450,6 @@ def use_all(page: Page, uses: Uses, prepare: Callable[[Page], None], half: int |
         if problem:
             problems.append(f"{name}: {problem}")
         page.run(RESTORE)
+        page.reset_sheet()
     page.run(RESTORE)  # also if nothing was used: a sheet or a message may be open
     return problems
