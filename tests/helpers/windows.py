@@ -3,10 +3,11 @@
 * No `fcntl`; `msvcrt` locks files, and refuses those that another open file has locked.
 * Files that this process has open or mapped cannot be removed, renamed or replaced.
 * `os.name` is "nt" and `sys.platform` "win32" in raybox's own modules, which find none of POSIX's functions.
-* SO_REUSEADDR lets two sockets listen at one port.
+* SO_REUSEADDR lets two sockets listen at one port; `socket.create_server` finds Windows, and does not set it.
 * stdout and stderr of commands are in cp1252.
 
-Only raybox's modules see another `os`: pathlib and the libraries that raybox uses stay those of Linux.
+Only raybox's modules and `socket` see another `os`: pathlib and the libraries that raybox uses stay those of
+Linux.
 """
 
 import contextlib
@@ -136,6 +137,7 @@ def windows(monkeypatch):
     monkeypatch.setitem(sys.modules, "msvcrt", msvcrt)
     for name, fake in (("unlink", _unlink), ("remove", _unlink), ("rename", _rename), ("replace", _replace)):
         monkeypatch.setattr(os, name, fake)
+    monkeypatch.setattr(socket, "os", fake_os)
     monkeypatch.setattr(socket.socket, "setsockopt", _setsockopt, raising=False)
     pool._current_core.cache_clear()
     yield
