@@ -78,7 +78,7 @@ CONTROLS = [
     Control("range-*-1", "state:ranges", "slide", "0.4"),
     # colour
     Control("colour-by", "state:colour", "choose", drawn=True),
-    Control("edges", "state:edges", drawn=True),
+    Control("edges", "state:edges"),
     Control("opacity-reset", "state:opacity"),
     Control("opacity-*", "state:opacity", "slide", "0.2"),
     # cut
@@ -171,9 +171,10 @@ def row_of(name: str) -> Control | None:
 
 
 def key_of(name: str) -> str:
-    """Return what is used once a scene: of the controls of classes and labels, the first of their row."""
+    """Return what is used once a scene: of the controls of classes, labels and columns, one of their row."""
     control = row_of(name)
-    return control.name if control and control.name.startswith(("opacity-*", "range-*")) else name
+    several = ("opacity-*", "range-*", "hits-sort-*", "rays-table-sort-*")
+    return control.name if control and control.name.startswith(several) else name
 
 
 def is_of(name: str, half: int) -> bool:
@@ -372,6 +373,13 @@ def select_two(page: Page) -> None:
     )
 
 
+def open_details(page: Page) -> None:
+    if page.run(
+        """document.querySelector("[data-test=selected-details]")?.closest("details").open === false"""
+    ):
+        page.press("selected-details")
+
+
 def find_several(page: Page) -> None:
     page.find("find").fill("1")
     page.until('document.querySelector("[data-test=results] ul button")?.checkVisibility()')
@@ -402,6 +410,7 @@ def expand_a_group(page: Page) -> None:
 
 SITUATIONS: dict[str, Callable[[Page], None]] = {
     "a ray through several objects": lambda page: None,
+    "details": open_details,
     "filters": filter_all,
     "the objects": lambda page: page.show("objects"),
     "colours": lambda page: page.show("colour"),

@@ -188,7 +188,7 @@ def test_a_link_reproduces_the_view(opened, several):
     page.slide("cut-y-slider", 0.9)
     page.pick(*several)
     page.show("colour")
-    page.find("edges").set_checked(False)
+    page.press("edges")
     page.press("dark")
     page.press("link")
     page.notice("link copied")

@@ -190,7 +190,8 @@ function typedRay(actions: Actions): HTMLElement {
     if (from && along) void actions.castTyped(from, along);
     else actions.notice.error("Origin and direction are three numbers each, such as 0, 0, 1.5");
   };
-  actions.store.watch(["answer"], () => {
+  // Not when the shown ray is cast again: what was typed since stays.
+  actions.store.watch(["rayCount"], () => {
     const { answer } = actions.store.state;
     if (!answer) return;
     origin.value = exact(answer.ray.origin);
