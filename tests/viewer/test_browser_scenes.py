@@ -77,10 +77,13 @@ def test_each_control_has_an_effect(opened, uses):
     page.run("() => { window.first = { ...raybox.actions.store.state } }")
     half = None if page.size.touch else list(SCENES).index(name)
     problems = []
-    for situation, prepare in view_controls.SITUATIONS.items():
-        page.run(f"() => {{ window.situation = window.first; ({view_controls.RESTORE})() }}")
-        found = view_controls.use_all(page, uses[name], prepare, half)
-        problems += [f"with {situation}, {problem}" for problem in found]
+    for _ in range(3):  # again for what was not enabled yet when its turn came
+        for situation, prepare in view_controls.SITUATIONS.items():
+            page.run(f"() => {{ window.situation = window.first; ({view_controls.RESTORE})() }}")
+            found = view_controls.use_all(page, uses[name], prepare, half)
+            problems += [f"with {situation}, {problem}" for problem in found]
+        if half is not None or uses[name].there == uses[name].done:
+            break
     assert not problems, "\n".join(problems)
     assert ABSENT[name].isdisjoint(uses[name].there), "a control that does nothing here"
     if page.size.touch:
