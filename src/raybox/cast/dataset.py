@@ -1,7 +1,7 @@
 """The folder of parts as the output: a dataset of Parquet, or a group of Zarr.
 
 Files of a finished dataset have no trailers: readers of Parquet look for the footer at the very end. Before
-the trailers are removed, ``complete`` lists them; who continues from there puts them back first.
+the trailers are removed, ``complete`` lists them; a call that continues from there restores them first.
 """
 
 from collections import deque
@@ -12,12 +12,11 @@ from raybox.cast.append_file import sync_file
 from raybox.cast.blocks import Position
 from raybox.cast.job import ZARR, CastJob
 from raybox.cast.output import Output, Totals
-from raybox.cast.part import PART, PARTS, PartFile, PartInfo, read_part
+from raybox.cast.part import PART, PARTS, PartFile, PartInfo, open_part
 from raybox.cast.result_columns import OutputSpec
 from raybox.cast.steps import step
 from raybox.cast.writers import WRITERS
 from raybox.errors import FileFormatError
-from raybox.io.formats.common import file_error
 from raybox.store import record
 from raybox.store.folder import Folder
 from raybox.store.record import RecordKind, Trailer
@@ -62,16 +61,14 @@ class DatasetOutput(Output):
             self.add(self._empty_part())
         stored = list[Trailer[PartInfo]]()
         for part in self.parts:
-            found = read_part(self._parts, part.name, part.job, check=False)
-            if found is None or found.value != part:
-                path = self._parts.path / part.name
-                raise file_error(path, "is damaged", "cast again: it is written anew")
-            stored.append(found)
+            with open_part(self._parts, part, check=False) as opened:
+                stored.append(opened.trailer)
+        totals = self.totals
         if self._is_zarr:
-            self._finish_group(self.totals.rows)
+            self._finish_group(totals.rows)
         else:
             self._finish_files(stored)
-        return self.totals
+        return totals
 
     def _finish_files(self, stored: list[Trailer[PartInfo]]) -> None:
         self.sync()

@@ -2,8 +2,8 @@
 
 Joined parts are listed in ``joined``, a record a line, once their bytes are on the disk; then the part files
 are removed, mostly before they reach the disk themselves. The bytes of a part are read again, from the
-output, before the part counts. Who continues reads all that was joined, and cuts the output before the first
-part whose bytes are not those of its line.
+output, before the part counts. A call that continues reads all that was joined, and cuts the output before
+the first part whose bytes are not those of its line.
 """
 
 from collections import deque
@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 from raybox.cast.append_file import AppendFile
 from raybox.cast.join_formats import FORMATS, JoinFormat
 from raybox.cast.output import Output, Totals
-from raybox.cast.part import PART, PartInfo
+from raybox.cast.part import PART, PartInfo, open_part
 from raybox.cast.result_columns import OutputSpec
 from raybox.cast.steps import step
-from raybox.io.formats.common import file_error
 from raybox.store import record
 from raybox.store.folder import Folder
 from raybox.store.record import BrokenRecord, RecordKind
@@ -84,18 +83,13 @@ class JoinedOutput(Output):
         """Append the bytes of a part, and read them again."""
         files = self._format.files
         before = {name: file.length for name, file in files.items()}
-        try:
-            with self._parts.open(part.name) as source:
-                trailer = record.read_trailer(PART, source, check=False)
-                if trailer.value != part:
-                    raise BrokenRecord("is another part")
-                checksums, extra = self._format.append(part, source, trailer)
-        except (FileNotFoundError, BrokenRecord) as error:
-            for name, length in before.items():
-                files[name].truncate(length)
-            self._parts.remove(part.name)
-            path = self._parts.path / part.name
-            raise file_error(path, f"is damaged ({error})", "cast again: it is written anew") from error
+        with open_part(self._parts, part, check=False) as opened:
+            try:
+                checksums, extra = self._format.append(part, opened.file, opened.trailer)
+            except BrokenRecord:
+                for name, length in before.items():
+                    files[name].truncate(length)
+                raise
         lengths = {name: file.length for name, file in files.items()}
         return JoinedPart(part, lengths, checksums, extra)
 
@@ -122,8 +116,9 @@ class JoinedOutput(Output):
 
     def finish(self) -> Totals:
         """Complete the output: headers, footers, archives."""
-        self._format.finish(self.totals.rows, [joined.extra for joined in self._joined])
-        return self.totals
+        totals = self.totals
+        self._format.finish(totals.rows, [joined.extra for joined in self._joined])
+        return totals
 
     def close(self) -> None:
         """Close all files; what is not listed is cut off, which frees space: its parts are still there."""

@@ -5,12 +5,15 @@ bytes. A part is written under a temporary name and renamed, so whoever finds on
 and right. None is waited for on its way to the disk: after a crash of the machine, its checksum differs.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from raybox.cast.blocks import Position
 from raybox.cast.steps import step
+from raybox.io.formats.common import file_error
 from raybox.store import record
 from raybox.store.checksum import Checksum, Data, as_bytes
 from raybox.store.folder import TEMPORARY, Folder
@@ -84,6 +87,31 @@ def read_part(folder: Folder, name: str, job: str, *, check: bool) -> Trailer[Pa
     except (FileNotFoundError, BrokenRecord):
         return None
     return trailer if (trailer.value.job, trailer.value.name) == (job, name) else None
+
+
+class PartSource(NamedTuple):
+    """The open file of a part, and its trailer."""
+
+    file: BinaryIO
+    trailer: Trailer[PartInfo]
+
+
+@contextmanager
+def open_part(folder: Folder, part: PartInfo, *, check: bool) -> Iterator[PartSource]:
+    """Yield a part, at the start of its file; remove a damaged one, and raise `FileFormatError`.
+
+    check: whether its bytes are compared with their checksum first.
+    """
+    try:
+        with folder.open(part.name) as file:
+            trailer = record.read_trailer(PART, file, check=check)
+            if trailer.value != part:
+                raise BrokenRecord("is another part")
+            yield PartSource(file, trailer)
+    except (FileNotFoundError, BrokenRecord) as error:
+        folder.remove(part.name)
+        path, problem = folder.path / part.name, f"is damaged ({error})"
+        raise file_error(path, problem, "cast again: it is written anew") from error
 
 
 class PartFile:

@@ -3,10 +3,9 @@
 from typing import BinaryIO
 
 from raybox.cast.output import Output, Totals
-from raybox.cast.part import PART, PartInfo
+from raybox.cast.part import PartInfo, open_part
 from raybox.cast.result_columns import OutputSpec
 from raybox.io.formats import csv_table
-from raybox.store import record
 from raybox.store.folder import Folder
 
 _COPIED = 1 << 20  # bytes that are copied at once
@@ -23,11 +22,10 @@ class StreamOutput(Output):
         """Write the lines of a part, and remove it."""
         if not self.parts:
             self._write_header()
-        with self._folder.open(part.name) as file:
-            record.read_trailer(PART, file, check=True)
+        with open_part(self._folder, part, check=True) as opened:
             left = part.body[1]
             while left:
-                data = file.read(min(left, _COPIED))
+                data = opened.file.read(min(left, _COPIED))
                 self._file.write(data)
                 left -= len(data)
         self._folder.remove(part.name)

@@ -13,12 +13,11 @@ from raybox.cast.append_file import sync_file
 from raybox.cast.blocks import Position
 from raybox.cast.job import CastJob
 from raybox.cast.output import Output, Totals
-from raybox.cast.part import PART, PartFile, PartInfo
+from raybox.cast.part import PART, PartFile, PartInfo, open_part
 from raybox.cast.result_columns import OutputSpec
 from raybox.cast.steps import step
 from raybox.cast.sums import SumTotal
 from raybox.cast.writers import WRITERS
-from raybox.io.formats.common import file_error
 from raybox.queries.columns import Columns
 from raybox.store import record
 from raybox.store.checksum import Checksum, as_bytes
@@ -82,15 +81,8 @@ class SumOutput(Output):
 
     def _append(self, part: PartInfo) -> None:
         """Add the sums of a part."""
-        try:
-            with self._parts.open(part.name) as file:
-                if record.read_trailer(PART, file, check=True).value != part:
-                    raise BrokenRecord("is another part")
-                self._total.add(file)
-        except (FileNotFoundError, BrokenRecord) as error:
-            self._parts.remove(part.name)
-            path = self._parts.path / part.name
-            raise file_error(path, f"is damaged ({error})", "cast again: it is written anew") from error
+        with open_part(self._parts, part, check=True) as opened:
+            self._total.add(opened.file)
         step("part joined")
 
     def sync(self) -> None:
