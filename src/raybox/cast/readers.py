@@ -137,6 +137,8 @@ class _JoinedRows:
 
     def __init__(self, sources: Sequence[RayFile], total: int | None) -> None:
         self._sources, self._total = sources, total
+        self._first_rows = [0, *accumulate(source.total or 0 for source in sources)]
+        """The first row of each file, and the number of all; of no use where `total` is None."""
         self._starts: dict[int, int] = {}
         """The first row of each file that was read from its beginning."""
         self._entry = 0, 0, 0
@@ -144,10 +146,12 @@ class _JoinedRows:
 
     def block_at(self, row: int) -> tuple[int, int] | None:
         """Return the row and the offset of a block that holds a row; None: unknown."""
-        starts = [0, *accumulate(source.total or 0 for source in self._sources)]
-        number = bisect_right(starts, row, hi=len(self._sources)) - 1
-        found = None if self._total is None else self._sources[number].block_at(row - starts[number])
-        return found and (found[0] + starts[number], found[1] * len(self._sources) + number)
+        if self._total is None:
+            return None
+        number = bisect_right(self._first_rows, row, hi=len(self._sources)) - 1
+        start = self._first_rows[number]
+        found = self._sources[number].block_at(row - start)
+        return found and (found[0] + start, found[1] * len(self._sources) + number)
 
     def blocks(self, row: int, offset: int, others: Sequence[str]) -> Iterator[RowBlock]:
         """Yield the block that begins at a row and an offset, and all after it."""

@@ -133,9 +133,9 @@ class _TaskQueue:
         return blocks, None
 
     def _task_size(self, first: int, most: int) -> int:
-        """Return the number of blocks of a task whose first is given.
+        """Return the number of blocks of the next task; 0 and 1 mean one.
 
-        0 and 1 mean one.
+        first: the number of its first block.
         """
         return min(_PARTS_PER_TASK, ((self._count or 0) - first) // (_FULL_TASKS * most))
 
@@ -175,9 +175,10 @@ def blocks_of(source: RayFile, size: int, spans: Iterable[BlockSpan]) -> Iterato
 
     Text has no index of rows, so files of it are read here.
     """
+    count = source.block_count(size)
+    is_indexed = source.block_at(0) is not None
     for span in spans:
-        count = source.block_count(size)
-        if count is None or source.block_at(0) is None:
+        if count is None or not is_indexed:
             yield from _read_blocks(source, size, span)
             continue
         end = count if span.blocks is None else span.number + span.blocks
