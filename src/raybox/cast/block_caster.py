@@ -32,6 +32,14 @@ class CastColumns(NamedTuple):
     carried: CarriedColumns | None
 
 
+class _Rows(NamedTuple):
+    """Rows of the output."""
+
+    columns: Columns
+    hit_count: int
+    """Hits, or rays that hit."""
+
+
 class BlockCaster:
     """All that a process needs to cast blocks of a job; several threads may use it at once.
 
@@ -107,9 +115,9 @@ class BlockCaster:
         try:
             writer = WRITERS[self.job.part_format](self.columns.spec, file)
             rows = hit_count = 0
-            for columns, hit in self._columns(block, workers, lock):
-                writer.add(columns)
-                rows, hit_count = rows + row_count(columns), hit_count + hit
+            for some in self._rows(block, workers, lock):
+                writer.add(some.columns)
+                rows, hit_count = rows + row_count(some.columns), hit_count + some.hit_count
             body = writer.finish()
             job, end, found = self.job, block.end, block.checksum
             return file.complete(
@@ -121,10 +129,8 @@ class BlockCaster:
             self.buffers.release(block.buffers)
             file.discard()
 
-    def _columns(
-        self, block: BlockRays, workers: int, lock: AbstractContextManager[object]
-    ) -> Iterator[tuple[Columns, int]]:
-        """Yield columns of a block's results, and how many of these rows or rays hit."""
+    def _rows(self, block: BlockRays, workers: int, lock: AbstractContextManager[object]) -> Iterator[_Rows]:
+        """Yield the rows of a block, in the order of its rays."""
         results, carried = self.results(block, workers), self.columns.carried
         more = carried.of_block(block.others, self.source.path) if carried else {}
         scratch: Scratch = self._scratch.pop() if self._scratch else {}
@@ -137,7 +143,7 @@ class BlockCaster:
             columns = self.columns.objects.with_rows(some.columns(scratch))
             if more and row_count(columns):
                 columns = columns | rows_of_hits(more, columns, block.first)
-            yield columns, some.hit
+            yield _Rows(columns, some.hit)
 
 
 def _columns_of(
