@@ -16,7 +16,7 @@ import numpy as np
 
 from killed_cases import Case, Files, content
 from killed_outcomes import Found, Outcome, Reference, Run, failure_of, forked, reference, was_resumed
-from killed_processes import KILLED, REFUSED, STEPS, Kill
+from killed_processes import KILLED, REFUSED, Kill
 
 Random = np.random.Generator
 Damage = Callable[[Path, Path, Random], None]
@@ -38,11 +38,10 @@ def folder_of(target: str) -> Path | None:
     return next((one for one in place.parent.glob(f"{place.name}.*") if one.is_dir() and one != place), None)
 
 
-def stopped(run: Run, target: str, seconds: float, random: Random) -> Site | None:
+def stopped(run: Run, target: str, random: Random) -> Site | None:
     """Kill a cast where it has left some files; None if it never does."""
     for _ in range(_ATTEMPTS):
-        step = f"part named:{random.integers(4, 20)}"
-        ended = run(Kill(step=step) if STEPS else Kill(seconds=seconds * random.uniform(0.3, 0.9)))
+        ended = run(Kill(step=f"part named:{random.integers(4, 20)}"))
         folder = folder_of(target)
         if ended.outcome == KILLED and folder is not None and len(files_of(folder)) > 1:
             return Site(target, folder)
@@ -168,7 +167,7 @@ class DamagedCase(NamedTuple):
 def _foreign(case: Case, files: Files, folder: Path, random: Random) -> Path | None:
     """Return the folder of a killed cast of other rays."""
     others = Files(files.folder / "others")
-    site = stopped(forked(case, others, case.target(folder)), case.target(folder), 0.3, random)
+    site = stopped(forked(case, others, case.target(folder)), case.target(folder), random)
     return None if site is None else site.folder
 
 
@@ -200,7 +199,7 @@ def damaged(count: int, files: Files, chosen: list[Case], seed: int) -> Found:
                 yield case, Outcome(offered=False, failure=wanted)
                 continue
             run = forked(case, files, case.target(folder))
-            site = stopped(run, case.target(folder), wanted.seconds, random)
+            site = stopped(run, case.target(folder), random)
             other = _foreign(case, files, foreign, random) if "foreign" in damage.__name__ else folder
             if site is None or other is None:
                 yield case, Outcome(offered=False, failure="no folder was left")
@@ -345,7 +344,7 @@ def _plant_one(one: PlantedCase, files: Files, folder: Path, random: Random, wan
     place.mkdir()
     target = one.case.target(place)
     run = forked(one.case, files, target)
-    site = stopped(run, target, wanted.seconds, random)
+    site = stopped(run, target, random)
     if site is None:
         return Outcome(offered=False, failure="no folder was left")
     path = {"folder": site.folder, "output": Path(target)}.get(one.place) or _any_name(site.folder, random)

@@ -34,7 +34,8 @@ from killed_outcomes import (
     reference,
     was_resumed,
 )
-from killed_processes import KILLED, STEPS, Kill, run_command
+from killed_processes import KILLED, Kill, run_command
+from raybox.cast.steps import STEPS
 
 _MOST_KILLS = 3
 _PARTS = 24  # of a cast
@@ -42,7 +43,7 @@ Random = np.random.Generator
 
 
 def command(case: Case, files: Files, target: str) -> Run:
-    """Return what casts by the command, in a process of its own."""
+    """Return what casts by the command, in another process."""
     scene = files.folder / f"{case.scene}.npz"
     if not scene.exists():
         rb.save(scene, scene_of(case.scene, files.folder).geometry)
@@ -76,9 +77,9 @@ def killed_cast(run: Run, target: str, wanted: Reference, kills: Iterator[Kill])
 
 
 def kills_at(seconds: float, random: Random, number: int) -> Iterator[Kill]:
-    """Yield up to three kills: of each two casts, one is killed at steps, if there are any."""
+    """Yield up to three kills: of each two casts, one is killed at steps."""
     for k in range(int(random.integers(1, _MOST_KILLS + 1))):
-        if STEPS and number % 2:
+        if number % 2:
             step = STEPS[(number // 2 + k) % len(STEPS)]
             count = int(random.integers(1, _PARTS if "part" in step else 2))
             yield Kill(step=f"{step}:{count}")

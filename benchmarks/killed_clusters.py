@@ -16,13 +16,14 @@ import numpy as np
 import raybox as rb
 from killed_cases import Case, Files, arguments, content, left_over, scene_of
 from killed_outcomes import Found, Outcome, Reference, failure_of, forked, reference, was_resumed
-from killed_processes import KILLED, REFUSED, STEPS, VARIABLE, Disturbance, Ended, Kill, run_forked
+from killed_processes import KILLED, REFUSED, Disturbance, Ended, Kill, run_forked
+from raybox.cast.steps import STEPS, VARIABLE
 
 _WORKERS = 2
 
 
 class Cluster:
-    """A scheduler and workers, each a process of its own without a nanny."""
+    """A scheduler and workers: one process each, without nannies."""
 
     def __init__(self) -> None:
         with socket.socket() as taken:
@@ -85,7 +86,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 class ClusterCase(NamedTuple):
-    """A case, and whose death its casts meet: of the client, of a worker, or of the scheduler."""
+    """A case, and the process that is killed: the client, a worker, or the scheduler."""
 
     case: Case
     dies: str
@@ -132,8 +133,8 @@ def cast_with_death(
 
 
 def kill_of(seconds: float, random: np.random.Generator, number: int) -> Kill:
-    """Return when something is killed: at a step for each second cast, if there are steps."""
-    if STEPS and number % 2:
+    """Return when something is killed: at a step for each second cast."""
+    if number % 2:
         return Kill(step=f"{STEPS[number // 2 % len(STEPS)]}:{int(random.integers(1, 8))}")
     return Kill(seconds=float(random.uniform(0.2, 1.0)) * seconds)
 

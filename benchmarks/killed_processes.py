@@ -10,11 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import raybox as rb
-
-try:
-    from raybox.cast.steps import STEPS, VARIABLE
-except ImportError:  # a raybox whose casts have no steps
-    STEPS, VARIABLE = (), "RAYBOX_KILL_AT"
+from raybox.cast.steps import VARIABLE
 
 KILLED, REFUSED, FOREIGN, HANGS = "killed", "refused", "foreign error", "hangs"
 SECONDS = 900.0  # a busy machine may need minutes

@@ -11,7 +11,8 @@ import damaged_parts  # in benchmarks/
 import killed_cases
 import killed_casts
 from killed_outcomes import Reference
-from killed_processes import KILLED, REFUSED, STEPS, Ended, Kill
+from killed_processes import KILLED, REFUSED, Ended, Kill
+from raybox.cast.steps import STEPS
 from streaming import run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks, and kills by signals")
