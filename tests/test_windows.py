@@ -15,7 +15,7 @@ from raybox.threads.pool import cores
 from streaming import RAYS, SCENE
 from test_cast_files import test_no_rays_and_two_dimensions  # noqa: F401  # reads and writes all formats
 from test_cast_resume import (  # noqa: F401
-    test_a_removed_output_is_written_again,
+    test_an_output_that_was_removed_or_replaced_is_written_again,
     test_another_command_is_refused,
     test_stopped_at_the_very_end,
     test_the_same_call_resumes,

@@ -222,9 +222,12 @@ def test_stopped_at_the_very_end(tmp_path, monkeypatch, ending, stage):
     assert not list(tmp_path.glob("*.raybox"))
 
 
-def test_a_removed_output_is_written_again(tmp_path, monkeypatch):
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_an_output_that_was_removed_or_replaced_is_written_again(tmp_path, monkeypatch, is_removed):
     """Killed after the output was moved to its place, before the journal was removed."""
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    rb.stream.cast(SCENE, rays, out, chunk=20)
+    wanted = out.read_bytes()
 
     def stop(*_):
         raise KeyboardInterrupt
@@ -233,7 +236,10 @@ def test_a_removed_output_is_written_again(tmp_path, monkeypatch):
         patch.setattr(CastFolder, "remove", stop)
         with pytest.raises(KeyboardInterrupt):
             rb.stream.cast(SCENE, rays, out, chunk=20)
-    wanted = out.read_bytes()
-    out.unlink()
+    assert out.read_bytes() == wanted
+    if is_removed:
+        out.unlink()
+    else:
+        out.write_bytes(wanted[:200])
     assert rb.stream.cast(SCENE, rays, out, chunk=20).resumed == 0
     assert out.read_bytes() == wanted

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 import raybox as rb
 from file_samples import pcd, samples
 from raybox.cast import block_caster, engine, parquet_footer
-from raybox.cast.cast_folder import CastFolder
 from raybox.cast.part import PartFile
 from raybox.cli import main
 from raybox.io import scene_files
@@ -262,24 +261,6 @@ def test_an_input_that_changes_but_looks_the_same(tmp_path, monkeypatch, row):
     assert rb.stream.cast(SCENE, rays, out, chunk=3000).resumed == (9000 if row == 5 else 12_000)
     rb.stream.cast(SCENE, rays, tmp_path / "whole.npy", chunk=3000)
     assert out.read_bytes() == (tmp_path / "whole.npy").read_bytes()
-
-
-def test_a_placed_output_that_is_another_one(tmp_path, monkeypatch):
-    """The call ended after its output was moved; something else stands there now."""
-    rays, out = put_rays(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
-    rb.stream.cast(SCENE, rays, out, chunk=20)
-    wanted = out.read_bytes()
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(CastFolder, "remove", stop)
-        with pytest.raises(KeyboardInterrupt):
-            rb.stream.cast(SCENE, rays, out, chunk=20)
-    out.write_bytes(wanted[:200])
-    assert rb.stream.cast(SCENE, rays, out, chunk=20).resumed == 0
-    assert out.read_bytes() == wanted
 
 
 # Outputs that are inputs
