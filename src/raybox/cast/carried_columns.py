@@ -89,7 +89,7 @@ def carried(source: RayFile, job: CastJob, used_names: Sequence[str]) -> Carried
 
 
 def _table(file: RayFile) -> Table:
-    """Return the table of a file whose columns have names and types."""
+    """Return the table of a file; raise if its columns have no names."""
     if file.table is None or not file.table.has_names:
         raise file_error(file.path, "has no named columns to carry", f"give rays in {' or '.join(SUFFIXES)}")
     return file.table

@@ -147,7 +147,7 @@ class CastFolder:
 
 
 def stored_rays(folder: CastFolder) -> int | None:
-    """Return how many rays are done, whose results the folder has; None if it cannot be read."""
+    """Return the number of rays with stored results; None if unreadable."""
     own = folder.folder
     try:
         found = [*joined_parts(own), *summed_parts(own), *(one.value for one in dataset.complete_parts(own))]

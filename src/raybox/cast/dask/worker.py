@@ -66,7 +66,7 @@ class Failure(NamedTuple):
 
 
 class LoadedJob:
-    """A job on this process: all that it needs to cast blocks, and who may."""
+    """A job that this process has loaded, and the locks of its threads."""
 
     def __init__(self, job: WorkerJob, worker_threads: int) -> None:
         if code_version() != job.version:
