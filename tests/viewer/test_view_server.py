@@ -65,6 +65,14 @@ def test_a_taken_port_gives_the_next_one(viewer):
         assert port_of(other) > port_of(viewer)
 
 
+def test_answers_are_sent_at_once():
+    """Not after 40 ms, when the other side has confirmed what came before (Nagle's algorithm)."""
+    with rb.view(ROW, port=0) as viewer, Client(viewer):
+        (session,) = viewer._sessions
+        sending = session._connection.transport.get_extra_info("socket")
+        assert sending.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 @pytest.mark.parametrize(
     ("host", "port", "text_part"),
     [

@@ -85,7 +85,10 @@ def address_of(host: str, port: int) -> str:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to the requested port, or to the next free one."""
+    """Return a socket that is bound to the requested port, or to the next free one.
+
+    It states its protocol: asyncio sends small messages at once on sockets that do, and after 40 ms on others.
+    """
     if not 0 <= port <= 65535:
         raise InvalidInput(
             f"port must be from 0 to 65535; got {port}. The default is 8080; 0 takes any free port."
@@ -94,7 +97,9 @@ def _listening(host: str, port: int) -> socket.socket:
     family, dual = (socket.AF_INET6 if is_v6 else socket.AF_INET), is_v6 and socket.has_dualstack_ipv6()
     for number in range(port, min(port + PORTS_TRIED, 65536)):
         try:
-            return socket.create_server((host, number), family=family, dualstack_ipv6=dual)
+            bound = socket.create_server((host, number), family=family, dualstack_ipv6=dual)
         except OSError as error:
             problem = str(error.strerror or error)
+        else:
+            return socket.socket(bound.family, bound.type, socket.IPPROTO_TCP, bound.detach())
     raise RayboxError(f"cannot listen at {host} from port {port} on: {problem}; pass another host or port")
