@@ -28,6 +28,8 @@ export class Actions {
   private maskSent: boolean;
   /** Whether filters or the cut have changed since the last cast. */
   private outdated: boolean;
+  /** The last cast, and the showing of its answer. */
+  private running: Promise<unknown> = Promise.resolve();
   /** How to cast the last ray again. */
   private last: { call: () => Promise<Answer>; how: Choice } | null = null;
   private closed = false;
@@ -115,6 +117,12 @@ export class Actions {
     if (this.last) await this.cast(this.last.call, this.last.how);
   }
 
+  /** Resolves once the last ray is cast with the filters and the cut as they are. */
+  async settled(): Promise<void> {
+    await this.recast();
+    await this.running;
+  }
+
   /** Cast the ray of a restored view. */
   async restoreRay(): Promise<void> {
     const { ray } = this.store.state;
@@ -145,7 +153,13 @@ export class Actions {
   }
 
   /** Show an answer and return it; null if there is none, or if another ray has been cast. */
-  private async cast(call: () => Promise<Answer>, how: Choice): Promise<Answer | null> {
+  private cast(call: () => Promise<Answer>, how: Choice): Promise<Answer | null> {
+    const running = this.answered(call, how);
+    this.running = running;
+    return running;
+  }
+
+  private async answered(call: () => Promise<Answer>, how: Choice): Promise<Answer | null> {
     const number = ++this.casts;
     this.last = { call, how };
     this.outdated = false;

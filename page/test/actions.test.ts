@@ -51,6 +51,19 @@ test("the shown ray is cast again when a plane is set, moved, flipped, switched 
   assert.equal(store.state.rayCount, 1, "it is one ray: no panel opens again");
 });
 
+test("settled waits for an answer with the filters and the cut as they are", async () => {
+  void actions.pick(ALONG);
+  await actions.settled();
+  assert.equal(store.state.answer!.hits.length, 5);
+  actions.setCut("x", { on: true, at: 3.5 });
+  actions.setHidden([1], true);
+  await actions.settled(); // before the pause ends
+  assert.deepEqual(
+    store.state.answer!.hits.map((hit) => hit.object),
+    [0],
+  );
+});
+
 test("the chosen hit stays chosen while it is hit", async () => {
   await actions.pick(ALONG);
   actions.choose(3);

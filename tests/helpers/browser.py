@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import numpy as np
+
+import raybox as rb
 import view_scenes
 from raybox.viewer.content import PageContent
+from raybox.viewer.stage import Stage
 from raybox.viewer.viewer import Viewer
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -38,6 +42,24 @@ REACHED = """async (one, milliseconds) => {
         await new Promise((resolve) => setTimeout(resolve, 10));
     }
 }"""
+
+
+# Frames wait until the full picture is awaited: what is not looked at takes no time.
+DRAW_AWAITED = """(() => {
+    const frame = window.requestAnimationFrame.bind(window);
+    const waiting = [];
+    let awaited = 0;
+    window.requestAnimationFrame = (act) => (awaited ? frame(act) : waiting.push(act));
+    window.drawAwaited = (stage) => {
+        const settled = stage.settled.bind(stage);
+        stage.settled = async () => {
+            awaited++;
+            waiting.splice(0).forEach(frame);
+            await settled();
+            awaited--;
+        };
+    };
+})()"""
 
 
 class Size(NamedTuple):
@@ -86,6 +108,7 @@ class Page:
         *,
         offline: bool = False,
         density: float = 1.0,  # pixels of the screen for one of the page, along each axis
+        always_draws: bool = True,  # or only while the full picture is awaited
     ) -> None:
         self.size = size
         self.requested: list[str] = []
@@ -98,6 +121,8 @@ class Page:
             offline=offline,
             permissions=["clipboard-read", "clipboard-write"],
         )
+        if not always_draws:
+            self.context.add_init_script(DRAW_AWAITED)
         self.tab = self._tab()
         self.open(address)
 
@@ -113,6 +138,7 @@ class Page:
         """Go to an address, and wait until its scene is complete and drawn."""
         self.tab.goto(address)
         self.until("window.raybox?.actions")
+        self.run("window.drawAwaited?.(raybox.stage)")
         self.settled()
 
     def close(self) -> None:
@@ -208,7 +234,7 @@ class Page:
 
     def pick(self, x: float, y: float) -> dict[str, Any]:
         """Click a pixel of the scene; return the answer once it is there."""
-        self.run("() => { window.lastAnswer = raybox.actions.store.state.answer }")
+        self.run("raybox.actions.settled().then(() => { window.lastAnswer = raybox.actions.store.state.answer })")
         self.click(x, y)
         self.until("raybox.actions.store.state.answer !== window.lastAnswer")
         return self.state("answer")
@@ -269,13 +295,24 @@ class Page:
     def answers(self, pixels: list[tuple[int, int]]) -> list[dict[str, Any]]:
         """Return the answers to rays through pixels, without rays of which a cut leaves nothing."""
         return self.run(
-            """async (pixels) => {
+            """(pixels) => {
                 const { stage, actions } = raybox;
                 actions.caster.setPickable(actions.store.visibility.pickable);
                 const rays = pixels.map(([x, y]) => stage.rayOf(x, y)).filter((ray) => ray !== null);
-                const found = [];
-                for (const ray of rays) found.push(await actions.caster.pick(ray));
-                return found;
+                return Promise.all(rays.map((ray) => actions.caster.pick(ray)));
             }""",
             [list(pixel) for pixel in pixels],
         )
+
+    def rays(self, pixels: list[tuple[int, int]]) -> rb.Rays:
+        """Return the rays through pixels."""
+        rays = self.run("(pixels) => pixels.map(([x, y]) => raybox.stage.rayOf(x, y))", [*map(list, pixels)])
+        return rb.Rays([ray["origin"] for ray in rays], [ray["direction"] for ray in rays])
+
+    def through_several(self, stage: Stage, pixels: list[tuple[int, int]]) -> tuple[int, int] | None:
+        """Return the pixel nearest to the middle of a pattern whose ray hits two objects; None without one."""
+        hits = stage.all(self.rays(pixels))
+        objects = np.split(stage.objects_of(hits), hits.offsets[1:-1])
+        several = [pixel for pixel, hit in zip(pixels, objects, strict=True) if len({*hit.tolist()}) > 1]
+        x, y = pixels[len(pixels) // 2]
+        return min(several, key=lambda one: abs(one[0] - x) + abs(one[1] - y), default=None)

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from browser import Page
+from raybox.viewer.stage import Stage
 from waiting import wait_until
 
 SECONDS = 20  # until an effect is there
@@ -279,6 +280,7 @@ def use(page: Page, name: str) -> str:
     control = row_of(name)
     if control is None:
         return "not in the table of controls"
+    page.run("raybox.actions.settled()")  # an answer that comes later may move what is pressed
     element = locator_of(page, name)
     if control.effect == "download":
         return "" if page.download(name) else "an empty file"
@@ -316,7 +318,7 @@ def _changes(page: Page, control: Control, act: Callable[[], None]) -> bool:
 # Situations: what is done before the controls that are then there are used.
 
 
-def cast_through_several(page: Page, nearer: float = 0.15) -> None:
+def cast_through_several(page: Page, stage: Stage, nearer: float) -> None:
     """Pick a pixel whose ray hits at least two objects, with the camera nearer than at the start."""
     page.run(
         """(share) => {
@@ -327,16 +329,8 @@ def cast_through_several(page: Page, nearer: float = 0.15) -> None:
         }""",
         nearer,
     )
-    pixels = page.pixels(15, 15)
-    several = page.run(
-        """async (pixels) => {
-            for (const [x, y] of pixels) {
-                const answer = await raybox.actions.caster.pick(raybox.stage.rayOf(x, y));
-                if (new Set(answer.hits.map((hit) => hit.object)).size > 1) return [x, y];
-            }
-        }""",
-        sorted(map(list, pixels), key=lambda p: abs(p[0] - pixels[112][0]) + abs(p[1] - pixels[112][1])),
-    )
+    several = page.through_several(stage, page.pixels(15, 15))
+    assert several is not None
     assert page.pick(*several)["total"] > 1
 
 

@@ -29,7 +29,7 @@ NEARER = {"boxes": 0.9, "shop": 0.7}
 def opened(request, browser):
     """Return the name of a scene and its page; a low density is drawn in a tenth of the time."""
     name, size = request.param
-    page = Page(browser, served(name).url, size, density=0.3)
+    page = Page(browser, served(name).url, size, density=0.3, always_draws=False)
     yield name, page
     assert not page.foreign()
     page.close()
@@ -41,27 +41,16 @@ def uses():
     return {name: view_controls.Uses(set(), set()) for name in SCENES}
 
 
-def pixel_through_several(page: Page) -> tuple[int, int]:
-    """Return a pixel near the middle of the scene whose ray hits two objects."""
-    for pixels in (page.pixels(21, 21), page.pixels(90, 90)):
-        middle = pixels[len(pixels) // 2]
-        pixels.sort(key=lambda one: abs(one[0] - middle[0]) + abs(one[1] - middle[1]))
-        for start in range(0, len(pixels), 100):
-            part = pixels[start : start + 100]
-            for pixel, answer in zip(part, page.answers(part), strict=True):
-                if len({hit["object"] for hit in answer["hits"]}) > 1:
-                    return pixel
-    raise AssertionError("no pixel with two objects")
-
-
 @pytest.fixture(scope="module")
 def several(opened):
     """Return a pixel whose ray hits two objects, as the page is at the start."""
-    _, page = opened
+    name, page = opened
     page.reset()
     page.pick(*page.pixels(1, 1)[0])  # the sheet of a phone opens
     page.reset()
-    return pixel_through_several(page)
+    pixel = page.through_several(content_of(name).stage, page.pixels(90, 90))
+    assert pixel is not None
+    return pixel
 
 
 def objects_of(answer) -> list[int]:
@@ -73,7 +62,7 @@ def test_each_control_has_an_effect(opened, uses):
     """Half of the controls of a scene at the width of a desktop, all others at that of a phone, in turns."""
     name, page = opened
     page.reset()
-    view_controls.cast_through_several(page, NEARER.get(name, 0.15))
+    view_controls.cast_through_several(page, content_of(name).stage, NEARER.get(name, 0.15))
     page.run("() => { window.first = { ...raybox.actions.store.state } }")
     half = None if page.size.touch else list(SCENES).index(name)
     problems = []
@@ -198,7 +187,7 @@ def test_a_link_reproduces_the_view(opened, several):
     address = page.run("navigator.clipboard.readText()")
     page.run("() => { raybox.notice.clear('info') }")
     assert address.startswith(page.tab.url.split("#")[0])
-    view, picture = page.run("raybox.actions.store.view()"), page.picture()
+    view, picture = page.run("raybox.actions.store.view()"), page.download("png")
 
     first, page.tab = page.tab, page._tab()
     try:
@@ -206,7 +195,7 @@ def test_a_link_reproduces_the_view(opened, several):
         page.until("raybox.actions.store.state.answer !== null")
         page.show("colour")
         assert page.run("raybox.actions.store.view()") == view
-        assert page.picture() == picture
+        assert page.download("png") == picture
     finally:
         page.tab.close()
         page.tab = first

@@ -37,6 +37,7 @@ export class Files {
 
   async savePage(): Promise<void> {
     await this.attempt("Saving the page", async () => {
+      await this.actions.settled();
       const { name, content } = await this.actions.caster.save(this.actions.store.view());
       download(name, new Blob([content as BlobPart], { type: "text/html" }));
     });
@@ -51,6 +52,7 @@ export class Files {
 
   async picture(): Promise<Blob> {
     const { title, name } = this.actions.store.model;
+    await this.actions.settled();
     await this.actions.stage.settled();
     return this.actions.stage.png(this.legend, title || name);
   }
