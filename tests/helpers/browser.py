@@ -234,7 +234,8 @@ class Page:
 
     def pick(self, x: float, y: float) -> dict[str, Any]:
         """Click a pixel of the scene; return the answer once it is there."""
-        self.run("raybox.actions.settled().then(() => { window.lastAnswer = raybox.actions.store.state.answer })")
+        self.run("raybox.actions.settled()")
+        self.run("() => { window.lastAnswer = raybox.actions.store.state.answer }")
         self.click(x, y)
         self.until("raybox.actions.store.state.answer !== window.lastAnswer")
         return self.state("answer")
@@ -310,7 +311,7 @@ class Page:
         return rb.Rays([ray["origin"] for ray in rays], [ray["direction"] for ray in rays])
 
     def through_several(self, stage: Stage, pixels: list[tuple[int, int]]) -> tuple[int, int] | None:
-        """Return the pixel nearest to the middle of a pattern whose ray hits two objects; None without one."""
+        """Return the pixel nearest to the middle of a pattern whose ray hits two objects, if there is one."""
         hits = stage.all(self.rays(pixels))
         objects = np.split(stage.objects_of(hits), hits.offsets[1:-1])
         several = [pixel for pixel, hit in zip(pixels, objects, strict=True) if len({*hit.tolist()}) > 1]

@@ -172,16 +172,10 @@ def row_of(name: str) -> Control | None:
 
 
 def key_of(name: str) -> str:
-    """Return what is used once a scene: of the controls of classes, labels and columns, one of their row."""
+    """Return what is used once a page: of the controls of classes, labels and columns, one of their row."""
     control = row_of(name)
     several = ("opacity-*", "range-*", "hits-sort-*", "rays-table-sort-*")
     return control.name if control and control.name.startswith(several) else name
-
-
-def is_of(name: str, half: int) -> bool:
-    """Return whether a control is of one half of the table; what is not in the table is of both."""
-    control = row_of(name)
-    return control is None or CONTROLS.index(control) % 2 == half % 2
 
 
 def is_drawn(name: str) -> bool:
@@ -421,24 +415,23 @@ SITUATIONS: dict[str, Callable[[Page], None]] = {
 
 
 class Uses(NamedTuple):
-    """Controls of a scene, at all widths: those that were there, and those that were used."""
+    """Controls of a page: those that were there, and those that were used."""
 
     there: set[str]
     done: set[str]
 
-    def next(self, page: Page, half: int | None) -> list[str]:
+    def next(self, page: Page) -> list[str]:
         """Return controls that are to be used now."""
         names = sorted(visible(page))
         self.there.update(map(key_of, names))
-        mine = [name for name in names if half is None or is_of(name, half)]
-        return [name for name in mine if key_of(name) not in self.done]
+        return [name for name in names if key_of(name) not in self.done]
 
 
-def use_all(page: Page, uses: Uses, prepare: Callable[[Page], None], half: int | None) -> list[str]:
+def use_all(page: Page, uses: Uses, prepare: Callable[[Page], None]) -> list[str]:
     """Use the controls of a situation that were not used before; return what went wrong."""
     prepare(page)
     page.run(SAVE)
-    names = uses.next(page, half)
+    names = uses.next(page)
     before = page.picture() if any(map(is_drawn, names)) else b""
     problems = []
     for name in names:

@@ -69,7 +69,7 @@ def test_the_lowest_is_in_front(browser, tmp_path, name, kind):
             address = (tmp_path / "scene.html").as_uri()
         else:
             address = viewer.url
-        page = Page(browser, address, offline=kind == "saved")
+        page = Page(browser, address, offline=kind == "saved", density=0.5)
         assert_front(page)
         page.close()
 

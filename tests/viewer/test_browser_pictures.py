@@ -73,11 +73,11 @@ def test_python_gets_the_picture_of_the_page(browser, tmp_path):
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["1280", "390"])
 def test_a_changed_picture_equals_a_fresh_one(browser, size):
     """The picture depends on the state alone, not on how long the first one took."""
-    page = Page(browser, served("house").url, size)
+    page = Page(browser, served("house").url, size, density=0.5)
     page.run("() => { window.hash = location.hash; raybox.actions.store.set({ edges: false }) }")
     changed = page.picture()
     page.until("location.hash !== window.hash")
-    fresh = Page(browser, served("house").url + page.run("location.hash"), size)
+    fresh = Page(browser, served("house").url + page.run("location.hash"), size, density=0.5)
     assert fresh.state("edges") is False
     assert fresh.picture() == changed
     fresh.close()

@@ -12,7 +12,7 @@ from view_brute import Line, hits, shown
 
 @pytest.fixture(scope="module", params=[WIDE, PHONE], ids=["1280", "390"])
 def page(request, browser):
-    made = Page(browser, served("lidar").url, request.param)
+    made = Page(browser, served("lidar").url, request.param, density=0.5)
     yield made
     assert not made.foreign()
     made.close()
