@@ -317,3 +317,24 @@ class Page:
         several = [pixel for pixel, hit in zip(pixels, objects, strict=True) if len({*hit.tolist()}) > 1]
         x, y = pixels[len(pixels) // 2]
         return min(several, key=lambda one: abs(one[0] - x) + abs(one[1] - y), default=None)
+
+
+class SceneWindow(NamedTuple):
+    """A scene of view_scenes.py in a window of a size."""
+
+    scene: str
+    size: Size
+
+    def __str__(self) -> str:
+        return f"{self.scene}-{self.size.width}"
+
+    @contextmanager
+    def opened(self, browser: Any) -> Iterator[Page]:
+        """Open the page of the scene; a low density is drawn in a twentieth of the time."""
+        page = Page(browser, served(self.scene).url, self.size, density=0.2, always_draws=False)
+        yield page
+        assert not page.foreign()
+        page.close()
+
+
+SCENE_WINDOWS = [SceneWindow(scene, size) for scene in view_scenes.SCENES for size in (WIDE, PHONE)]

@@ -178,10 +178,10 @@ def key_of(name: str) -> str:
     return control.name if control and control.name.startswith(several) else name
 
 
-def is_drawn(name: str) -> bool:
-    """Return whether the picture shows the effect of a control."""
+def is_looked_at(page: Page, name: str) -> bool:
+    """Return whether the picture must show the effect of a control: at one width, as it is drawn alike at all."""
     control = row_of(name)
-    return control is not None and control.drawn
+    return control is not None and control.drawn and page.size.touch
 
 
 def locator_of(page: Page, name: str) -> Any:
@@ -427,12 +427,12 @@ class Uses(NamedTuple):
         return [name for name in names if key_of(name) not in self.done]
 
 
-def use_all(page: Page, uses: Uses, prepare: Callable[[Page], None]) -> list[str]:
+def use_situation(page: Page, uses: Uses, prepare: Callable[[Page], None]) -> list[str]:
     """Use the controls of a situation that were not used before; return what went wrong."""
     prepare(page)
     page.run(SAVE)
     names = uses.next(page)
-    before = page.picture() if any(map(is_drawn, names)) else b""
+    before = page.picture() if any(is_looked_at(page, name) for name in names) else b""
     problems = []
     for name in names:
         if key_of(name) in uses.done:
@@ -441,7 +441,7 @@ def use_all(page: Page, uses: Uses, prepare: Callable[[Page], None]) -> list[str
         if name not in visible(page):
             prepare(page)
         problem = use(page, name)
-        if not problem and is_drawn(name) and page.picture() == before:
+        if not problem and is_looked_at(page, name) and page.picture() == before:
             problem = "the picture is the same"
         if problem:
             problems.append(f"{name}: {problem}")
@@ -449,3 +449,16 @@ def use_all(page: Page, uses: Uses, prepare: Callable[[Page], None]) -> list[str
         page.reset_sheet()
     page.run(RESTORE)  # also if nothing was used: a sheet or a message may be open
     return problems
+
+
+def use_all(page: Page) -> tuple[Uses, list[str]]:
+    """Use the controls of all situations, and return them; and what went wrong."""
+    page.run("() => { window.first = { ...raybox.actions.store.state } }")
+    uses, problems = Uses(set(), set()), []
+    for _ in range(3):  # again for what was not enabled yet when its turn came
+        for situation, prepare in SITUATIONS.items():
+            page.run(f"() => {{ window.situation = window.first; ({RESTORE})() }}")
+            problems += [f"with {situation}, {problem}" for problem in use_situation(page, uses, prepare)]
+        if uses.there == uses.done:
+            break
+    return uses, problems

@@ -1,38 +1,19 @@
-"""Each control, and clicks, filters, search, sections and links, on each scene in a real browser."""
+"""Clicks, filters, search, sections and links, on each scene in a real browser."""
 
 import numpy as np
 import pytest
 
-import view_controls
-from browser import PHONE, WIDE, Page, content_of, served
+from browser import SCENE_WINDOWS, content_of
 from view_brute import Line, hits, shown
-from view_scenes import SCENES
 
-WINDOWS = [(name, size) for name in SCENES for size in (WIDE, PHONE)]
 PIXELS = (5, 4)
-RAYS = frozenset(["tab-rays", "rays-hits", "rays-misses", "rays-points", "rays-colour", "rays-table"])
-TREE = frozenset(["tree-hide", "tree-only", "tree-pick", "tree-label", "tree-object", "tree-expand"])
-# What would do nothing, and is absent.
-ABSENT = {
-    "house": RAYS,
-    "house_boxes": RAYS,
-    "city": RAYS,
-    "shop": RAYS | TREE,
-    "lidar": frozenset(["tree-label"]),
-    "boxes": RAYS | {"tree-label"},
-}
-# How much nearer than at the start the camera is: at the start, boxes and cells are too small for edges.
-NEARER = {"boxes": 0.9, "shop": 0.7}
 
 
-@pytest.fixture(scope="module", params=WINDOWS, ids=[f"{name}-{size.width}" for name, size in WINDOWS])
+@pytest.fixture(scope="module", params=SCENE_WINDOWS, ids=str)
 def opened(request, browser):
-    """Return the name of a scene and its page; a low density is drawn in a twentieth of the time."""
-    name, size = request.param
-    page = Page(browser, served(name).url, size, density=0.2, always_draws=False)
-    yield name, page
-    assert not page.foreign()
-    page.close()
+    """Return the name of a scene and its page."""
+    with request.param.opened(browser) as page:
+        yield request.param.scene, page
 
 
 @pytest.fixture(scope="module")
@@ -50,25 +31,6 @@ def several(opened):
 def objects_of(answer) -> list[int]:
     """Return the objects of an answer in order, each once."""
     return list(dict.fromkeys(hit["object"] for hit in answer["hits"]))
-
-
-def test_each_control_has_an_effect(opened):
-    name, page = opened
-    page.reset()
-    view_controls.cast_through_several(page, content_of(name).stage, NEARER.get(name, 0.15))
-    page.run("() => { window.first = { ...raybox.actions.store.state } }")
-    uses = view_controls.Uses(set(), set())
-    problems = []
-    for _ in range(3):  # again for what was not enabled yet when its turn came
-        for situation, prepare in view_controls.SITUATIONS.items():
-            page.run(f"() => {{ window.situation = window.first; ({view_controls.RESTORE})() }}")
-            found = view_controls.use_all(page, uses, prepare)
-            problems += [f"with {situation}, {problem}" for problem in found]
-        if uses.there == uses.done:
-            break
-    assert not problems, "\n".join(problems)
-    assert uses.there == uses.done
-    assert ABSENT[name].isdisjoint(uses.there), "a control that does nothing here"
 
 
 def test_picked_objects_equal_brute_force(opened, several):
