@@ -179,7 +179,7 @@ def key_of(name: str) -> str:
 
 
 def is_looked_at(page: Page, name: str) -> bool:
-    """Return whether the picture must show the effect of a control: at one width, as it is drawn alike at all."""
+    """Return whether the picture must show the effect of a control: at one width, as drawing knows none."""
     control = row_of(name)
     return control is not None and control.drawn and page.size.touch
 
