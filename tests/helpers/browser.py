@@ -1,5 +1,6 @@
 """A headless Chromium that shows the page, as on a desktop and as on a phone with touch."""
 
+import math
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -110,7 +111,7 @@ class Page:
         density: float = 1.0,  # pixels of the screen for one of the page, along each axis
         always_draws: bool = True,  # or only while the full picture is awaited
     ) -> None:
-        self.size = size
+        self.size, self.density = size, density
         self.requested: list[str] = []
         self.errors: list[str] = []
         self.context = browser.new_context(
@@ -276,7 +277,8 @@ class Page:
                 return [bars, narrow ? panel.top : innerHeight, narrow ? innerWidth : panel.left];
             }"""
         )
-        return 0, int(top) + 1, int(right), int(bottom) - int(top) - 2
+        edge = math.ceil(2 / self.density)  # pixels of the screen that the panel covers in part
+        return 0, int(top) + edge, int(right), int(bottom) - int(top) - 2 * edge
 
     def pixels(self, columns: int, rows: int) -> list[tuple[int, int]]:
         """Return pixels in a pattern over the free part of the scene."""
