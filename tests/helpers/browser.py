@@ -312,13 +312,14 @@ class Page:
         rays = self.run("(pixels) => pixels.map(([x, y]) => raybox.stage.rayOf(x, y))", [*map(list, pixels)])
         return rb.Rays([ray["origin"] for ray in rays], [ray["direction"] for ray in rays])
 
-    def through_several(self, stage: Stage, pixels: list[tuple[int, int]]) -> tuple[int, int] | None:
-        """Return the pixel nearest to the middle of a pattern whose ray hits two objects, if there is one."""
+    def through_several(self, stage: Stage, pixels: list[tuple[int, int]]) -> tuple[int, int]:
+        """Return a pixel whose ray hits two objects: of several, the closest to the middle one."""
         hits = stage.all(self.rays(pixels))
         objects = np.split(stage.objects_of(hits), hits.offsets[1:-1])
         several = [pixel for pixel, hit in zip(pixels, objects, strict=True) if len({*hit.tolist()}) > 1]
+        assert several, "no ray hits two objects"
         x, y = pixels[len(pixels) // 2]
-        return min(several, key=lambda one: abs(one[0] - x) + abs(one[1] - y), default=None)
+        return min(several, key=lambda one: abs(one[0] - x) + abs(one[1] - y))
 
 
 class SceneWindow(NamedTuple):

@@ -179,7 +179,7 @@ def key_of(name: str) -> str:
 
 
 def is_looked_at(page: Page, name: str) -> bool:
-    """Return whether the picture must show the effect of a control: at one width, as drawing knows none."""
+    """Return whether the picture must show the effect of a control; pictures are compared on phones only."""
     control = row_of(name)
     return control is not None and control.drawn and page.size.touch
 
@@ -323,9 +323,7 @@ def cast_through_several(page: Page, stage: Stage, nearer: float) -> None:
         }""",
         nearer,
     )
-    several = page.through_several(stage, page.pixels(15, 15))
-    assert several is not None
-    assert page.pick(*several)["total"] > 1
+    assert page.pick(*page.through_several(stage, page.pixels(15, 15)))["total"] > 1
 
 
 def filter_all(page: Page) -> None:
@@ -415,10 +413,11 @@ SITUATIONS: dict[str, Callable[[Page], None]] = {
 
 
 class Uses(NamedTuple):
-    """Controls of a page: those that were there, and those that were used."""
+    """Controls of a page: those that were there, those that were used, and what went wrong."""
 
     there: set[str]
     done: set[str]
+    problems: list[str]
 
     def next(self, page: Page) -> list[str]:
         """Return controls that are to be used now."""
@@ -427,13 +426,13 @@ class Uses(NamedTuple):
         return [name for name in names if key_of(name) not in self.done]
 
 
-def use_situation(page: Page, uses: Uses, prepare: Callable[[Page], None]) -> list[str]:
-    """Use the controls of a situation that were not used before; return what went wrong."""
+def use_situation(page: Page, uses: Uses, situation: str) -> None:
+    """Use the controls of a situation that were not used before."""
+    prepare = SITUATIONS[situation]
     prepare(page)
     page.run(SAVE)
     names = uses.next(page)
     before = page.picture() if any(is_looked_at(page, name) for name in names) else b""
-    problems = []
     for name in names:
         if key_of(name) in uses.done:
             continue
@@ -444,21 +443,20 @@ def use_situation(page: Page, uses: Uses, prepare: Callable[[Page], None]) -> li
         if not problem and is_looked_at(page, name) and page.picture() == before:
             problem = "the picture is the same"
         if problem:
-            problems.append(f"{name}: {problem}")
+            uses.problems.append(f"with {situation}, {name}: {problem}")
         page.run(RESTORE)
         page.reset_sheet()
     page.run(RESTORE)  # also if nothing was used: a sheet or a message may be open
-    return problems
 
 
-def use_all(page: Page) -> tuple[Uses, list[str]]:
-    """Use the controls of all situations, and return them; and what went wrong."""
+def use_all(page: Page) -> Uses:
+    """Use the controls of all situations."""
     page.run("() => { window.first = { ...raybox.actions.store.state } }")
-    uses, problems = Uses(set(), set()), []
+    uses = Uses(set(), set(), [])
     for _ in range(3):  # again for what was not enabled yet when its turn came
-        for situation, prepare in SITUATIONS.items():
+        for situation in SITUATIONS:
             page.run(f"() => {{ window.situation = window.first; ({RESTORE})() }}")
-            problems += [f"with {situation}, {problem}" for problem in use_situation(page, uses, prepare)]
+            use_situation(page, uses, situation)
         if uses.there == uses.done:
             break
-    return uses, problems
+    return uses

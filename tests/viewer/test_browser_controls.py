@@ -25,7 +25,7 @@ def test_each_control_has_an_effect(browser, window):
     name = window.scene
     with window.opened(browser) as page:
         view_controls.cast_through_several(page, content_of(name).stage, NEARER.get(name, 0.15))
-        uses, problems = view_controls.use_all(page)
-    assert not problems, "\n".join(problems)
+        uses = view_controls.use_all(page)
+    assert not uses.problems, "\n".join(uses.problems)
     assert uses.there == uses.done
     assert ABSENT[name].isdisjoint(uses.there), "a control that does nothing here"

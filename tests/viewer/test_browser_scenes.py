@@ -7,7 +7,7 @@ from browser import SCENE_WINDOWS, content_of
 from view_brute import Line, hits, shown
 
 PIXELS = (5, 4)
-# The axes and the outlines of planes: the browser smooths lines of a canvas in one of two ways.
+# The browser smooths the lines of axes and planes in one of two ways; what they are drawn from is compared.
 HIDE_LINES = "() => { raybox.stage.flat.style.visibility = 'hidden' }"
 
 
@@ -25,9 +25,7 @@ def several(opened):
     page.reset()
     page.pick(*page.pixels(1, 1)[0])  # the sheet of a phone opens
     page.reset()
-    pixel = page.through_several(content_of(name).stage, page.pixels(90, 90))
-    assert pixel is not None
-    return pixel
+    return page.through_several(content_of(name).stage, page.pixels(90, 90))
 
 
 def objects_of(answer) -> list[int]:
@@ -143,6 +141,7 @@ def test_a_link_reproduces_the_view(opened, several):
     address = page.run("navigator.clipboard.readText()")
     page.run("() => { raybox.notice.clear('info') }")
     assert address.startswith(page.tab.url.split("#")[0])
+    lines = page.run("raybox.stage.furniture()")
     page.run(HIDE_LINES)
     view, picture = page.run("raybox.actions.store.view()"), page.picture()
 
@@ -152,6 +151,7 @@ def test_a_link_reproduces_the_view(opened, several):
         page.until("raybox.actions.store.state.answer !== null")
         page.show("colour")
         assert page.run("raybox.actions.store.view()") == view
+        assert page.run("raybox.stage.furniture()") == lines
         page.run(HIDE_LINES)
         assert page.picture() == picture
     finally:

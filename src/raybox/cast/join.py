@@ -2,8 +2,8 @@
 
 Joined parts are listed in ``joined``, a record a line, once their bytes are on the disk; then the part files
 are removed, mostly before they reach the disk themselves. The bytes of a part are read again, from the
-output, before the part counts. A call that continues reads all that was joined, and cuts the output before
-the first part whose bytes are not those of its line.
+output, before the part counts. A call that continues compares all joined bytes with these records, and
+cuts the output before the first part that differs.
 """
 
 from collections import deque

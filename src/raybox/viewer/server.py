@@ -87,7 +87,7 @@ def address_of(host: str, port: int) -> str:
 def _listening(host: str, port: int) -> socket.socket:
     """Return a socket that is bound to the requested port, or to the next free one.
 
-    It states its protocol, without which asyncio lets small messages wait, for 40 ms.
+    It states its protocol: without it, asyncio delays small messages by 40 ms.
     """
     if not 0 <= port <= 65535:
         raise InvalidInput(
