@@ -184,7 +184,7 @@ def test_tables_of_other_kinds(tmp_path):
 
 
 def test_what_is_loaded_whole(tmp_path):
-    """Only the formats that docs/files.md names; all others are read block by block."""
+    """Only the formats that docs/files/large.md names; all others are read block by block."""
     options = readers.ReadOptions("rays", (0.0, 0.0, 0.0))
     whole = []
     for name in (

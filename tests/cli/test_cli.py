@@ -57,24 +57,24 @@ def process(*arguments, **options):
 
 
 def examples():
-    """Yield the examples of docs/cli.md: the command and its output."""
-    for block in re.findall(
-        r"^```console\n(.*?)^```", (DOCS / "cli.md").read_text(), re.MULTILINE | re.DOTALL
-    ):
-        for command, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-            yield shlex.split(command), printed
+    """Yield the examples of docs/cli: the page, the command and its output; first the page with the files."""
+    pages = sorted((DOCS / "cli").glob("*.md"), key=lambda page: page.stem != "index")
+    for page in pages:
+        for block in re.findall(r"^```console\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+            for command, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+                yield page.name, shlex.split(command), printed
 
 
 def test_documented_examples(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     commands = []
-    for (program, *arguments), printed in examples():
+    for page, (program, *arguments), printed in examples():
         if program == "cat":
             Path(arguments[0]).write_text(printed)
             continue
         stdout = raybox(*arguments).stdout
         same = doctest.OutputChecker().check_output(printed, stdout, doctest.ELLIPSIS)
-        assert same, f"{arguments}\nin docs/cli.md:\n{printed}\nnow:\n{stdout}"
+        assert same, f"{arguments}\nin {page}:\n{printed}\nnow:\n{stdout}"
         commands.append(arguments[0])
     assert {"demo", "cast", "pick", "explain", "view", "info"} == set(commands)
 
