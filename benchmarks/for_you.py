@@ -52,6 +52,30 @@ class SceneRates(NamedTuple):
     rates: dict[str, Rate]
 
 
+class HouseRates(NamedTuple):
+    """Million rays a second of `nearest` by contestant, for a form of a building and a kind of rays."""
+
+    name: str
+    rates: dict[str, float]
+
+
+FORMS_OF_THE_HOUSE = {"real-house": "boxes", "mesh-house": "triangles"}
+RAYS_OF_THE_HOUSE = {"camera": "camera", "inside": "from inside"}
+
+
+def house_rates(results: Results) -> list[HouseRates]:
+    """Return the rates on a building of all contestants, as boxes and as triangles."""
+    found = {
+        (part, kind): HouseRates(f"{form}, {words}", {})
+        for part, form in FORMS_OF_THE_HOUSE.items()
+        for kind, words in RAYS_OF_THE_HOUSE.items()
+    }
+    for part, row in aims.all_rows(results, *FORMS_OF_THE_HOUSE):
+        if row.query == "nearest" and row.rays in RAYS_OF_THE_HOUSE:
+            found[part, row.rays].rates[row.name] = row.mrays
+    return [line for line in found.values() if line.rates]
+
+
 def section(results: Results) -> str:
     """Return the section, with what was measured."""
     made = ["## How fast will it be for me?"]

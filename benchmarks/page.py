@@ -19,6 +19,8 @@ HEAD = """\
 # {title}
 
 <!-- Written by benchmarks/performance.py from what it measured: do not edit. -->
+
+Measured on {processor}.
 """
 MORE = "[All measurements]({appendix}.md) are an appendix: other libraries, small calls, how it was measured."
 INTRO = "The measurements behind [{title}]({name}.md), which has what a user may expect."
@@ -57,14 +59,17 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
 
     images = "images/" if name == "performance" else f"images/{name}-"
     plots.rates(for_you.scene_rates(results), docs / f"{images}rates.svg", caption)
+    if building := for_you.house_rates(results):
+        plots.house(building, docs / f"{images}house.svg", caption)
+    processor = _processor(results)
     appendix = f"{name}_appendix"
     opening = [
-        HEAD.format(title=title),
+        HEAD.format(title=title, processor=processor),
         for_you.section(results),
         MORE.format(appendix=appendix),
     ]
     measured = [
-        HEAD.format(title=f"{title}: all measurements"),
+        HEAD.format(title=f"{title}: all measurements", processor=processor),
         INTRO.format(title=title, name=name),
         _real(results),
         small_batches.section(results),
@@ -82,6 +87,13 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
     for stem, sections in ((name, opening), (appendix, measured)):
         text = "\n\n".join(s.strip() for s in sections if s) + "\n"
         (docs / f"{stem}.md").write_text(text.replace("(images/", f"({images}"), encoding="utf-8")
+
+
+def _processor(results: Results) -> str:
+    """Return the processors of all parts, with the cores in use and the kernels."""
+    facts = [result["machine"] for result in results.values()]
+    processors = dict.fromkeys(f"{one['usable_cores']} cores of {one['cpu']}" for one in facts)
+    return f"{'; '.join(processors)}; {', '.join(dict.fromkeys(one['code'] for one in facts))}"
 
 
 def _method(results: Results, facts: str) -> str:

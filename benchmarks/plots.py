@@ -1,4 +1,4 @@
-"""The plot of docs/performance.md."""
+"""The plots of docs/performance.md and of the README."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from for_you import KINDS, SceneRates
+from for_you import KINDS, HouseRates, SceneRates
 
 # Okabe and Ito's colours, distinct for colour-blind people; markers repeat the distinction.
 STYLES = {
@@ -50,5 +50,38 @@ def rates(scenes: Sequence[SceneRates], path: Path, caption: str) -> None:
         figure.text(0.01, -0.01, caption, fontsize=7, color="#555555", va="top")
         figure.tight_layout(rect=(0, 0, 1, 0.95))
         path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None}, facecolor="white", bbox_inches="tight")
+        plt.close(figure)
+
+
+PEERS = {"raybox": ("#0072B2", "o"), "embreex": ("#D55E00", "s"), "open3d": ("#999999", "D")}
+
+
+def house(lines: Sequence[HouseRates], path: Path, caption: str) -> None:
+    """Draw the rates of raybox and its peers on one building: a line for each form and kind of rays."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(7.0, 0.5 * len(lines) + 1.3))
+        for y, line in enumerate(lines):
+            axes.plot([min(line.rates.values()), max(line.rates.values())], [y, y], color="#cccccc", zorder=1)
+            for name, rate in line.rates.items():
+                colour, marker = PEERS[name]
+                axes.plot(rate, y, marker, color=colour, ms=8, zorder=2)
+        axes.set_xscale("log")
+        axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        axes.set_xlim(min(min(line.rates.values()) for line in lines) / 1.5, None)
+        axes.minorticks_off()
+        axes.grid(axis="x", color="#dddddd")
+        axes.set_axisbelow(True)
+        axes.set_yticks(range(len(lines)), [line.name for line in lines])
+        axes.set_ylim(len(lines) - 0.5, -0.5)
+        axes.set_xlabel("million rays a second, nearest hit, one thread")
+        handles = [
+            plt.Line2D([], [], color=colour, marker=marker, ls="", ms=8, label=name)
+            for name, (colour, marker) in PEERS.items()
+            if any(name in line.rates for line in lines)
+        ]
+        figure.legend(handles=handles, frameon=False, ncols=len(handles), loc="upper center")
+        figure.text(0.01, -0.01, caption, fontsize=7, color="#555555", va="top")
+        figure.tight_layout(rect=(0, 0, 1, 0.9))
         figure.savefig(path, metadata={"Date": None}, facecolor="white", bbox_inches="tight")
         plt.close(figure)

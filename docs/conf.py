@@ -3,11 +3,13 @@
 Nothing is fetched, neither by the build nor by the pages.
 """
 
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 
 import raybox
+from raybox.cli.demo import live_page
 
 project = "raybox"
 author = "The raybox authors"
@@ -55,6 +57,13 @@ html_sidebars: dict[str, list[str]] = {page: [] for page in alone}
 def setup(app: Any) -> None:
     """Join the building."""
     app.connect("doctree-read", trim_code)
+    app.connect("build-finished", write_live_page)
+
+
+def write_live_page(app: Any, error: Exception | None) -> None:
+    """Write the page of `raybox demo` into the site, where a click on the building is a ray."""
+    if error is None:
+        Path(app.outdir, "_static", "demo.html").write_bytes(live_page())
 
 
 def trim_code(app: Any, doctree: nodes.document) -> None:

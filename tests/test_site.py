@@ -83,6 +83,14 @@ def inside(page, link):
     return Path(place), unquote(parts.fragment)
 
 
+def test_the_page_of_the_demo_is_a_live_example(site):
+    pages, folder = site
+    assert "_static/demo.html" in pages[Path("index.html")].links
+    page = (folder / "_static" / "demo.html").read_bytes()
+    assert page.rstrip().endswith(b"<!-- raybox demo -->")
+    assert len(page) > 500_000
+
+
 def test_every_source_is_a_page_linked_from_the_start(site):
     pages, _ = site
     visited, todo = set(), [Path("index.html")]

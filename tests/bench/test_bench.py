@@ -819,6 +819,7 @@ def test_the_page_and_its_plot_are_written(tmp_path):
         "slow-peers": made_up(10**4, names=("raybox", "numpy")),
         "mesh-city": made_up(10**4, kinds=data.SCENE_KINDS),
         "real-skull": made_up(7000, names=("raybox", "embreex"), kinds=data.SCENE_KINDS),
+        "real-house": made_up(286, names=("raybox", "embreex", "open3d"), kinds=data.SCENE_KINDS),
         "clustered": made_up(names=("raybox", "embreex")),
         "sizes": raybox_only.sizes([1000], 200, rounds=1),
         "small-batches": small_batches.measure(100, rounds=1),
@@ -862,6 +863,11 @@ def test_the_page_and_its_plot_are_written(tmp_path):
     )
     picture = (tmp_path / "images" / "rates.svg").read_text()
     assert picture.count("<path") > 20
+    assert text.splitlines()[4].startswith(f"Measured on {machine.describe()['usable_cores']} cores of ")
+    assert [line.name for line in for_you.house_rates(results)] == ["boxes, camera", "boxes, from inside"]
+    inside = for_you.house_rates(results)[1].rates
+    assert inside["raybox"] / inside["open3d"] == pytest.approx(6)
+    assert (tmp_path / "images" / "house.svg").read_text().count("<path") > 10
 
     # The page of another machine is a separate file.
     page.write({"versus-1e5-2": made_up(threads=2)}, tmp_path, "elsewhere", "Performance elsewhere")

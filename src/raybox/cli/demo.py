@@ -50,15 +50,13 @@ def demo(out: str, force: bool) -> None:
     """
     from raybox.geometry.mesh import object_count
     from raybox.hits.image import depth_picture, write_png
-    from raybox.io.formats import load
     from raybox.io.formats.saving import atomic_file
     from raybox.scene.scene import Scene
 
     target = _picture(out)
     page = target.with_name(PAGE)
     check_new(*(path for path in (target, page) if not _is_own(path)), force=force)
-    with resources.as_file(resources.files("raybox") / "data" / "duplex.npz") as path:
-        building = cast("Mesh", load(path))
+    building = _building()
     print_versions()
     scene = Scene(building)
     click.echo(f"Duplex Apartment: {len(building):,} triangles of {object_count(building):,} objects\n")
@@ -72,22 +70,29 @@ def demo(out: str, force: bool) -> None:
             with atomic_file(target) as file:
                 write_png(file, depth_picture(hits.t, hits.normals, hits.object), _MARK)
     click.echo(f"The camera's depth image: {target}")
-    _write_page(page, building, sweeps[1].rays)
+    with atomic_file(page) as file:
+        file.write(live_page())
     click.echo(f"The lidar's rays in the building, a page for the browser: {page}")
     click.echo(f"Building: {CREDIT}")
     click.echo(_NEXT)
 
 
-def _write_page(target: Path, building: "Mesh", rays: "Rays") -> None:
-    """Write a page of the building, of which it shows the ground floor first, and of some rays."""
-    from raybox.io.formats.saving import atomic_file
+def live_page() -> bytes:
+    """Return the page of the building, without its upper floor at first, and of the lidar's rays."""
     from raybox.viewer.content import make_content
     from raybox.viewer.stage import make_stage
 
-    stage = make_stage(building, "Duplex Apartment", where=_GROUND, credit=CREDIT)
-    content = make_content(stage, rays[::_STRIDE, ::_STRIDE])
-    with atomic_file(target) as file:
-        file.write(content.saved() + f"\n<!-- {_MARK} -->\n".encode())
+    stage = make_stage(_building(), "Duplex Apartment", where=_GROUND, credit=CREDIT)
+    content = make_content(stage, _lidar().rays[::_STRIDE, ::_STRIDE])
+    return content.saved() + f"\n<!-- {_MARK} -->\n".encode()
+
+
+def _building() -> "Mesh":
+    """Return the building that the package contains."""
+    from raybox.io.formats import load
+
+    with resources.as_file(resources.files("raybox") / "data" / "duplex.npz") as path:
+        return cast("Mesh", load(path))
 
 
 def _is_own(path: Path) -> bool:
