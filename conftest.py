@@ -13,12 +13,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent / "tests"
-DATA = TESTS.parents[1] / "shared" / "data"
-FILES_OF_PAGES = {
-    "house.ifc": DATA / "duplex_ifc" / "duplex_a_20110907.ifc",
-    "city.city.json": DATA / "delft_cityjson" / "delft.city.json",
-}
-
 # Tests share helpers, modules of helpers/, and cases of one another.
 sys.path[:0] = [str(folder) for folder in TESTS.iterdir() if folder.is_dir()]
 # One cache for all processes that test this checkout, apart from the user's own.
@@ -143,18 +137,18 @@ def browser():
 
 @pytest.fixture(autouse=True)
 def files_of_pages(request, tmp_path, monkeypatch):
-    """Change to a folder with the files that a page names, or skip the page without them."""
+    """Change to a folder with the files that a page loads."""
     if request.path.suffix != ".md":
         return
+    import real_data
+
     text = request.path.read_text(encoding="utf-8")
-    named = [name for name in FILES_OF_PAGES if f'rb.load("{name}"' in text]
-    if not named:
-        return
-    for name in named:
-        if not FILES_OF_PAGES[name].exists():
-            pytest.skip(f"{name} is not here: {FILES_OF_PAGES[name]}")
-        (tmp_path / name).symlink_to(FILES_OF_PAGES[name])
-    monkeypatch.chdir(tmp_path)
+    files = {"house.ifc": real_data.HOUSE, "city.city.json": real_data.CITY}
+    loaded = [name for name in files if f'rb.load("{name}"' in text]
+    for name in loaded:
+        (tmp_path / name).symlink_to(files[name])
+    if loaded:
+        monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Prove that nothing changed: run two trees of raybox in turns and compare bits and times.
 
-    python benchmarks/compare.py OLD NEW [--data FOLDER] [--quick] [--only PATTERN] [--bits-only]
+    python benchmarks/compare.py OLD NEW [--quick] [--only PATTERN] [--bits-only]
 
 OLD and NEW are folders with src/raybox, or commits. Each runs in a worker process of its own, a second OLD in
 a third (the null run). A ratio is the median over rounds of new / old seconds of the same round. Cases over
@@ -18,8 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
+
 import compare_cases
 import compare_report
+import real_data
 from compare_cases import Case, Extent
 from compare_data import Folder
 from compare_report import Outcome
@@ -37,7 +40,7 @@ class Run(NamedTuple):
 
     trees: list[Tree]
     data: Folder
-    real: Path | None
+    real: Path
     repeats: int
     bar: float
     clock: str
@@ -68,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("old", metavar="OLD", help="a folder with src/raybox, or a commit")
     parser.add_argument("new", metavar="NEW")
-    parser.add_argument("--data", type=Path, help="the folder of real files")
+    parser.add_argument("--data", type=Path, default=real_data.FOLDER, help="the folder of real files")
     parser.add_argument("--only", default="", metavar="PATTERN", help="cases whose names match this")
     parser.add_argument("--quick", action="store_true", help="a few scenes, a few minutes")
     parser.add_argument("--bits-only", action="store_true", help="measure no times")
@@ -85,8 +88,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _extent(options: argparse.Namespace) -> Extent:
     scenes = compare_cases.QUICK if options.quick else compare_cases.SYNTHETIC
-    if options.data:
-        scenes += ("house", "street") if options.quick else (*compare_cases.FILES, "street")
+    scenes += ("house", "street") if options.quick else (*compare_cases.FILES, "street")
     rays = options.rays or (100_000 if options.quick else 1_000_000)
     return Extent(tuple(options.scenes or scenes), rays, options.quick)
 
@@ -154,7 +156,6 @@ def _request(run: Run, converter: Worker, case: Case) -> dict[str, Any]:
 
 
 def _real(run: Run, name: str) -> Path:
-    assert run.real is not None
     return run.real / compare_cases.FILES.get(name, "pandaset_frame")
 
 

@@ -221,7 +221,7 @@ AGAIN = """\
 
 ```console
 pip install -e ".[bench]"
-python benchmarks/performance.py --data ../shared/data
+python benchmarks/performance.py
 ```
 
 Parts that are done already are not done again; `--list` names them. `raybox bench` is the short form, of

@@ -66,10 +66,10 @@ QUICK: dict[str, Any] = {
 }
 
 
-def parts(files: Path | None, made: Path) -> dict[str, Part]:
-    """Return all parts by name; those of real files only if there is a folder of them."""
+def parts(files: Path, made: Path) -> dict[str, Part]:
+    """Return all parts by name; `files` is the folder of real files, `made` that of files made from them."""
     alone, slow = raybox_only, ("raybox", *(name for name in others() if name not in TREES))
-    return (_real(files, made) if files else {}) | {
+    return _real(files, made) | {
         "small-batches": Part(small_batches.measure, {"size": 10**5, "rounds": 15}),
         "array-input": Part(array_input.measure, {"ray_count": 2**20, "rounds": 9}),
         "versus-1e3-1": Part(versus, FULL | {"size": 10**3, "names": FAST}),

@@ -1,7 +1,7 @@
 """Measure raybox beside its peers, and write docs/performance.md and its appendix.
 
     pip install -e ".[bench]"
-    python benchmarks/performance.py [--data ../shared/data] [--results FOLDER] [PART ...]
+    python benchmarks/performance.py [--results FOLDER] [PART ...]
     python benchmarks/performance.py --write
 
 The first form does every part without a result (or the named ones again), then writes; all of it
@@ -16,11 +16,13 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 import aims
 import finer
 import page
 import parts
+import real_data
 import street
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +33,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help="only these, and again if done before")
-    parser.add_argument("--data", type=Path, help="the folder of real files")
+    parser.add_argument("--data", type=Path, default=real_data.FOLDER, help="the folder of real files")
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs")
     parser.add_argument("--name", default="performance", help="of the page: one for each machine")
@@ -57,9 +59,8 @@ def work(options: argparse.Namespace, parser: argparse.ArgumentParser, made: Pat
     if options.quick:
         todo = {name: part.made_quick() for name, part in todo.items()}
     if not options.write:
-        if options.data:
-            street.make(options.data / "pandaset_frame", made)
-            finer.make(options.data / "skull_mesh" / "skull.obj", made / "skull-finer.npz")
+        street.make(options.data / "pandaset_frame", made)
+        finer.make(options.data / "skull_mesh" / "skull.obj", made / "skull-finer.npz")
         parts.run(todo, options.results, options.parts)
     results = {path.stem: json.loads(path.read_text()) for path in sorted(options.results.glob("*.json"))}
     page.write(results, options.docs, options.name, options.title)

@@ -1,6 +1,6 @@
 """Measure how fast the viewer's page opens, answers clicks and turns, in a browser without a window.
 
-    python benchmarks/viewer.py [--data ../shared/data] [--only house city] [--json viewer.json]
+    python benchmarks/viewer.py [--only house city] [--json viewer.json]
 
 A server in its own process serves each scene of tests/helpers/view_scenes.py to Chromium, 1280 x 720 pixels,
 which draws on the CPU. Every time ends when the drawing is complete, not when it is ordered:
@@ -14,7 +14,6 @@ which draws on the CPU. Every time ends when the drawing is complete, not when i
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -205,12 +204,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, help="the folder of real files")
     parser.add_argument("--only", nargs="+", choices=SCENES, default=list(SCENES), metavar="SCENE")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     options = parser.parse_args()
-    if options.data:
-        os.environ["RAYBOX_TEST_DATA"] = str(options.data.resolve())
     result = measure_all(options.only)
     print(table(result))
     if options.json:

@@ -1,8 +1,8 @@
 """Cast millions of rays at vertices and edges of closed meshes, and count those that pass through.
 
-    python benchmarks/watertight.py [--rays 10000000] [--sample 100000] [--data ../shared/data] [--workers 2]
+    python benchmarks/watertight.py [--rays 10000000] [--sample 100000] [--workers 2]
 
-Meshes: a sphere of 1.3 million triangles, and (with --data) a skull of 100,000. Their vertices are on a grid
+Meshes: a sphere of 1.3 million triangles, and a skull of 100,000. Their vertices are on a grid
 of 2^-22, so that a ray can be aimed at one, or at a quarter point of an edge, without rounding: its origin is
 that point less a multiple of the direction, in whole numbers. Such a ray must hit the mesh no later than
 there, and also with its range reduced to that one time. Besides, lines in random directions must cross the
@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 import exact_surfaces
 import raybox as rb
+import real_data
 
 GRID = 2.0**22
 BATCH = 1_000_000
@@ -181,7 +182,7 @@ def main() -> int:
     parser.add_argument("--rays", type=int, default=10_000_000)
     parser.add_argument("--sample", type=int, default=100_000)
     parser.add_argument("--divide", type=int, default=8, help="times the sphere is subdivided")
-    parser.add_argument("--data", type=Path)
+    parser.add_argument("--data", type=Path, default=real_data.FOLDER, help="the folder of real files")
     parser.add_argument("--workers", type=int, default=-1)
     parser.add_argument("--meshes", nargs="+", default=["sphere", "skull"], choices=["sphere", "skull"])
     parser.add_argument("--jobs", nargs="+", default=JOBS, choices=JOBS)
@@ -189,7 +190,7 @@ def main() -> int:
     meshes = {}
     if "sphere" in options.meshes:
         meshes["sphere"] = sphere(options.divide)
-    if options.data and "skull" in options.meshes:
+    if "skull" in options.meshes:
         skull = rb.load(options.data / "skull_mesh" / "skull.obj")
         meshes["skull"] = np.array(skull.vertices), np.array(skull.faces)
     failed = False

@@ -1,6 +1,6 @@
 """Write the pictures of docs/view.md: the page in a browser without a window.
 
-``python docs/view_pictures.py [--only view view_rays]``; the real files are in ../shared/data.
+``python docs/view_pictures.py [--only view view_rays]``.
 """
 
 import argparse

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from real_data import HOUSE
 
 PACKAGE = Path(rb.__file__).parent
 BUNDLED = PACKAGE / "data" / "duplex.npz"
-IFC = Path(__file__).parents[2] / "shared" / "data" / "duplex_ifc" / "duplex_a_20110907.ifc"
 
 
 def triangles(mesh):
@@ -20,10 +20,9 @@ def triangles(mesh):
     return sorted(zip(mesh.objects.tolist(), turned, strict=True))
 
 
-@pytest.mark.skipif(not IFC.exists(), reason=f"the real data are not here: no {IFC}")
 def test_the_bundled_house_is_that_of_its_ifc_file():
     pytest.importorskip("ifcopenshell")
-    bundled, house = rb.load(BUNDLED), rb.load(IFC)
+    bundled, house = rb.load(BUNDLED), rb.load(HOUSE)
     assert triangles(bundled) == triangles(house)
     np.testing.assert_array_equal(bundled.ids, house.ids)
     assert list(bundled.labels) == list(house.labels)

@@ -9,9 +9,10 @@ import matplotlib.image
 import numpy as np
 import pytest
 
+from real_data import CITY, LIDAR, SHOP, SKULL
+
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "docs" / "images" / "gallery"
-DATA = ROOT.parent / "shared" / "data"
 EXAMPLES = {
     "culling": ["culling"],
     "daylight": ["daylight"],
@@ -24,11 +25,11 @@ EXAMPLES = {
     "tomography": ["tomography"],
 }
 REAL = {
-    "culling": "skull_mesh/skull.obj",
-    "daylight": "voxel_store/scene_store8.vox",
-    "lidar_sweep": "pandaset_frame",
-    "line_of_sight": "delft_cityjson/delft.city.json",
-    "shared_faces": "voxel_store/scene_store8.vox",
+    "culling": SKULL,
+    "daylight": SHOP,
+    "lidar_sweep": LIDAR,
+    "line_of_sight": CITY,
+    "shared_faces": SHOP,
 }
 
 
@@ -66,10 +67,9 @@ def test_an_example_runs_anywhere(name, tmp_path):
         assert "hit: [True, False, False, True, False]" in out
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here: no folder {DATA}")
 @pytest.mark.parametrize("name", REAL)
 def test_an_example_runs_on_real_data(name, tmp_path):
-    out = run(name, tmp_path, "--data", DATA / REAL[name])
+    out = run(name, tmp_path, "--data", REAL[name])
     assert "for want of" not in out
     assert "False" not in out
     assert_not_empty(tmp_path / f"{name}.png")

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import raybox as rb
+import real_data
 from file_samples import BOXES, IDS, RAYS, samples
 from processes import output_of, python
 from raybox.cast.join_formats import FORMATS
@@ -24,9 +25,7 @@ from raybox.io.formats.table import extensions
 from raybox.queries.query import FileQuery
 from raybox.queries.table import columns_of, file_queries
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 DOCS = Path(__file__).parents[2] / "docs"
-real = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here: no folder {DATA}")
 
 
 @pytest.fixture
@@ -255,13 +254,12 @@ def test_cast_with_nothing_in_the_files(folder, rows):
             raybox("cast", scene, "one.csv", "-o", "out.csv", "--query", query, "--force")
 
 
-@real
 @pytest.mark.parametrize(
-    "name", ["delft_cityjson/delft.city.json", "voxel_store/scene_store8.vox", "skull_mesh/skull.obj"]
+    "path", [real_data.CITY, real_data.SHOP, real_data.SKULL], ids=lambda path: path.name
 )
-def test_cast_into_real_scenes_agrees_with_brute_force(folder, name):
+def test_cast_into_real_scenes_agrees_with_brute_force(folder, path):
     """20,000 rays through the command; of 60, `rb.intersect` tests every box or triangle."""
-    geometry = rb.load(DATA / name)
+    geometry = rb.load(path)
     around = (
         geometry
         if isinstance(geometry, rb.Boxes)
@@ -271,7 +269,7 @@ def test_cast_into_real_scenes_agrees_with_brute_force(folder, name):
     rng = np.random.default_rng(11)
     origins = rng.normal((lower + upper) / 2, 0.7 * (upper - lower), (20_000, 3))
     rb.save("rays.npy", rb.Rays(origins, rng.uniform(lower, upper, (20_000, 3)) - origins))
-    raybox("cast", DATA / name, "rays.npy", "-o", "hits.npz")
+    raybox("cast", path, "rays.npy", "-o", "hits.npz")
     hits, rays = np.load("hits.npz"), rb.load("rays.npy", kind="rays")
     hit = hits["index"] >= 0
     assert 0.2 < hit.mean() < 1.0

@@ -3,12 +3,9 @@
 python tests/helpers/view_scenes.py frames house house.frames     # u64 length before each frame
 python tests/helpers/view_scenes.py serve lidar 8080
 python tests/helpers/view_scenes.py html shop shop.html
-
-The folder of real files is ../shared/data, or that of the environment variable RAYBOX_TEST_DATA.
 """
 
 import csv
-import os
 import struct
 import sys
 from functools import partial
@@ -20,14 +17,8 @@ import raybox as rb
 from raybox.viewer.content import PageContent, make_content
 from raybox.viewer.open_file import stage_of
 from raybox.viewer.stage import Stage, make_stage
+from real_data import CITY, HOUSE, LIDAR, SHOP
 
-_FOLDERS = [parent / "shared" / "data" for parent in Path(__file__).parents[3:]]
-_FOUND = next((folder for folder in _FOLDERS if folder.exists()), _FOLDERS[0])
-DATA = Path(os.environ.get("RAYBOX_TEST_DATA", _FOUND))
-HOUSE = DATA / "duplex_ifc" / "duplex_a_20110907.ifc"
-CITY = DATA / "delft_cityjson" / "delft.city.json"
-SHOP = DATA / "voxel_store" / "scene_store8.vox"
-LIDAR = DATA / "pandaset_frame"
 HOUSE_CREDIT = 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0'
 
 

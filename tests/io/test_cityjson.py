@@ -5,7 +5,6 @@ import json
 import math
 from fractions import Fraction
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +14,8 @@ import raybox as rb
 from raybox.errors import FileFormatError, InvalidInput, SkippedWarning
 from raybox.files import read
 from raybox.io.formats.cityjson import levels
+from real_data import CITY
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 DEPTHS = {"MultiSurface": 0, "CompositeSurface": 0, "Solid": 1, "MultiSolid": 2, "CompositeSolid": 2}
 
 
@@ -278,9 +277,7 @@ def test_labels_have_the_types_of_the_attributes(tmp_path):
         "attribute_type": [None, None, "x", None],
     }
     assert mesh.labels["height"].dtype == np.float64
-    delft = DATA / "delft_cityjson" / "delft.city.json"
-    if delft.exists():
-        assert rb.load(delft).labels["measuredHeight"].dtype == np.float64
+    assert rb.load(CITY).labels["measuredHeight"].dtype == np.float64
 
 
 def test_levels_are_compared_as_numbers(tmp_path):
@@ -434,11 +431,9 @@ def test_harmless_differences(tmp_path, encoding):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not (DATA / "delft_cityjson").exists(), reason="needs the data")
 def test_a_lidar_in_delft_equals_brute_force():
     """All 86,400 ranges and objects: float64 over the triangles in each azimuth, close calls in Fractions."""
-    path = DATA / "delft_cityjson" / "delft.city.json"
-    document = json.loads(path.read_text())
+    document = json.loads(CITY.read_text())
     corners, owners = [], []
     scale, move = document["transform"]["scale"], document["transform"]["translate"]
     points = np.array(document["vertices"]) * scale + move
@@ -455,7 +450,7 @@ def test_a_lidar_in_delft_equals_brute_force():
     directions = np.stack(
         [np.cos(turn) * np.cos(rise), np.sin(turn) * np.cos(rise), np.sin(rise) + 0 * turn], -1
     )
-    mesh = rb.load(path)
+    mesh = rb.load(CITY)
     assert mesh.ids.tolist() == list(document["CityObjects"])
     hits = rb.Scene(mesh).nearest(rb.Rays(origin, directions))
     close = 0

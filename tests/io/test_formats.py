@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+import real_data
 from file_samples import (
     BOXES,
     CITY,
@@ -27,8 +28,6 @@ from file_samples import (
 )
 from raybox.io.formats import FORMATS, common, contents, read
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
-real = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here: no folder {DATA}")
 NAMES = tuple(samples())
 
 
@@ -600,31 +599,33 @@ def test_saving_through_a_link_keeps_the_link(tmp_path):
 # Real files
 
 
-@real
-def test_real_files():
-    table = read(DATA / "duplex_ifc" / "duplex_aabb.csv")
-    model = read(DATA / "duplex_ifc" / "duplex_a_20110907.ifc", boxes=True, all_objects=True)
+def test_a_real_building_and_the_table_of_its_boxes():
+    pytest.importorskip("ifcopenshell")
+    table = read(real_data.HOUSE_BOXES)
+    model = read(real_data.HOUSE, boxes=True, all_objects=True)
     order = [model.ids.index(name) for name in table.ids]
     assert len(model.geometry) == 286
     np.testing.assert_allclose(model.geometry.lower[order], table.geometry.lower, atol=1e-5)
     np.testing.assert_allclose(model.geometry.upper[order], table.geometry.upper, atol=1e-5)
 
-    city = rb.load(DATA / "delft_cityjson" / "delft.city.json")
+
+def test_real_files():
+    city = rb.load(real_data.CITY)
     assert (len(city), city.objects.max()) == (36_271, 569)
     np.testing.assert_allclose(
         city.bounds, [[84616.468, 447422.999, -0.452], [85140.839, 447750.636, 16.846]], atol=1e-9
     )
-    assert len(rb.load(DATA / "voxel_store" / "scene_store8.vox")) == 441_118
-    skull = rb.load(DATA / "skull_mesh" / "skull.obj")
+    assert len(rb.load(real_data.SHOP)) == 441_118
+    skull = rb.load(real_data.SKULL)
     assert (len(skull), len(skull.vertices)) == (100_002, 49_999)
 
 
-@real
 @pytest.mark.parametrize(
-    "name",
-    ["delft_cityjson/delft.city.json", "voxel_store/scene_store8.vox", "duplex_ifc/duplex_a_20110907.ifc"],
+    "path", [real_data.CITY, real_data.SHOP, real_data.HOUSE], ids=lambda path: path.name
 )
-def test_real_files_cut(put, name):
-    content = (DATA / name).read_bytes()
+def test_real_files_cut(put, path):
+    if path == real_data.HOUSE:
+        pytest.importorskip("ifcopenshell")
+    content = path.read_bytes()
     for cut in np.linspace(0, len(content) - 40, 12).astype(int):
-        refused(put(Path(name).name, content[:cut]))
+        refused(put(path.name, content[:cut]))

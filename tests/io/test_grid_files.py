@@ -2,7 +2,6 @@
 
 import struct
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,8 @@ from file_samples import samples, vox, vox_chunk, vox_scene, vox_transform
 from mutants import mutants
 from raybox.errors import SkippedWarning
 from raybox.io.formats import vox as vox_format
+from real_data import SHOP
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 CELLS = [(0, 0, 0), (3, 4, 5), (1, 2, 3)]
 RNG = np.random.default_rng(40)
 
@@ -95,12 +94,10 @@ def test_wrong_models(put, monkeypatch):
     assert rb.load_grid(put("a.vox", vox(CELLS))).shape == (4, 5, 6)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here: no folder {DATA}")
 def test_a_real_model():
-    path = DATA / "voxel_store" / "scene_store8.vox"
-    grid = rb.load_grid(path)
+    grid = rb.load_grid(SHOP)
     assert repr(grid) == "Grid(124 x 124 x 68, occupied=441118)"
-    same_cells(grid, rb.load(path))
+    same_cells(grid, rb.load(SHOP))
 
 
 # Arrays

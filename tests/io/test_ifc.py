@@ -12,16 +12,14 @@ import exact_surfaces
 import raybox as rb
 from raybox.errors import SkippedWarning
 from raybox.io.formats import ifc
+from real_data import HOUSE
 
 pytest.importorskip("ifcopenshell")
 import ifcopenshell
 import ifcopenshell.geom
 
-HOUSE = Path(__file__).parents[3] / "shared" / "data" / "duplex_ifc" / "duplex_a_20110907.ifc"
 NEAR = 1e-9
 """Of barycentric weights and of relative times: what the filter leaves to rational arithmetic."""
-
-needs_house = pytest.mark.skipif(not HOUSE.is_file(), reason=f"the real data are not here: no file {HOUSE}")
 
 
 class Product(NamedTuple):
@@ -131,7 +129,6 @@ def mesh() -> rb.Mesh:
     return rb.load(HOUSE)
 
 
-@needs_house
 @pytest.mark.long
 @pytest.mark.parametrize("camera", CAMERAS)
 def test_each_pixel_names_the_nearest_product(camera, house, mesh):
@@ -147,7 +144,6 @@ def test_each_pixel_names_the_nearest_product(camera, house, mesh):
     assert (found < 0).any() == (camera != "inside")
 
 
-@needs_house
 def test_ties_at_corners_name_the_lowest_triangle(house, mesh):
     rng = np.random.default_rng(5)
     corners = mesh.vertices[rng.choice(len(mesh.vertices), 1500, replace=False)]
@@ -160,7 +156,6 @@ def test_ties_at_corners_name_the_lowest_triangle(house, mesh):
     assert several >= 300
 
 
-@needs_house
 def test_products_keep_their_triangles_ids_and_labels(house, mesh):
     assert len(house) == 215
     assert mesh.ids.tolist() == [product.id for product in house]
@@ -172,7 +167,6 @@ def test_products_keep_their_triangles_ids_and_labels(house, mesh):
     assert mesh.skipped == {"IfcSpace": 21, "IfcOpeningElement": 50}
 
 
-@needs_house
 def test_boxes_are_those_of_the_same_objects(house, mesh):
     boxes = rb.load(HOUSE, boxes=True)
     assert boxes.ids.tolist() == mesh.ids.tolist()
@@ -182,7 +176,6 @@ def test_boxes_are_those_of_the_same_objects(house, mesh):
     assert np.array_equal(boxes.upper, [c.max(0) for c in corners])
 
 
-@needs_house
 def test_spaces_and_openings_on_request(mesh):
     boxes = rb.load(HOUSE, boxes=True, all_objects=True)
     classes = Counter(boxes.labels["ifc_class"])
@@ -190,7 +183,6 @@ def test_spaces_and_openings_on_request(mesh):
     assert not boxes.skipped
 
 
-@needs_house
 def test_the_faster_tessellation_has_the_same_objects_within_a_centimetre(mesh):
     hybrid = rb.load(HOUSE, tessellation="hybrid")
     assert hybrid.ids.tolist() == mesh.ids.tolist()

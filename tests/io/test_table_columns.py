@@ -3,12 +3,12 @@
 import json
 from decimal import Decimal
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import raybox as rb
+from real_data import LIDAR
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -299,11 +299,7 @@ def test_wrong_boxes_with_a_yaw(put):
 
 
 def test_a_frame_of_pandaset():
-    path = Path(__file__).parents[2] / "shared/data/pandaset_frame/cuboids.csv"
-    path = path if path.exists() else Path("/work/shared/data/pandaset_frame/cuboids.csv")
-    if not path.exists():
-        pytest.skip("the real data are not here")
-    boxes = rb.load(path)
+    boxes = rb.load(LIDAR / "cuboids.csv")
     assert (type(boxes), len(boxes)) == (rb.Instances, 151)
     assert boxes.labels["cuboids.sensor_id"].dtype == np.int64
     assert set(boxes.labels) == {"label", "stationary", "cuboids.sensor_id", "uuid"}

@@ -82,7 +82,7 @@ def test_a_pure_wheel_needs_numba(tree, tmp_path):
         "mapbox-earcut",
         "xxhash",
     }
-    assert not [name for name in wheel.names if name.startswith("kernels/")]
+    assert not [name for name in wheel.names if name.startswith(("kernels/", "tests/"))]
     assert "compiler/library.py" in wheel.names
     (numba,) = (one for one in wheel.requires if one.startswith("numba"))
     assert f"{numba}; extra == 'jit'" in wheel.extras
@@ -108,6 +108,13 @@ def test_a_source_distribution_has_what_builds_both(tree):
     found = {path.name for path in tree.rglob("*")}
     assert found >= {*BUILDS, "hatch_build.py"}
     assert not [name for name in found if name.endswith((".so", ".dll", ".dylib", ".pyd"))]
+
+
+def test_a_source_distribution_has_the_files_of_tests(tree):
+    def files(root):
+        return {path.relative_to(root) for path in (root / "tests" / "data").rglob("*") if path.is_file()}
+
+    assert files(tree) == files(ROOT)
 
 
 def test_an_editable_install_builds_nothing_and_needs_numba(tree, tmp_path):

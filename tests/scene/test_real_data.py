@@ -1,8 +1,4 @@
-"""rb.Scene on real scenes: a house, a city, a skull, a voxel shop, a street; against oracle and rb.intersect.
-
-The data are in a folder beside the repository (../shared/data), each with its own licence; without it the
-tests skip.
-"""
+"""rb.Scene on a house, a city, a skull, a voxel shop, a street; against oracle and rb.intersect."""
 
 import csv
 import json
@@ -17,11 +13,8 @@ import exact_surfaces
 import raybox as rb
 from aim import INF, Pairs
 from compare import EPS, assert_same, assert_scene
+from real_data import CITY, HOUSE_BOXES, LIDAR, SHOP, SKULL
 from scenes import as_rays, build
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data are not here: no folder {DATA}")
-
 
 # Simple readers of the files
 
@@ -32,13 +25,13 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 
 def duplex():
-    rows = read_csv(DATA / "duplex_ifc" / "duplex_aabb.csv")
+    rows = read_csv(HOUSE_BOXES)
     return tuple(np.array([[float(r[f"{end}_{x}"]) for x in "xyz"] for r in rows]) for end in ("min", "max"))
 
 
 def delft():
     """Return one box per city object with geometry."""
-    city = json.loads((DATA / "delft_cityjson" / "delft.city.json").read_text())
+    city = json.loads(CITY.read_text())
     vertices = np.array(city["vertices"]) * city["transform"]["scale"] + city["transform"]["translate"]
 
     def leaves(x):
@@ -53,7 +46,7 @@ def delft():
 
 
 def skull():
-    lines = (DATA / "skull_mesh" / "skull.obj").read_text().splitlines()
+    lines = SKULL.read_text().splitlines()
     vertices = np.array([line.split()[1:4] for line in lines if line.startswith("v ")], dtype=float)
     faces = [[int(v.split("/")[0]) - 1 for v in line.split()[1:]] for line in lines if line.startswith("f ")]
     return vertices, np.array(faces)
@@ -66,7 +59,7 @@ def skull_boxes():
 
 def voxels() -> np.ndarray:
     """Return the filled cells of the .vox file: chunk XYZI holds a count, then bytes x, y, z, colour."""
-    raw = (DATA / "voxel_store" / "scene_store8.vox").read_bytes()
+    raw = SHOP.read_bytes()
     at = raw.index(b"XYZI") + 12
     (count,) = struct.unpack_from("<i", raw, at)
     return np.frombuffer(raw, np.uint8, 4 * count, at + 4).reshape(count, 4)[:, :3].astype(float)
@@ -79,7 +72,7 @@ def voxel_boxes():
 
 def cuboids() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return centres, sizes and yaw angles."""
-    rows = read_csv(DATA / "pandaset_frame" / "cuboids.csv")
+    rows = read_csv(LIDAR / "cuboids.csv")
     centre, size = ([[float(r[f"{k}.{x}"]) for x in "xyz"] for r in rows] for k in ("position", "dimensions"))
     return np.array(centre), np.array(size), np.array([float(r["yaw"]) for r in rows])
 
@@ -95,14 +88,14 @@ def street():
 
 def sensor() -> np.ndarray:
     """Return the position of the spinning lidar, fitted to its returns, rotated by the pose."""
-    pose = json.loads((DATA / "pandaset_frame" / "meta.json").read_text())["lidar_pose"]["heading"]
+    pose = json.loads((LIDAR / "meta.json").read_text())["lidar_pose"]["heading"]
     place, axis = np.array([0.04, 0.98, 1.78]), np.array([pose[x] for x in "xyz"])
     twice = 2 * np.cross(axis, place)
     return place + pose["w"] * twice + np.cross(axis, twice)
 
 
 def returns(spinning_only: bool) -> np.ndarray:
-    frame = np.load(DATA / "pandaset_frame" / "frame.npz")
+    frame = np.load(LIDAR / "frame.npz")
     return frame["xyz"][frame["sensor"] == 0 if spinning_only else slice(None)].astype(float)
 
 

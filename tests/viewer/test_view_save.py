@@ -12,8 +12,8 @@ import raybox as rb
 from raybox.viewer import open_file
 from raybox.viewer.content import built_page, make_content
 from raybox.viewer.stage import make_stage
+from real_data import HOUSE
 from view_client import decoded
-from view_scenes import HOUSE
 
 ROW = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]], ids=["<b>", "</script>"])
 RAYS = rb.Rays([[0, 0, 0], [0, 0, 9]], [1, 0, 0])
@@ -102,7 +102,6 @@ def test_what_is_no_scene_is_refused(tmp_path):
             open_file.stage_of(wrong)
 
 
-@pytest.mark.skipif(not HOUSE.exists(), reason="the house is not here")
 def test_spaces_and_openings_of_a_building_are_read_and_hidden(monkeypatch):
     pytest.importorskip("ifcopenshell")
     stage = open_file.stage_of(HOUSE, boxes=True)
