@@ -2,9 +2,11 @@
 
 import hashlib
 import os
+import re
 import signal
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -82,6 +84,26 @@ def pytest_sessionfinish(session):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config, log):
+    from crash_scheduler import CrashScheduling
+
+    return CrashScheduling(config, log) if config.option.dist == "loadfile" else None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter):
+    """Write last why tests and whole files were skipped, a line for each reason."""
+    yield
+    counts = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+        reason = re.sub(r"^could not import '([\w-]+).*", r"needs \1", reason)
+        counts["test" if isinstance(report, pytest.TestReport) else "file", reason] += 1
+    for (kind, reason), count in counts.most_common():
+        terminalreporter.write_line(f"skipped: {count} {kind}{'s' if count > 1 else ''}: {reason}")
+
+
 @pytest.fixture(scope="session")
 def local():
     """Lend two worker processes of one thread each; those that are killed come back."""
@@ -129,8 +151,13 @@ def log(cluster, tmp_path):
 @pytest.fixture(scope="module")
 def browser():
     """Return a browser; while it runs, this thread has an event loop, so that it ends with its module."""
-    from browser import chromium
+    from browser import CHROMIUM, chromium
+    from needs import package
 
+    package("playwright")
+    package("ifcopenshell")  # for the scene of the house
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium")
     with chromium() as made:
         yield made
 
@@ -141,8 +168,12 @@ def files_of_pages(request, tmp_path, monkeypatch):
     if request.path.suffix != ".md":
         return
     import real_data
+    from needs import package
 
     text = request.path.read_text(encoding="utf-8")
+    for name, words in (("ifcopenshell", 'load("house.ifc"'), ("scipy", ">>> from scipy")):
+        if words in text:
+            package(name)
     files = {"house.ifc": real_data.HOUSE, "city.city.json": real_data.CITY}
     loaded = [name for name in files if f'rb.load("{name}"' in text]
     for name in loaded:

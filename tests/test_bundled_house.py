@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import raybox as rb
+from needs import package
 from real_data import HOUSE
 
 PACKAGE = Path(rb.__file__).parent
@@ -21,7 +21,7 @@ def triangles(mesh):
 
 
 def test_the_bundled_house_is_that_of_its_ifc_file():
-    pytest.importorskip("ifcopenshell")
+    package("ifcopenshell")
     bundled, house = rb.load(BUNDLED), rb.load(HOUSE)
     assert triangles(bundled) == triangles(house)
     np.testing.assert_array_equal(bundled.ids, house.ids)

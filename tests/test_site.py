@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import raybox as rb
+from needs import package
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -59,6 +60,7 @@ def read(path):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """Build the site with the README's command; return its pages and folder."""
+    package("sphinx")
     (command,) = re.findall(r"`sphinx-build (.*) docs site`", (ROOT / "README.md").read_text())
     folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(

@@ -6,12 +6,11 @@ import shlex
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import nbformat
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from nbclient import NotebookClient
 
+from needs import package
 from raybox.cli import main
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -38,6 +37,9 @@ def shown(outputs):
 
 
 def test_the_notebook_is_made_from_the_page(maker):
+    package("nbclient")
+    import nbformat
+
     stored = (DOCS / "tutorial.ipynb").read_text(encoding="utf-8")
     assert stored == maker.text_of(PAGE), "run: python docs/tutorial_notebook.py"
     nbformat.validate(nbformat.reads(stored, as_version=4))
@@ -49,8 +51,11 @@ def test_the_notebook_is_made_from_the_page(maker):
 
 
 def test_the_notebook_shows_what_the_page_shows(maker, tmp_path):
+    client = package("nbclient")
+    import nbformat
+
     notebook = nbformat.read(DOCS / "tutorial.ipynb", as_version=4)
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    client.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     expected = [cell for cell in maker.cells(PAGE) if cell.is_code]
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     compared = 0

@@ -9,6 +9,7 @@ import pytest
 
 import raybox as rb
 import user_script
+from needs import package
 from processes import python
 
 WRONG = """
@@ -39,7 +40,7 @@ def test_the_script_runs(tmp_path):
 
 
 def test_pyright_finds_nothing_in_the_script_and_wrong_words_in_another(tmp_path):
-    pytest.importorskip("pyright")
+    package("pyright")
     (tmp_path / "right.py").write_bytes(Path(user_script.__file__).read_bytes())
     (tmp_path / "wrong.py").write_text(WRONG)
     config = {"extraPaths": [str(Path(rb.__file__).parents[1])], "include": ["right.py", "wrong.py"]}

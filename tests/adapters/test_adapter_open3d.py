@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from needs import package
 from processes import output_of
 from raybox.adapters.open3d import RaycastingScene
 
@@ -245,7 +246,7 @@ def test_open3d_is_not_imported():
 
 @pytest.fixture(scope="module")
 def open3d():
-    return pytest.importorskip("open3d", exc_type=ImportError)
+    return package("open3d")
 
 
 def both(open3d, *meshes):

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import raybox as rb
+from needs import package
 from raybox.cast import arguments as cast_arguments
 from raybox.cli import main
 from raybox.geometry.labels import with_skipped
@@ -417,7 +418,7 @@ def test_errors_of_use_are_one_line_like_all_others(folder):
 
 def ifc_model(path):
     """Write a model of a wall with a name, a space and an opening; return the wall's id."""
-    ifcopenshell = pytest.importorskip("ifcopenshell")
+    ifcopenshell = package("ifcopenshell")
     model = ifcopenshell.file(schema="IFC4")
     zero = model.createIfcCartesianPoint((0.0, 0.0, 0.0))
     frame = model.createIfcAxis2Placement3D(zero)

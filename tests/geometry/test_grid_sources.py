@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import raybox as rb
+from needs import package
 
 RNG = np.random.default_rng(30)
 
@@ -86,7 +87,7 @@ def check_cells_of_vtk(mesh, grid):
 
 
 def test_pyvista_itself():
-    pyvista = pytest.importorskip("pyvista")
+    pyvista = package("pyvista")
     mesh = pyvista.ImageData(dimensions=(4, 3, 5), spacing=(0.5, 1, 0.25), origin=(1, -2, 5))
     check_cells_of_vtk(mesh, rb.Grid.from_pyvista(mesh))
     mesh.offset = (2, -1, 0)

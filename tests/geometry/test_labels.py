@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from needs import package
 from raybox.geometry import with_skipped
 from raybox.geometry.labels import Labels, column_of, joined_ids, joined_labels
 
@@ -237,7 +238,7 @@ def test_tables_of_arrow_pandas_and_polars_give_the_same_labels():
     )
     tables += [frame, frame.set_index(pandas.Index([5, 6, 7], name="row"))]
     try:
-        tables.append(pytest.importorskip("polars").from_arrow(table))
+        tables.append(package("polars").from_arrow(table))
     except pytest.skip.Exception:
         assert len(tables) == 4
     wanted = {

@@ -37,7 +37,7 @@ def compiled() -> tuple[str, Path, TemporaryDirectory]:
     """Return Node.js and a folder of the page's compiled modules; skip the test where npm has not run."""
     compiler, node = PAGE / "node_modules" / ".bin" / "tsc", shutil.which("node")
     if node is None or not compiler.exists():
-        pytest.skip("needs Node.js, and `npm ci` in page/")
+        pytest.skip("needs Node.js 20.19 or newer, and `npm ci` in page/")
     folder = TemporaryDirectory()
     root = Path(folder.name)
     subprocess.run([compiler, "--outDir", root, "--noCheck"], cwd=PAGE, check=True)

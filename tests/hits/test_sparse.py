@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from needs import package
 from raybox.hits.sparse import sparse_matrix
 
-pytest.importorskip("scipy")
+package("scipy")
 RANDOM = np.random.default_rng(30)
 LOWER = RANDOM.random((50, 3))
 BOXES = rb.Boxes(LOWER, LOWER + 0.2)

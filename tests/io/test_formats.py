@@ -26,6 +26,7 @@ from file_samples import (
     vox_scene,
     vox_transform,
 )
+from needs import package
 from raybox.io.formats import FORMATS, common, contents, read
 
 NAMES = tuple(samples())
@@ -600,7 +601,7 @@ def test_saving_through_a_link_keeps_the_link(tmp_path):
 
 
 def test_a_real_building_and_the_table_of_its_boxes():
-    pytest.importorskip("ifcopenshell")
+    package("ifcopenshell")
     table = read(real_data.HOUSE_BOXES)
     model = read(real_data.HOUSE, boxes=True, all_objects=True)
     order = [model.ids.index(name) for name in table.ids]
@@ -625,7 +626,7 @@ def test_real_files():
 )
 def test_real_files_cut(put, path):
     if path == real_data.HOUSE:
-        pytest.importorskip("ifcopenshell")
+        package("ifcopenshell")
     content = path.read_bytes()
     for cut in np.linspace(0, len(content) - 40, 12).astype(int):
         refused(put(path.name, content[:cut]))

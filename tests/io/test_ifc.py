@@ -10,14 +10,13 @@ import pytest
 
 import exact_surfaces
 import raybox as rb
+from needs import package
 from raybox.errors import SkippedWarning
 from raybox.io.formats import ifc
 from real_data import HOUSE
 
-pytest.importorskip("ifcopenshell")
-import ifcopenshell
-import ifcopenshell.geom
-
+ifcopenshell = package("ifcopenshell")
+geom = package("ifcopenshell.geom")
 NEAR = 1e-9
 """Of barycentric weights and of relative times: what the filter leaves to rational arithmetic."""
 
@@ -33,7 +32,7 @@ class Product(NamedTuple):
 
 def products_of(path: Path) -> list[Product]:
     """Return the products with a shape by number, but for spaces and openings."""
-    settings = ifcopenshell.geom.settings()
+    settings = geom.settings()
     settings.set("use-world-coords", True)
     settings.set("reorient-shells", True)
     settings.set("keep-bounding-boxes", True)
@@ -41,7 +40,7 @@ def products_of(path: Path) -> list[Product]:
     found = []
     for product in sorted(model.by_type("IfcProduct"), key=lambda product: product.id()):
         if product.Representation and product.is_a() not in ("IfcSpace", "IfcOpeningElement"):
-            shape = ifcopenshell.geom.create_shape(settings, product)  # owns the memory of its geometry
+            shape = geom.create_shape(settings, product)  # owns the memory of its geometry
             vertices = np.array(shape.geometry.verts).reshape(-1, 3)
             faces = np.array(shape.geometry.faces).reshape(-1, 3)
             found.append(Product(product.GlobalId, product.is_a(), storey_of(product), vertices[faces]))

@@ -9,6 +9,7 @@ import struct
 import pytest
 
 import raybox as rb
+from needs import package
 from raybox.viewer import open_file
 from raybox.viewer.content import built_page, make_content
 from raybox.viewer.stage import make_stage
@@ -103,7 +104,7 @@ def test_what_is_no_scene_is_refused(tmp_path):
 
 
 def test_spaces_and_openings_of_a_building_are_read_and_hidden(monkeypatch):
-    pytest.importorskip("ifcopenshell")
+    package("ifcopenshell")
     stage = open_file.stage_of(HOUSE, boxes=True)
     hidden = set(stage.labels["ifc_class"][~stage.visible])
     assert len(stage.visible) == 286

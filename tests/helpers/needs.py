@@ -1,0 +1,29 @@
+"""Packages that the extra `test` lacks: tests are skipped without them, and the reason names the extra."""
+
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+def package(name: str) -> ModuleType:
+    """Import a package, or skip the test or the file."""
+    __tracebackhide__ = True  # a skip is reported at the line of the caller
+    return pytest.importorskip(
+        name, reason=f"needs {_extra_of(name.partition('.')[0])}", exc_type=ImportError
+    )
+
+
+def _extra_of(name: str) -> str:
+    """Return the extra that lists a package, or the package if none does."""
+    extras = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    listing = (
+        extra
+        for extra, requirements in extras.items()
+        if name in {re.match(r"[\w-]+", one)[0] for one in requirements}
+    )
+    return next((f"raybox[{extra}]" for extra in listing), name)
