@@ -12,6 +12,7 @@ import numpy as np
 import raybox as rb
 from raybox.geometry import with_skipped
 
+CASES = Path(__file__).parents[1] / "data" / "cases"
 # A tetrahedron, as vertices and faces, and the three boxes and four rays of every table.
 CORNERS = np.array([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 4.0]])
 FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])

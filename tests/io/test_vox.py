@@ -4,7 +4,6 @@ import struct
 from fractions import Fraction
 from itertools import permutations, product
 from math import floor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import raybox as rb
-from file_samples import vox_chunk, vox_text
+from file_samples import CASES, vox_chunk, vox_text
 from raybox.errors import SkippedWarning
-
-CASES = Path(__file__).parent / "cases"
 
 
 def mapping(pairs):
@@ -83,17 +80,11 @@ def frame(axes, signs, shift):
     return {b"_r": b"%d" % packed(axes, signs), b"_t": b"%d %d %d" % shift}
 
 
-def test_one_model_placed_twice_or_rotated():
-    assert rb.load(CASES / "v01_instances.vox").lower.tolist() == [
-        [-1, -1, -1],
-        [0, 0, 0],
-        [9, -1, -1],
-        [10, 0, 0],
-    ]
+def test_the_truth_is_that_of_a_file_of_another_program():
     turned = ((1, 0, 2), (-1, 1, 1), (5, 5, 5))  # the byte 17
     assert packed(*turned[:2]) == 17
     wanted = truth((2, 2, 2), [(0, 0, 0), (1, 1, 1)], [turned])
-    assert rb.load(CASES / "v03_rot1.vox").lower.tolist() == wanted == [[5, 4, 4], [4, 5, 5]]
+    assert rb.load(CASES / "v03_rot1.vox").lower.tolist() == wanted
 
 
 @pytest.mark.parametrize("size", [(1, 1, 1), (2, 3, 4), (5, 4, 1)])
