@@ -165,15 +165,16 @@ def browser():
 
 
 @pytest.fixture(autouse=True)
-def files_of_pages(request, tmp_path, monkeypatch):
-    """Change to a folder with the files that a page loads."""
-    if request.path.suffix != ".md":
+def needs_of_examples(request, tmp_path, monkeypatch):
+    """Change to a folder with the files that a page loads; skip examples without their package."""
+    doctest = getattr(request.node, "dtest", None)
+    if doctest is None:
         return
     import real_data
     from needs import package
 
-    text = request.path.read_text(encoding="utf-8")
-    for name, words in (("ifcopenshell", 'load("house.ifc"'), ("scipy", ">>> from scipy")):
+    text = "".join(example.source for example in doctest.examples)
+    for name, words in (("ifcopenshell", '"house.ifc"'), ("scipy", ".to_sparse(")):
         if words in text:
             package(name)
     files = {"house.ifc": real_data.HOUSE, "city.city.json": real_data.CITY}

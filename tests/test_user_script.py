@@ -32,11 +32,16 @@ def test_the_script_runs(tmp_path):
     assert user_script.of_files(tmp_path / "boxes.csv") == (2, 2)
     assert user_script.camera().shape == (3, 3)
     assert user_script.named(boxes, rays) == ["near", None, "far"]
-    want = {"count": 3, "first": 2, "length": 5, "hits": 3, "lengths": 13, "occluded": 1}
-    assert user_script.along_rays(rb.Scene(boxes), rays) == want
     assert user_script.surfaces() == (2.0, 0)
     assert user_script.objects() == (["stone"], 2.0, 1)
     assert user_script.cast_a_file(rb.Scene(boxes), tmp_path / "rays.csv", tmp_path / "counts.csv") == 3
+
+
+def test_the_script_sums_along_rays():
+    package("scipy")
+    boxes, rays = user_script.make()
+    want = {"count": 3, "first": 2, "length": 5, "hits": 3, "lengths": 13, "occluded": 1}
+    assert user_script.along_rays(rb.Scene(boxes), rays) == want
 
 
 def test_pyright_finds_nothing_in_the_script_and_wrong_words_in_another(tmp_path):
