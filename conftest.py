@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -97,13 +97,13 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_terminal_summary(terminalreporter):
     """Write last why tests and whole files were skipped, a line for each reason."""
     yield
-    counts = Counter()
+    names = defaultdict(set)
     for report in terminalreporter.stats.get("skipped", []):
         reason = str(report.longrepr[2]).removeprefix("Skipped: ")
         reason = re.sub(r"^could not import '([\w-]+).*", r"needs \1", reason)
-        counts["test" if isinstance(report, pytest.TestReport) else "file", reason] += 1
-    for (kind, reason), count in counts.most_common():
-        terminalreporter.write_line(f"skipped: {count} {kind}{'s' if count > 1 else ''}: {reason}")
+        names["test" if isinstance(report, pytest.TestReport) else "file", reason].add(report.nodeid)
+    for (kind, reason), skipped in sorted(names.items(), key=lambda item: -len(item[1])):
+        terminalreporter.write_line(f"skipped: {len(skipped)} {kind}{'s' * (len(skipped) > 1)}: {reason}")
 
 
 @pytest.fixture(scope="session")

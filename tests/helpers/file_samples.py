@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import raybox as rb
+from needs import package
 from raybox.geometry import with_skipped
 
 CASES = Path(__file__).parents[1] / "data" / "cases"
@@ -360,3 +361,10 @@ def saved() -> dict[str, tuple[bytes, dict[str, object]]]:
     contents = {"mesh.npz": mesh, "instances.npz": copies, "scene.npz": [boxes, mesh, copies, grid, planes]}
     contents |= {"mesh.parquet": mesh, "boxes.parquet": boxes, "mesh.ply": mesh}
     return {f"saved {name}": (_saved(name, content), {"kind": "scene"}) for name, content in contents.items()}
+
+
+def sample(name: str) -> tuple[bytes, dict]:
+    """Return one of the files and its options; skip the test where the package that reads it is missing."""
+    if name.endswith(".ifc"):
+        package("ifcopenshell")
+    return samples()[name]

@@ -9,6 +9,7 @@ import pytest
 
 import raybox as rb
 from exact import INF, rounded
+from needs import package
 from out_of_range import LARGEST, contacts, edges_of, exact_length, exact_point, rays_at
 from path_truth import root
 from raybox.primitives.exact_table import _triangle_normal
@@ -39,12 +40,19 @@ def test_a_ray_whose_times_overflow(make, copies):
     assert (hits.t == INF).all()
     assert hits.lengths.tolist() == [1.0] * copies
     assert hits[0].lengths.tolist() == [1.0]
-    assert (hits.to_sparse().toarray() == 1.0).all()
     assert nearest.points.tolist() == [[2.0, 0.5]] * copies
     assert nearest.normals.tolist() == [[-1.0, 0.0]] * copies
     assert nearest.to_dict()["x"].tolist() == [2.0] * copies
     assert hits.to_dict()["length"].tolist() == [1.0] * copies
     assert scene.first(rays, 2).points[:, 0].tolist() == [[2.0, 0.5]] * copies
+
+
+@pytest.mark.parametrize("make", [of_boxes, of_instances, of_grid])
+@pytest.mark.parametrize("copies", [1, 40])
+def test_a_matrix_of_rays_whose_times_overflow(make, copies):
+    package("scipy")
+    hits = rb.Scene(make()).all(SLOW[None][np.zeros(copies, int)])
+    assert (hits.to_sparse().toarray() == 1.0).all()
 
 
 @pytest.mark.parametrize("copies", [1, 40])

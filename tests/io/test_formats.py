@@ -21,6 +21,7 @@ from file_samples import (
     POINTS,
     RAYS,
     ply,
+    sample,
     samples,
     vox,
     vox_scene,
@@ -163,7 +164,7 @@ def test_cityjson(put):
 
 
 def test_ifc(put):
-    path = put("one.ifc", samples()["one.ifc"][0])
+    path = put("one.ifc", sample("one.ifc")[0])
     same(rb.load(path, boxes=True), rb.Boxes([[9, 18, 30]], [[11, 22, 36]]))
     loaded = read(path)
     assert (len(loaded.geometry), loaded.geometry.objects.tolist()) == (12, [0] * 12)
@@ -226,7 +227,7 @@ def test_files_cut_anywhere(put, name):
 
     CSV and OBJ have no length, so a cut between two of their lines cannot be detected.
     """
-    content, options = samples()[name]
+    content, options = sample(name)
     whole = len(read(put(name, content), **options).geometry)
     last_word = len(content.rstrip()) - len(content.replace(b",", b" ").split()[-1]) - 1
     cuts = [
@@ -250,7 +251,7 @@ def test_files_cut_anywhere(put, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_files_bent_anywhere(put, name):
     """Changed bytes give geometry or a refusal: no other error, no endless loop, little memory."""
-    content, options = samples()[name]
+    content, options = sample(name)
     rng = np.random.default_rng(len(content))
     refusals = 0
     tracemalloc.start()

@@ -5,7 +5,7 @@ import tempfile
 import pytest
 
 import raybox as rb
-from file_samples import samples
+from file_samples import sample, samples
 from raybox.viewer import open_file, uploads
 from view_client import Client
 from waiting import wait_until
@@ -155,10 +155,14 @@ def test_an_upload_is_bounded(monkeypatch):
         open_file.stage_of_bytes("row.csv", b"min_x,min_y,min_z,max_x,max_y,max_z\n" + b"0,0,0,1,1,1\n" * 3)
 
 
-def test_every_scene_format_opens_from_bytes():
-    opened = set()
-    for name, (content, options) in samples().items():
-        if options.get("kind") == "scene":
-            assert len(open_file.stage_of_bytes(name, content).scene) > 0
-            opened.add(name.rpartition(".")[2])
-    assert opened >= {"npz", "npy", "csv", "parquet", "ply", "stl", "obj", "glb", "ifc", "json", "vox"}
+SCENES = [name for name, (_, options) in samples().items() if options.get("kind") == "scene"]
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_scene_opens_from_bytes(name):
+    assert len(open_file.stage_of_bytes(name, sample(name)[0]).scene) > 0
+
+
+def test_scenes_of_every_format_open_from_bytes():
+    formats = {name.rpartition(".")[2] for name in SCENES}
+    assert formats >= {"npz", "npy", "csv", "parquet", "ply", "stl", "obj", "glb", "ifc", "json", "vox"}
