@@ -35,7 +35,7 @@ build_calls = runpy.run_path(str(SOURCES / "build_calls.py"))["build_calls"]  # 
 
 CODE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64))
 COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
-NO_COMPILER = f"needs a C compiler, {COMPILER}"
+NO_COMPILER = "needs a C compiler"
 HAS_COMPILER = sys.platform == "win32" or shutil.which(COMPILER) is not None
 
 

@@ -1,6 +1,8 @@
-"""Packages that the extra `test` lacks: tests are skipped without them, and the reason names the extra."""
+"""What some tests need beside the extra `test`: without it they are skipped, and the reason names it."""
 
 import re
+import shutil
+import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +18,13 @@ def package(name: str) -> ModuleType:
     return pytest.importorskip(
         name, reason=f"needs {_extra_of(name.partition('.')[0])}", exc_type=ImportError
     )
+
+
+def c_compiler() -> None:
+    """Skip the test where no C compiler is found; on Windows, packages bring theirs."""
+    __tracebackhide__ = True
+    if sys.platform != "win32" and shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
 
 
 def _extra_of(name: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import raybox as rb
+from needs import c_compiler
 from processes import python
 
 pytest.importorskip("numba", reason="needs Numba")
@@ -42,6 +43,7 @@ def run(*arguments, source=PACKAGE.parent, **environment):
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A copy of the package with a library of two kernels, in a folder."""
+    c_compiler()
     folder = tmp_path_factory.mktemp("built")
     shutil.copytree(PACKAGE, folder / "raybox", ignore=shutil.ignore_patterns("__pycache__", "raybox-*"))
     (folder / "raybox" / "kernels" / "kernels.txt").write_text(f"{SPIN}\n{KEYS}\n")
@@ -111,8 +113,8 @@ def test_a_library_imports_nothing_but_functions_of_c(built):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="links a source of its own as ELF")
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler, cc")
 def test_other_imports_and_sizes_are_errors(tmp_path, monkeypatch):
+    c_compiler()
     made = tmp_path / "made.so"
     source = "double sin(double); void f(void *); double g(double x) { f(&x); return sin(x); }"
     command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(made)]

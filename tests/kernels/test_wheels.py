@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("numba", reason="needs Numba")
 pytest.importorskip("hatchling")
 
+from needs import c_compiler
 from raybox.kernels import platforms
 
 ROOT = Path(__file__).parent.parent.parent
@@ -89,6 +90,7 @@ def test_a_pure_wheel_needs_numba(tree, tmp_path):
 
 
 def test_a_platform_wheel_has_machine_code_and_does_not_need_numba(tree, tmp_path):
+    c_compiler()
     build(tree, tmp_path, "wheel", RAYBOX_KERNELS=LEVEL)
     wheel = read(tmp_path)
     assert "-none-" not in wheel.tag
