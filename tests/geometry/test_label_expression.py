@@ -1,10 +1,12 @@
 """Expressions of labels against a slow evaluator of their own, and what they refuse."""
 
+import keyword
 import operator
+import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import raybox as rb
@@ -116,6 +118,42 @@ def test_masks_equal_a_loop_over_rows(expression):
     assert mask_of(expression.text, ARRAYS, N).tolist() == [expression.truth(row) for row in rows]
 
 
+CHARACTERS = st.one_of(
+    st.characters(exclude_categories=["Cs"]),
+    st.sampled_from("\n\r\0\t\x0b\x1f\x85\u00a0\u2028\u3000 '\"`#\\a\ufb01"),
+)
+LABELS = st.text(CHARACTERS, max_size=8)
+BLANKS = st.sampled_from(["", " ", "\n", "\u00a0", " \t"])
+
+
+def quoted(text, mark):
+    """Return a constant with all characters as they are, but for the quotation mark and backslashes."""
+    return mark + text.replace("\\", "\\\\").replace(mark[0], "\\" + mark[0]) + mark
+
+
+@pytest.mark.core
+@settings(max_examples=300, deadline=None)
+@given(LABELS, LABELS, st.sampled_from(["'", '"', "'" * 3, '"' * 3]), BLANKS, st.data())
+def test_constants_and_names_keep_every_character(label, other, mark, blank, data):
+    name = data.draw(st.text(CHARACTERS.filter(lambda c: c != "`"), min_size=1, max_size=6))
+    columns = {name: np.array([label, other, None, " ".join(label.split()), label], dtype=object)}
+    equal = [value == label for value in columns[name]]
+    for constant in (quoted(label, mark), repr(label)):
+        found = mask_of(f"{blank}`{name}`{blank}=={blank}{constant}{blank}", columns, 5)
+        assert found.tolist() == equal
+        found = mask_of(f"`{name}` in [{constant},]", columns, 5)
+        assert found.tolist() == equal
+    parts = quoted(label[:3], mark) + (blank or " ") + quoted(label[3:], mark)
+    assert mask_of(f"{parts} == `{name}`", columns, 5).tolist() == equal
+
+
+@given(st.from_regex(r"[^\W\d]\w{0,5}", fullmatch=True))
+def test_names_without_backquotes_keep_every_letter(name):
+    columns = {name: np.array(["a", "b"], dtype=object)}
+    assume(name.isidentifier() and not keyword.iskeyword(unicodedata.normalize("NFKC", name)))
+    assert mask_of(f"{name} == 'b'", columns, 2).tolist() == [False, True]
+
+
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
@@ -202,6 +240,12 @@ def test_masks_by_hand(text, rows):
         ("text == 'a", 9, "not an expression of labels"),
         ("flag) or (maybe", 5, "not an expression of labels"),
         ("flag # or not", 6, "comments"),
+        (
+            "text == 'a' or text == r'a\nb'",
+            26,
+            "a line end or NUL after a backslash, or in a constant with a prefix",
+        ),
+        ("text == 'a\\\nb'", 11, "a line end or NUL after a backslash"),
         ("ä == 1 or tekst == 1", 1, "no label 'ä'"),
         ("text == 'ä' or tekst == 1", 16, "no label 'tekst'"),
         ("text == 'ä' or `t e` == 1", 16, "no label 't e'"),

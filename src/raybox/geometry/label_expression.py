@@ -9,8 +9,8 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from functools import reduce
-from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
+from functools import partial, reduce
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,21 @@ from raybox.validation import Bools
 
 MAX_LENGTH = 10_000  # characters: of more, the parser may need too much memory
 _SHOWN = 48  # characters of an expression on each side of a mistake
-_TOKENS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`([^`]*)`|(\#)""")
+_TOKENS = re.compile(
+    r"""
+    (?P<constant> (?P<prefix> \b [bfrtu]{1,2} )? (?:
+        \'{3} (?: [^\\] | \\. )*? \'{3} | "{3} (?: [^\\] | \\. )*? "{3}
+        | ' (?: [^'\\] | \\. )* ' | " (?: [^"\\] | \\. )* " ))
+    | ` (?P<name> [^`]* ) ` | (?P<comment> \# ) | (?P<blank> [\s\0] )
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+_ESCAPED_OR_RAW = re.compile(r"\\(?P<escaped>.)|(?P<raw>[\n\r\0])", re.DOTALL)
+_RAW = {"\n": r"\n", "\r": r"\r", "\0": r"\x00"}
+"""What no constant of Python holds as it is, and its escapes."""
 _PLACEHOLDERS = range(0x4E00, 0x9F00)  # letters that stand for names in backquotes, of the same length
 
+V = TypeVar("V")
 Constant: TypeAlias = bool | int | float | str
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
@@ -60,7 +72,9 @@ class _Expression(NamedTuple):
 
     text: str
     plain: str
+    """the text as Python can parse it: names in backquotes have placeholders, of the same length"""
     quoted: Mapping[str, str]
+    """names in backquotes by their placeholders"""
     columns: Mapping[str, NDArray[Any]]
 
     def fail(self, node: ast.AST | int, problem: str) -> NoReturn:
@@ -73,11 +87,22 @@ class _Expression(NamedTuple):
         """Return the index of a node's first character."""
         return len(self.plain.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore"))
 
+    def written(self, node: ast.expr) -> slice:
+        """Return the characters of a node."""
+        begin = self.start(node)
+        return slice(begin, begin + len(self.plain.encode()[node.col_offset : node.end_col_offset].decode()))
+
     def name(self, node: ast.Name) -> str:
         """Return a name as it is written; Python would normalize its letters."""
-        begin, end = node.col_offset, node.end_col_offset
-        written = self.plain.encode()[begin:end].decode()
-        return self.quoted.get(written, written)
+        written = self.written(node)
+        return self.quoted.get(self.plain[written], self.text[written])
+
+    def constant(self, node: ast.Constant) -> object:
+        """Return a constant with all of its characters, also those that Python takes as escapes alone."""
+        written = self.text[self.written(node)]
+        if not isinstance(node.value, str) or _RAW.keys().isdisjoint(written):
+            return node.value
+        return _without_warnings(ast.literal_eval, _TOKENS.sub(_escaped, written))
 
 
 def mask_of(text: str, columns: Mapping[str, NDArray[Any]], count: int) -> Bools:
@@ -112,27 +137,52 @@ def mask_of(text: str, columns: Mapping[str, NDArray[Any]], count: int) -> Bools
 
 
 def _prepared(text: str, columns: Mapping[str, NDArray[Any]]) -> _Expression:
-    """Return an expression without line ends and backquotes; each character keeps its place."""
+    """Return an expression as Python can parse it; each character keeps its place."""
     if len(text) > MAX_LENGTH:
         raise InvalidInput(
             f"where: an expression has up to {MAX_LENGTH:,} characters; got {len(text):,}. Pass a mask."
         )
-    text = re.sub(r"[\s\0]", " ", text)
+    given = _Expression(text, text, {}, {})
     if surrogate := re.search("[\ud800-\udfff]", text):
-        _Expression(text, text, {}, {}).fail(surrogate.start(), "lone surrogates are written as escapes")
+        given.fail(surrogate.start(), "lone surrogates are written as escapes")
     free = (chr(code) for code in _PLACEHOLDERS if chr(code) not in text)
     quoted: dict[str, str] = {}
 
-    def replaced(match: re.Match[str]) -> str:
-        if match[2]:
-            _Expression(text, text, {}, {}).fail(match.start(), "comments are not part of expressions")
-        if match[1] is None:
-            return match[0]
-        name = next(free) * len(match[0])
-        quoted[name] = match[1]
-        return name
+    def replaced(token: re.Match[str]) -> str:
+        if token["comment"]:
+            given.fail(token.start(), "comments are not part of expressions")
+        if token["constant"]:
+            _check_constant(given, token)
+            return re.sub("[\n\r\0]", " ", token[0])
+        if token["blank"]:
+            return " "
+        placeholder = next(free) * len(token[0])
+        quoted[placeholder] = token["name"]
+        return placeholder
 
     return _Expression(text, _TOKENS.sub(replaced, text), quoted, columns)
+
+
+def _check_constant(expression: _Expression, token: re.Match[str]) -> None:
+    """Raise `InvalidInput` for a line end or NUL in a constant where it could mean two things."""
+    for part in _ESCAPED_OR_RAW.finditer(token[0]):
+        if part["escaped"] in _RAW or (part["raw"] and token["prefix"]):
+            problem = "a line end or NUL after a backslash, or in a constant with a prefix: write its escape"
+            expression.fail(token.start() + part.start(), f"{problem}, such as \\n")
+
+
+def _escaped(token: re.Match[str]) -> str:
+    """Return a constant with the escapes of its line ends and NULs, or a blank for anything else."""
+    if not token["constant"]:
+        return " "
+    return _ESCAPED_OR_RAW.sub(lambda part: _RAW[part["raw"]] if part["raw"] else part[0], token[0])
+
+
+def _without_warnings(parse: Callable[[str], V], text: str) -> V:
+    """Return what a function makes of a text, without warnings of unknown escapes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return parse(text)
 
 
 def _parsed(expression: _Expression) -> ast.expr:
@@ -141,14 +191,13 @@ def _parsed(expression: _Expression) -> ast.expr:
     if blank == len(expression.plain):
         raise InvalidInput("where: the expression is empty. Pass None to hit all.")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(expression.plain[blank:], mode="eval").body
+        parsed = _without_warnings(partial(ast.parse, mode="eval"), expression.plain[blank:])
     except SyntaxError as error:
         end = len(expression.text)
         at = min(error.offset - 1 + blank, end) if error.offset else end
         reason = "; equality is ==" if expression.text[at : at + 1] == "=" else f" ({error.msg})"
         expression.fail(at, f"not an expression of labels{reason}")
+    tree = cast("ast.Expression", parsed).body
     for node in ast.walk(tree):
         if hasattr(node, "col_offset"):
             shift = len(expression.plain[:blank].encode())
@@ -234,8 +283,8 @@ def _operand(expression: _Expression, node: ast.expr) -> _Column | Constant:
     match node:
         case ast.Name():
             return _column(expression, node)
-        case ast.Constant(value=bool() | int() | float() | str() as value):
-            return value
+        case ast.Constant(value=bool() | int() | float() | str()):
+            return cast("Constant", expression.constant(node))
         case ast.UnaryOp(
             op=ast.USub() | ast.UAdd() as sign, operand=ast.Constant(value=int() | float() as value)
         ):
