@@ -114,6 +114,31 @@ def test_dtypes_of_labels():
         plain.labels("name")
 
 
+@pytest.mark.core
+def test_dtypes_of_labels_of_a_list_do_not_depend_on_the_rays():
+    """Geometry k is hit by ray k alone, and ray 3 hits nothing; some geometries lack some labels."""
+    bounds = [([0, 2 * k, 0], [1, 2 * k + 1, 1]) for k in range(3)]
+    labels = [
+        {"floats": [0.5], "both": [1.5], "whole": [1], "open": [True], "mixed": [2], "some": [0.25]},
+        {"floats": [1.5], "both": [2.5], "whole": [2], "open": [False], "mixed": [0.5]},
+        {"floats": [2.5], "whole": [3], "open": [True], "mixed": ["x"]},
+    ]
+    scene = rb.Scene([rb.Boxes(*one, labels=own) for one, own in zip(bounds, labels, strict=True)])
+    rays = rb.Rays([[-1, y, 0.5] for y in (0.5, 2.5, 4.5, 9)], [1, 0, 0])
+    floats, shown = {"floats", "both", "some"}, 0
+    kinds = {name: np.dtype(float if name in floats else object) for name in labels[0]}
+    for rows in [[], [0], [1], [2], [3], [0, 1], [1, 2], [0, 1, 2], [2, 3], [0, 1, 2, 3]]:
+        for hits in (scene.nearest(rays[rows]), scene.all(rays[rows]), scene.all(rays[rows]).by_object()):
+            found = hits.labels()
+            assert {name: values.dtype for name, values in found.items()} == kinds
+            for name, values in found.items():
+                of_rays = [labels[k].get(name, [None])[0] for k in rows if k < 3]
+                missed = [None] * (len(values) - len(of_rays))
+                assert same(values, of_rays + missed)
+                shown += len(values)
+    assert shown == len(kinds) * (17 + 14 + 14)
+
+
 def test_hits_of_one_ray():
     rng = np.random.default_rng(6)
     scene, rays = rb.Scene(soup(rng, 80, 6)), rays_of(rng, (20,))

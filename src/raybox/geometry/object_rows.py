@@ -166,19 +166,28 @@ def taken(values: NDArray[Any], numbers: Ints) -> NDArray[Any]:
     return np.concatenate([values, missing])[numbers]
 
 
-def combined(parts: Sequence[tuple[NDArray[np.intp], NDArray[Any] | None]], size: int) -> NDArray[Any]:
-    """Return values of several geometries as one array, missing where none are.
+def shared_dtype(columns: Sequence[NDArray[Any] | None]) -> np.dtype[Any]:
+    """Return a dtype for the values of columns of several geometries, some of which may lack it.
 
-    parts: positions in the result, and values there, or None.
+    float64 if all columns are; another dtype if no column lacks and all have it; else object.
     """
-    found = [values for positions, values in parts if values is not None and positions.size]
-    covered = sum(values.size for values in found)
-    dtypes = {values.dtype for values in found}
-    is_float = dtypes == {np.dtype(np.float64)}
-    is_one = is_float or (len(dtypes) == 1 and covered == size)
-    result = np.full(size, np.nan if is_float else None, dtype=np.float64 if is_float else object)
-    if is_one and not is_float:
-        result = np.empty(size, dtype=dtypes.pop())
+    dtypes = {None if column is None else column.dtype for column in columns}
+    if dtypes - {None} == {np.dtype(np.float64)}:
+        return np.dtype(np.float64)
+    found = dtypes.pop() if len(dtypes) == 1 else None
+    return np.dtype(object) if found is None else found
+
+
+def combined(
+    parts: Sequence[tuple[NDArray[np.intp], NDArray[Any] | None]], size: int, dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    """Return values of several geometries as one array, NaN or None where there are none.
+
+    parts: positions in the result, and values there, or None. Of dtypes but float64 and object, every
+    position has a value.
+    """
+    missing = {"f": np.nan, "O": None}.get(dtype.kind, 0)
+    result = np.full(size, missing, dtype)
     for positions, values in parts:
         if values is not None:
             result[positions] = values

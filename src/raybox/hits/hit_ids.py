@@ -26,7 +26,7 @@ from raybox.geometry import (
     with_scratch,
 )
 from raybox.geometry.labels import shown_names
-from raybox.geometry.object_rows import combined, label_type
+from raybox.geometry.object_rows import combined, label_type, shared_dtype
 from raybox.geometry.rows import in_space
 from raybox.hits.path_length import MODERATE, NORMAL
 from raybox.hits.path_lengths import distances, write_exactly
@@ -35,6 +35,7 @@ from raybox.primitives.exact_table import FirstContact, instance_contact
 from raybox.validation import Array, Floats, Ints, freeze
 
 _ZERO = np.zeros(1)
+_OBJECT = np.dtype(object)
 H = TypeVar("H")
 LabelColumns: TypeAlias = Mapping[str, NDArray[Any]]
 """Labels of hits by name."""
@@ -142,8 +143,13 @@ class Source(NamedTuple):
             found[own] = objects.of_rows(index[own])
         return frozen(found)
 
-    def _of_objects(self, hit_id: Ints, values_of: Callable[[ObjectRows, Ints, Ints], Array | None]) -> Array:
-        """Return a value of the object of each hit id."""
+    def _of_objects(
+        self,
+        hit_id: Ints,
+        values_of: Callable[[ObjectRows, Ints, Ints], Array | None],
+        dtype: np.dtype[Any] = _OBJECT,
+    ) -> Array:
+        """Return a value of the object of each hit id; of several geometries, of this dtype."""
         index, primitive = self.primitives_of(hit_id)
         if len(self.objects) == 1:
             values = values_of(self.objects[0], index, primitive)
@@ -154,7 +160,7 @@ class Source(NamedTuple):
         for k, objects in enumerate(self.objects):
             own = np.flatnonzero(geometry == k)
             parts.append((own, values_of(objects, index[own], primitive[own])))
-        return frozen(combined(parts, hit_id.size).reshape(hit_id.shape))
+        return frozen(combined(parts, hit_id.size, dtype).reshape(hit_id.shape))
 
     @property
     def has_ids(self) -> bool:
@@ -176,7 +182,10 @@ class Source(NamedTuple):
             raise InvalidInput(
                 f"there is no label {name!r}; labels of this geometry: {found}. Name one of them."
             )
-        return self._of_objects(hit_id, lambda objects, *rows: objects.label(name, *rows))
+        dtype = shared_dtype([objects.column(name) for objects in self.objects])
+        # of several geometries, a miss must not change the dtype
+        dtype = dtype if dtype.kind == "f" else _OBJECT
+        return self._of_objects(hit_id, lambda objects, *rows: objects.label(name, *rows), dtype)
 
     def label_type(self, name: str) -> type:
         """Return the type of a label's values in all geometries."""

@@ -71,7 +71,8 @@ class HitTables(ArrayContainer):
         -------
         ndarray, or mapping of str to ndarray
             A missing label, as that of a miss, is NaN among floats, else None. Integers and bools are an
-            array of dtype int64 or bool if none is missing, else of dtype object.
+            array of dtype int64 or bool if none is missing, else of dtype object. Of a list of geometries,
+            the dtype is float64 if all their columns of that name are, else object, whatever is hit.
 
         Raises
         ------

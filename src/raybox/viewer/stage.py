@@ -20,7 +20,7 @@ from raybox.geometry import (
 )
 from raybox.geometry.grid_cells import count_occupied
 from raybox.geometry.mesh import restored
-from raybox.geometry.object_rows import combined
+from raybox.geometry.object_rows import combined, shared_dtype
 from raybox.hits import AllHits, Hits
 from raybox.scene.scene import Scene
 from raybox.validation import Bools, Ints, MaskInput
@@ -234,4 +234,5 @@ def _joined(parts: Sequence[StagePart], columns: Sequence[Column | None]) -> Col
     if all(values is None for values in own):
         return None
     places = [np.arange(part.first_object, part.first_object + part.objects) for part in parts]
-    return combined(list(zip(places, own, strict=True)), sum(part.objects for part in parts))
+    size = sum(part.objects for part in parts)
+    return combined(list(zip(places, own, strict=True)), size, shared_dtype(own))
