@@ -242,7 +242,7 @@ def test_masks_by_hand(text, rows):
         ("flag # or not", 6, "comments"),
         (
             "text == 'a' or text == r'a\nb'",
-            26,
+            27,
             "a line end or NUL after a backslash, or in a constant with a prefix",
         ),
         ("text == 'a\\\nb'", 11, "a line end or NUL after a backslash"),
