@@ -6,7 +6,7 @@ referenced.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar
@@ -42,6 +42,8 @@ MaskInput: TypeAlias = ArrayInput | Sequence[ArrayInput | None] | None
 
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 _MAX_EXACT = 2.0**53  # below it, every integer is a float64; above, NumPy may round lists that mix types
+_AXES = ("xy", "xyz", "wxyz")
+"""Letters of the axes of points, and of quaternions, in the order in which they are read."""
 NO_MASK = np.zeros(0, np.bool_)
 NO_MASK.setflags(write=False)
 
@@ -82,6 +84,40 @@ def floats(value: ArrayInput, name: str) -> Floats:
     if not all_below(_MAX_EXACT / 2, found):  # below it, no number can have been rounded
         _refuse_rounded(value, found, name)
     return found
+
+
+def names_of(table: object) -> list[Any] | None:
+    """Return the names of the columns of a table; None of anything else."""
+    if isinstance(table, Mapping):
+        return list(table)
+    names = getattr(table, "column_names", getattr(table, "columns", None))  # Arrow; pandas
+    return list(names) if isinstance(names, Iterable) else None
+
+
+def check_axis_order(value: object, name: str) -> None:
+    """Raise `InvalidInput` for a table with a column for each axis, in another order than x, y, z.
+
+    Arrays are read by position. Columns have axes if their names differ only in a first or last letter.
+    """
+    names = None if isinstance(value, np.ndarray | list | tuple) else names_of(value)
+    if not names or not all(isinstance(column, str) and column for column in names):
+        return
+    last = [column[-1] for column in names], {column[:-1] for column in names}
+    first = [column[0] for column in names], {column[1:] for column in names}
+    for letters, stems in (last, first):
+        axes = "".join(letters).lower()
+        if len(stems) == 1 and axes not in _AXES and "".join(sorted(axes)) in _AXES:
+            ordered = [column for _, column in sorted(zip(axes, names, strict=True))]
+            raise InvalidInput(
+                f"{name} must have its columns in the order {' '.join(ordered)}, as they are read by "
+                f"position; got {' '.join(names)}. Select them in that order: table[{ordered!r}]."
+            )
+
+
+def axis_floats(value: ArrayInput, name: str) -> Floats:
+    """Return `floats` with a number for each axis; columns of a table are in the order of the axes."""
+    check_axis_order(value, name)
+    return floats(value, name)
 
 
 def array(value: ArrayInput, name: str) -> NDArray[Any]:
@@ -130,7 +166,7 @@ def points(value: ArrayInput, name: str, widths: tuple[int, ...] = (2, 3)) -> Fl
 
     [] becomes (0, 3).
     """
-    return with_width(floats(value, name), name, widths)
+    return with_width(axis_floats(value, name), name, widths)
 
 
 def with_width(found: A, name: str, widths: tuple[int, ...] = (2, 3)) -> A:

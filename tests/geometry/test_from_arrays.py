@@ -110,3 +110,69 @@ def test_rays_of_tables(dims):
     assert rb.Rays.from_array(holes, invalid="miss").shape == (4,)
     with pytest.raises(rb.InvalidInput, match="direction_x missing among"):
         rb.Rays.from_array({name: column for name, column in columns.items() if name != "direction_x"})
+
+
+FRAMES = {
+    "pandas": lambda columns: pytest.importorskip("pandas").DataFrame(columns),
+    "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns),
+    "arrow": lambda columns: pytest.importorskip("pyarrow").table(columns),
+}
+UNIT = rb.Boxes([0, 0, 0], [1, 1, 1])
+BY_POSITION = {
+    "origins": lambda frame: rb.Rays(frame, [1, 0, 0]).origins,
+    "directions": lambda frame: rb.Rays([0, 0, 0], frame).directions,
+    "uncopied": lambda frame: rb.Rays(frame, [1, 0, 0], copy=False).origins,
+    "starts": lambda frame: rb.Rays.segments(frame, [0, 0, 0]).origins,
+    "ends": lambda frame: rb.Rays.segments([0, 0, 0], frame).directions,
+    "points": lambda frame: rb.Rays.lines(frame, [1, 0, 0]).origins,
+    "lower": lambda frame: rb.Boxes(frame, [[np.inf] * 3] * 2).lower,
+    "upper": lambda frame: rb.Boxes([[-np.inf] * 3] * 2, frame).upper,
+    "centers": lambda frame: rb.Boxes.from_centers(frame, 0).lower,
+    "sizes": lambda frame: rb.Boxes.from_centers([[0, 0, 0]] * 2, frame).sizes,
+    "normals": lambda frame: rb.Planes(frame, 0).normals,
+    "vertices": lambda frame: rb.Mesh(frame, [[0, 1, 0]]).vertices,
+    "contains": lambda frame: UNIT.expanded(2.5).contains(frame),
+    "positions": lambda frame: rb.Instances.from_poses(UNIT, frame).transforms[:, :, 3],
+    "scales": lambda frame: rb.Instances.from_poses(UNIT, [[0, 0, 0]] * 2, scales=frame).transforms.max(
+        axis=1
+    ),
+}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("library", FRAMES)
+@pytest.mark.parametrize("argument", BY_POSITION)
+def test_frames_read_by_position_have_their_axes_in_order(argument, library):
+    """A frame of vectors is read as its array, but for one whose columns name the axes in another order."""
+    numbers, read = np.array([[0.0, 0.5, 1.0], [2.0, 0.25, 4.0]]) + 2.0, BY_POSITION[argument]
+    for names in (
+        ["x", "y", "z"],
+        ["px", "py", "pz"],
+        ["X_m", "Y_m", "Z_m"],
+        ["lon", "lat", "alt"],
+        ["max", "may", "az"],
+    ):
+        frame = FRAMES[library](dict(zip(names, numbers.T, strict=True)))
+        np.testing.assert_array_equal(read(frame), read(numbers))
+    for names in (["z", "y", "x"], ["min_y", "min_x", "min_z"], ["Yw", "Xw", "Zw"]):
+        frame = FRAMES[library](dict(zip(names, numbers.T, strict=True)))
+        with pytest.raises(
+            rb.InvalidInput, match=f"must have its columns in the order .* got {' '.join(names)}"
+        ):
+            read(frame)
+
+
+def test_frames_of_quaternions_and_of_two_dimensions():
+    pandas = pytest.importorskip("pandas")
+    turns = pandas.DataFrame({"qx": [0.0], "qy": [0.0], "qz": [1.0], "qw": [0.0]})
+    words = (
+        r"quaternions must have its columns in the order qw qx qy qz, as they are read by position; got qx"
+    )
+    with pytest.raises(rb.InvalidInput, match=words):
+        rb.Instances.from_poses(UNIT, [0, 0, 0], quaternions=turns)
+    half = rb.Instances.from_poses(UNIT, [0, 0, 0], quaternions=turns[["qw", "qx", "qy", "qz"]])
+    assert half.transforms[0, :2, :2].tolist() == [[-1, 0], [0, -1]]
+    flat = pandas.DataFrame({"y": [1.0], "x": [2.0]})
+    with pytest.raises(rb.InvalidInput, match=r"origins must .* order x y, .* table\[\['x', 'y'\]\]"):
+        rb.Rays(flat, [1, 0])
+    assert rb.Rays(flat[["x", "y"]], [1, 0]).origins.tolist() == [[2, 1]]

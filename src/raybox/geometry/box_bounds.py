@@ -49,7 +49,7 @@ def checked(lower: Floats, upper: Floats) -> Bounds:
 
 def from_bounds(bounds: TableInput) -> Bounds:
     """Return the bounds of boxes from rows of 2 * D numbers, or from a table with these columns."""
-    names = table_columns.names_of(bounds)
+    names = validation.names_of(bounds)
     if names is not None:
         bounds = table_columns.stacked(bounds, names, ("min_", "max_"), "boxes")
     rows = validation.rows(bounds, "bounds", (4, 6))  # type: ignore[arg-type]  # no Mapping
@@ -143,7 +143,7 @@ def _occupied(occupancy: ArrayInput) -> Array:
 
 def _like_rows(value: ArrayInput, name: str, rows: Floats) -> Floats:
     """Return numbers broadcast to the shape of ``rows``."""
-    found = validation.floats(value, name)
+    found = validation.axis_floats(value, name)
     try:
         return np.broadcast_to(found, rows.shape)
     except ValueError:

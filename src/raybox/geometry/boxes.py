@@ -36,7 +36,8 @@ class Boxes(BoxConstructors, HasAttributes):
     Parameters
     ----------
     lower, upper : array_like, shape (M, D)
-        D is 2 or 3; ``(D,)`` is a single box.
+        D is 2 or 3; ``(D,)`` is a single box. A data frame is read by position, and has its columns in the
+        order of the axes; `from_bounds` reads columns by name.
     ids : sequence of str or of int, shape (M,), optional
         A name for each box, which hits return: `Hits.ids`. Ids need not be unique.
     labels : mapping or table, of M rows, optional

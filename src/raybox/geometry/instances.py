@@ -229,7 +229,7 @@ class Instances(HasAttributes):
         array([[ 9.1 , -2.25,  0.  ],
                [10.9 ,  2.25,  1.4 ]])
         """
-        middle, size = validation.rows(centers, "centers"), validation.floats(sizes, "sizes")
+        middle, size = validation.rows(centers, "centers"), validation.axis_floats(sizes, "sizes")
         if not (size > 0).all():
             bad = ~(size > 0).all(axis=-1) if size.ndim else ~(size > 0)
             way_out = "Drop those boxes, or give them some thickness"

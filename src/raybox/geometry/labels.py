@@ -15,8 +15,7 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry.array_container import NOTHING, ArrayContainer, ReadOnly, equal_values
 from raybox.geometry.row_ids import Ids, IdsInput, RowIndex, checked_ids, chosen_ids
-from raybox.geometry.table_columns import names_of
-from raybox.validation import freeze
+from raybox.validation import freeze, names_of
 
 G = TypeVar("G")
 

@@ -106,7 +106,7 @@ class RayConstructors:
         >>> rb.Rays.from_array(table | {"t_max": [5, 6]}).t_max
         array([5., 6.])
         """
-        names = table_columns.names_of(rays)
+        names = validation.names_of(rays)
         if names is not None:
             low, high = (table_columns.column(rays, name) for name in ("t_min", "t_max"))
             t_min, t_max = t_min if low is None else low, t_max if high is None else high

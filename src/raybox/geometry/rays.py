@@ -44,7 +44,8 @@ class Rays(RayConstructors, ArrayContainer):
     Parameters
     ----------
     origins, directions : array_like, shape (..., D)
-        D is 2 or 3; the two are broadcast against each other. Finite.
+        D is 2 or 3; the two are broadcast against each other. Finite. A data frame is read by position, and
+        has its columns in the order of the axes; `from_array` reads columns by name.
     t_min, t_max : array_like, scalar or shape (...)
         The range of t, ``t_min <= t_max``; either may be infinite. A range without a real t
         (t_min = +inf, or t_max = -inf) is allowed, and hits nothing.

@@ -7,18 +7,10 @@ import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.validation import ArrayInput, Floats
+from raybox.validation import ArrayInput, Floats, names_of
 
 TableInput: TypeAlias = ArrayInput | Mapping[str, ArrayInput]
 """Rows of numbers, or a table of columns: a data frame, a table of Arrow, a dict."""
-
-
-def names_of(table: object) -> list[str] | None:
-    """Return the names of the columns of a table; None of anything else."""
-    if isinstance(table, Mapping):
-        return list(table)
-    names = getattr(table, "column_names", getattr(table, "columns", None))  # Arrow; pandas
-    return None if names is None else list(names)
 
 
 def column(table: Any, name: str) -> Any:

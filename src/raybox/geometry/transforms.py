@@ -57,7 +57,7 @@ def of_poses(positions: ArrayInput, rotation: dict[str, ArrayInput | None], scal
     at = validation.rows(positions, "positions")
     validation.require_finite(at, "positions", "instance", "Drop those instances")
     count, dims = at.shape
-    size = validation.floats(scales, "scales")
+    size = validation.axis_floats(scales, "scales")
     if size.shape == (count,) and (count != dims or count == 1):
         size = size[:, None]
     if size.shape not in ((), (dims,), (count, 1), (count, dims)):
@@ -82,7 +82,7 @@ def _rotations(rotation: dict[str, ArrayInput | None], count: int, dims: int) ->
             f"a rotation must be given in one way; got {' and '.join(passed)}. Leave out all but one."
         )
     ((name, value),) = passed.items()
-    found = validation.floats(value, name)
+    found = validation.axis_floats(value, name)
     shape = {"rotations": (dims, dims), "quaternions": (4,), "yaw": ()}[name]
     if found.shape not in (shape, (count, *shape)):
         raise InvalidInput(

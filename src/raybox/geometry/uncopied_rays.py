@@ -23,6 +23,7 @@ class CheckedRows(NamedTuple):
 
 def as_points(value: ArrayInput, name: str) -> Floats:
     """Return points as they are, if they are of float32 or float64, else `validation.points`."""
+    validation.check_axis_order(value, name)
     found = validation.array(value, name)
     if found.dtype not in ray_input.FLOATS or not found.flags.aligned:
         return validation.points(value, name)

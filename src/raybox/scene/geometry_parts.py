@@ -36,7 +36,6 @@ from raybox.geometry import (
     with_scratch,
 )
 from raybox.geometry.ray_sources import NO_ROWS
-from raybox.geometry.table_columns import names_of
 from raybox.hits.hit_ids import SceneRows
 from raybox.primitives import exact_table
 from raybox.primitives.table import bounds, has_simd, own_tree
@@ -44,7 +43,7 @@ from raybox.queries.prepared import PreparedQueries
 from raybox.threads.chunks import check_workers
 from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import Frame, frame_of
-from raybox.validation import Bools, Floats, MaskInput, freeze
+from raybox.validation import Bools, Floats, MaskInput, freeze, names_of
 
 _MAX_IDS = 2**62
 _MAX_PIECES = 1_000_000  # boxes of subtrees that are transformed for the bounds of all instances
