@@ -29,6 +29,10 @@ class SkippedWarning(UserWarning):
     """A reader left out content of a file: ``geometry.skipped`` counts it."""
 
 
+class AngleWarning(UserWarning):
+    """An angle in degrees looks like radians: the text says what to pass if it is."""
+
+
 class OutOfMemory(InvalidInput, MemoryError):
     """Not enough memory for an argument or a result: the text gives the size and the way out."""
 

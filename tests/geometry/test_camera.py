@@ -20,7 +20,7 @@ def refusal(**options):
 @given(
     st.integers(1, 9),
     st.integers(1, 9),
-    st.floats(1, 179),
+    st.floats(3.2, 179),
     hnp.arrays(float, (3, 3), elements=st.floats(-9, 9)),
 )
 def test_the_rays_span_the_field_of_view(width, height, fov, frame):

@@ -13,7 +13,7 @@ angle = st.floats(-1e4, 1e4)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(angle, min_size=1, max_size=4), st.lists(angle, max_size=4), st.floats(-3, 3))
+@given(st.lists(angle, min_size=1, max_size=4), st.lists(st.floats(-90, 90), max_size=4), st.floats(-3, 3))
 def test_directions_are_those_of_the_definition(azimuths, elevations, turn):
     rotation = np.array([[cos(turn), -sin(turn), 0], [sin(turn), cos(turn), 0], [0, 0, 1]])
     for matrix in (None, rotation):

@@ -1,6 +1,6 @@
 """Pinhole cameras: a direction through the centre of every pixel."""
 
-from math import hypot, isfinite, radians, tan
+from math import hypot, radians, tan
 from operator import index
 from typing import NamedTuple, SupportsIndex
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
+from raybox.geometry.angles import checked_fov
 from raybox.validation import ArrayInput, Floats
 
 # radians between up and the view, below which rounding would decide the direction to the right
@@ -48,7 +49,7 @@ def pinhole(
     The direction of a pixel, of depth 1 along the view, is the sum of those of its row and its column.
     """
     width, height = _pixels(size[0], "width"), _pixels(size[1], "height")
-    half = tan(radians(_field(fov)) / 2)
+    half = tan(radians(checked_fov(fov)) / 2)
     origin, forward, right, above = _frame(eye, target, up)
 
     # Count pixel centres from the middle of the picture, in half pixels, so that the middle is exactly 0.
@@ -180,16 +181,3 @@ def _pixels(value: SupportsIndex, name: str) -> int:
             f"{name} must be a whole number of pixels, at least 1; got {value!r}. Pass an int."
         )
     return count
-
-
-def _field(fov: float) -> float:
-    try:
-        degrees = float(fov)
-    except (TypeError, ValueError):
-        degrees = 0.0
-    if not (isfinite(degrees) and 0 < degrees < 180):
-        raise InvalidInput(
-            f"fov must be an angle between 0 and 180 degrees, without either; got {fov!r}. "
-            f"If it is in radians, pass math.degrees(fov)."
-        )
-    return degrees

@@ -166,7 +166,7 @@ class Instances(HasAttributes):
         quaternions : array_like, shape (M, 4) or (4,), optional
             (w, x, y, z), of any length but zero.
         yaw : array_like, shape (M,) or scalar, optional
-            Radians about z, from x towards y.
+            Radians about z, from x towards y; at most two turns, 4 pi, either way.
         scales : array_like, scalar or shape (M,), (D,) or (M, D)
             Negative scales mirror. Where M = D, shape (D,) means one for each axis.
         ids, labels

@@ -6,6 +6,7 @@ import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
+from raybox.geometry.angles import check_degrees
 from raybox.geometry.camera import checked_rotation
 from raybox.validation import ArrayInput, Floats
 
@@ -64,4 +65,5 @@ def _angles(value: ArrayInput, name: str) -> Floats:
         validation.refuse_rows(
             ~np.isfinite(found), f"{name} must be finite", {name: found}, "angle", "Drop those angles"
         )
+    check_degrees(found, name)
     return found

@@ -192,7 +192,7 @@ class RayConstructors:
         azimuths : array_like, shape (A,)
             In degrees, counter-clockwise from +x, seen from above.
         elevations : array_like, shape (E,)
-            In degrees from the xy plane, upwards: one for each laser.
+            In degrees from the xy plane, from -90 to 90, upwards: one for each laser.
         rotation : array_like, shape (3, 3), optional
             From the sensor's axes to those of the world: its columns are the sensor's axes. None: they are
             those of the world.
@@ -205,7 +205,12 @@ class RayConstructors:
         Raises
         ------
         InvalidInput
-            If shapes do not fit, rotation is none, or a number is not finite.
+            If shapes do not fit, rotation is none, a number is not finite, or an elevation is out of range.
+
+        Warns
+        -----
+        AngleWarning
+            If azimuths or elevations look like radians: `raybox.errors.AngleWarning`.
 
         Examples
         --------
@@ -245,6 +250,11 @@ class RayConstructors:
         ------
         InvalidInput
             If eye and target coincide, up is parallel to the view, fov or the size is out of range.
+
+        Warns
+        -----
+        AngleWarning
+            If fov looks like radians: `raybox.errors.AngleWarning`.
 
         Examples
         --------

@@ -11,6 +11,7 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.exact.instance_definition import is_singular
 from raybox.exact.splitter import SPLITTER
+from raybox.geometry.angles import check_yaw
 from raybox.validation import ArrayInput, Bools, Floats
 
 _CERTAIN = 2.0**-48  # relative to the sum of absolute terms: more than a determinant's rounding error
@@ -94,6 +95,7 @@ def _rotations(rotation: dict[str, ArrayInput | None], count: int, dims: int) ->
     if name == "rotations":
         return found
     if name == "yaw":
+        check_yaw(found)
         return _about_z(found, dims)
     if dims == 2:
         raise InvalidInput("quaternions rotate in 3D; got positions in 2D. Pass yaw=, an angle in radians.")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError, InvalidInput, OutOfMemory
 from raybox.geometry import Boxes, Instances, Rays
+from raybox.geometry.angles import is_beyond_yaw
 from raybox.io.formats.columns import KINDS, RANGES, choose_kind
 from raybox.io.formats.common import FileArrays, Floats, Labels, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.typed_labels import ID_NAMES, TEXT
@@ -104,6 +105,7 @@ def _violations(kind: str, arrays: dict[str, Floats]) -> Iterator[Violation]:
     if kind == "oriented boxes":
         yield from ((name, ~np.isfinite(arrays[name]), "is not a finite number") for name in arrays)
         yield "sizes", arrays["sizes"] <= 0, "is not above zero"
+        yield "yaw", is_beyond_yaw(arrays["yaw"]), "is beyond two turns of 2 pi: a yaw is in radians"
     if kind in ("rays", "points"):
         for array in KINDS[kind]:
             yield array, ~np.isfinite(arrays[array]), "is not a finite number"
