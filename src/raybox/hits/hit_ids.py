@@ -275,6 +275,7 @@ def distances_of(source: Source, ray_of: Ints, hit_id: Ints, t: Floats) -> Float
     rays, hit = source.rays, hit_id >= 0
     origins, directions = (in_space(values) for values in (rays.origins, rays.directions))
     found, lost = distances(RayRows(origins, directions, _ZERO, _ZERO), ray_of, np.where(hit, t, 0.0))
+    lost = lost[hit[lost]]
     if lost.size and isinstance(rays, Rays):
         derive_exactly(source, ray_of, hit_id, "distances_of", lost, found)
     found[~hit] = np.inf

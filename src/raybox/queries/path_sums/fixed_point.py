@@ -149,7 +149,7 @@ def _longest_range(rays: RayRows) -> float:
     if (rays.t_max == np.inf).all() and rays.t_min.size == 1 and rays.directions.any():
         return np.inf  # without the lengths of all directions, which take longer than the query
     low, high = (np.broadcast_to(t, len(rays.origins)) for t in (rays.t_min, rays.t_max))
-    some = (low <= high) & (rays.directions != 0.0).any(axis=1)
+    some = (low <= high) & (low < np.inf) & (high > -np.inf) & (rays.directions != 0.0).any(axis=1)
     with np.errstate(over="ignore"):
         spans = (high[some] - low[some]) * _norms(*rays.directions[some].T)
         left = ~np.isfinite(spans)
