@@ -7,11 +7,21 @@ import numpy as np
 
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
-from raybox.geometry import camera, lidar, ray_input, table_columns
+from raybox.geometry import camera, lidar, ray_input, segment_margins, table_columns
 from raybox.geometry.ray_input import INF, MINUS_INF, ONE, ZERO, Invalid, RayArrays
 from raybox.geometry.ray_sources import CameraRays, LidarRays, SensorRays, calibrated_rays
 from raybox.geometry.table_columns import TableInput
 from raybox.validation import ArrayInput, Floats
+
+
+def segment_arrays(starts: ArrayInput, ends: ArrayInput, margin: ArrayInput | None) -> RayArrays:
+    """Return the arrays of `Rays.segments`; starts and ends are not yet known to be finite."""
+    start, end = validation.points(starts, "starts"), validation.points(ends, "ends")
+    ray_input.common_shape(RayArrays(start, end, ZERO, ONE, "starts", "ends"))
+    with np.errstate(invalid="ignore", over="ignore"):
+        directions = end - start
+    ranges = segment_margins.ranges_of(start, end, directions, margin)
+    return RayArrays(start, directions, *ranges, "starts", "ends - starts")
 
 
 @guard_class()
@@ -31,29 +41,44 @@ class RayConstructors:
         raise NotImplementedError
 
     @classmethod
-    def segments(cls, starts: ArrayInput, ends: ArrayInput, *, invalid: Invalid = "raise") -> Self:
+    def segments(
+        cls,
+        starts: ArrayInput,
+        ends: ArrayInput,
+        *,
+        margin: ArrayInput | None = 0.0,
+        invalid: Invalid = "raise",
+    ) -> Self:
         """Return rays from start to end, with t from 0 to 1.
 
-        The direction is end - start, rounded to float64.
+        The direction is end - start, rounded to float64. `Scene.visible` tests lines of sight.
 
         Parameters
         ----------
         starts, ends : array_like, shape (..., D)
             Broadcast against each other.
+        margin : array_like, scalar or shape (...)
+            A length in space that is left out at both ends: t is from m to 1 - m, where m is margin over the
+            direction's length, rounded once. A segment shorter than two margins hits nothing: its range is
+            t_min = t_max = +inf. None: the default margin of `Scene.visible`.
         invalid : {"raise", "miss"}
             As for `Rays`.
+
+        Raises
+        ------
+        InvalidInput
+            If shapes do not fit, a margin is negative or not finite, or as for `Rays`.
 
         Examples
         --------
         >>> import raybox as rb
         >>> rb.Rays.segments([1, 1], [4, 5]).directions
         array([3., 4.])
+        >>> inner = rb.Rays.segments([1, 1], [4, 5], margin=1.25)
+        >>> inner.t_min, inner.t_max
+        (array(0.25), array(0.75))
         """
-        start, end = validation.points(starts, "starts"), validation.points(ends, "ends")
-        ray_input.common_shape(RayArrays(start, end, ZERO, ONE, "starts", "ends"))
-        with np.errstate(invalid="ignore", over="ignore"):
-            arrays = RayArrays(start, end - start, ZERO, ONE, "starts", "ends - starts")
-        return cls._of(*ray_input.validated(arrays, invalid))
+        return cls._of(*ray_input.validated(segment_arrays(starts, ends, margin), invalid))
 
     @classmethod
     def lines(cls, points: ArrayInput, directions: ArrayInput, *, invalid: Invalid = "raise") -> Self:

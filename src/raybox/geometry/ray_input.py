@@ -24,7 +24,7 @@ _WAY_OUT = 'Drop those rows, or pass invalid="miss" and they hit nothing'
 
 
 class RayArrays(NamedTuple):
-    """Origins, directions (..., D) and ranges as float64, and their names for error texts."""
+    """Origins, directions (..., D) and ranges as float64, and names and the way out for error texts."""
 
     origins: Floats
     directions: Floats
@@ -32,6 +32,7 @@ class RayArrays(NamedTuple):
     t_max: Floats
     o_name: str = "origins"
     d_name: str = "directions"
+    way_out: str = _WAY_OUT
 
 
 def points(value: ArrayInput, name: str) -> tuple[Floats, bool]:
@@ -81,7 +82,7 @@ def ranges_of(rays: RayArrays, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
     """Return t_min and t_max: both as scalar arrays, or each as one or with the shape of the rays."""
     if rays.t_min.ndim == 0 and rays.t_max.ndim == 0:
         return rays.t_min, rays.t_max
-    return _per_ray(rays.t_min, "t_min", shape), _per_ray(rays.t_max, "t_max", shape)
+    return per_ray(rays.t_min, "t_min", shape), per_ray(rays.t_max, "t_max", shape)
 
 
 def common_shape(rays: RayArrays) -> tuple[int, ...]:
@@ -99,7 +100,7 @@ def common_shape(rays: RayArrays) -> tuple[int, ...]:
         ) from None
 
 
-def _per_ray(t: Floats, name: str, shape: tuple[int, ...]) -> Floats:
+def per_ray(t: Floats, name: str, shape: tuple[int, ...]) -> Floats:
     """Return t as a scalar array, or with the shape of the rays, in C order."""
     if t.size == 1:
         return t.reshape(())
@@ -139,7 +140,7 @@ def refuse_invalid(rays: RayArrays) -> None:
     """Raise `InvalidInput` for the first rule that a ray breaks."""
     for rule in _rules(rays):
         if rule.broken.any():
-            validation.refuse_rows(rule.broken, rule.text, rule.shown, "ray", _WAY_OUT)
+            validation.refuse_rows(rule.broken, rule.text, rule.shown, "ray", rays.way_out)
 
 
 def without_invalid(rays: RayArrays) -> tuple[Floats, Floats]:

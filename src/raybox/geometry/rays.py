@@ -12,7 +12,7 @@ from raybox.errors import InvalidInput
 from raybox.exact.paths import moved
 from raybox.geometry import ray_input
 from raybox.geometry.array_container import NOTHING, ArrayContainer, ReadOnly
-from raybox.geometry.ray_constructors import RayConstructors
+from raybox.geometry.ray_constructors import RayConstructors, segment_arrays
 from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
 from raybox.geometry.ray_sources import FROM_START, TO_INFINITY, RaySource, SensorRays, all_rows
 from raybox.geometry.row_ids import ArrayIndex
@@ -400,6 +400,12 @@ def own(arrays: tuple[Floats, Floats, Floats | None, Floats | None], invalid: In
     o, d, low, high = arrays
     ranged = RayArrays(o, d, ZERO if low is None else low, INF if high is None else high)
     return _made(object.__new__(Rays), *ray_input.validated(ranged, invalid, finite))
+
+
+def sight_lines(starts: ArrayInput, ends: ArrayInput, margin: ArrayInput | None) -> Rays:
+    """Return the rays of `Scene.visible`; errors do not offer to let invalid ones miss, and so be visible."""
+    arrays = segment_arrays(starts, ends, margin)._replace(way_out="Drop those points")
+    return _made(object.__new__(Rays), *ray_input.validated(arrays, "raise"))
 
 
 def _restored(

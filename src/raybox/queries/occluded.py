@@ -7,11 +7,13 @@ from typing import Any, NamedTuple, Never
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined, whole, yes
+from raybox.compiler.float_environment import in_default_environment
 from raybox.compiler.intrinsics import prefetch_to_write, smaller
 from raybox.compiler.simd import F32, I32, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, RayRows, Rays, Rows
+from raybox.geometry.rays import sight_lines
 from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
@@ -39,7 +41,7 @@ from raybox.traversal.packet_box import PacketAtBox, add_undecided, certain_hits
 from raybox.traversal.protocol import ExactHooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_setup import LANES, PASSES, RESULT, STOP
 from raybox.traversal.workspace import DEFERRED, LeafSlot, Order, Span, Workspace, list_undecided
-from raybox.validation import Bools, Ints, MaskInput
+from raybox.validation import ArrayInput, Bools, Ints, MaskInput
 
 
 class OccludedResults(NamedTuple):
@@ -266,3 +268,52 @@ class OccludedMethod(RunsQueries):
         """
         refuse_more(more, "occluded")
         return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
+
+    @in_default_environment
+    def visible(
+        self,
+        starts: ArrayInput,
+        ends: ArrayInput,
+        *,
+        margin: ArrayInput | None = None,
+        workers: int = -1,
+        progress: bool = False,
+        where: MaskInput = None,
+        cull: Cull = None,
+    ) -> Bools:
+        """Return whether nothing is hit between two points: lines of sight.
+
+        Touching is a hit, and points often lie on surfaces, so a margin is left out at both ends. It is a
+        length of the segment or of its coordinates, never of the scene. A point inside a box sees nothing,
+        as the box is hit all the way: leave out that box by `where`.
+
+        Parameters
+        ----------
+        starts, ends : array_like, shape (..., D)
+            The points, of the scene's D, finite; broadcast against each other.
+        margin : array_like, scalar or shape (...), optional
+            A length in space, as for `Rays.segments`: nothing is hit for t from m to 1 - m, where m is margin
+            over the segment's length, rounded once. A segment shorter than two margins is visible. None: the
+            larger of 1e-9 of the segment's length and 1e-12 of its largest coordinate.
+        workers, progress, where, cull
+            As for `nearest`.
+
+        Returns
+        -------
+        ndarray of bool, of the points' shape
+
+        Raises
+        ------
+        InvalidInput
+            If shapes do not fit, a point or a margin is not finite, or a margin is negative.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> wall = rb.Scene(rb.Boxes([2, 0], [3, 4]))
+        >>> wall.visible([0, 1], [[2, 1], [3, 1], [3, 9]])  # its front, its back, and a point above it
+        array([ True, False,  True])
+        """
+        rays = sight_lines(starts, ends, margin)
+        hit = self.occluded(rays, workers=workers, progress=progress, where=where, cull=cull)
+        return np.asarray(~hit)

@@ -1,0 +1,166 @@
+"""Ranges of segments whose ends are left out: t from m to 1 - m, where m is margin / length, rounded once.
+
+The length is that of the direction, which is end - start rounded to float64. Quotients are sums of two
+floats, accurate to 2^-98 of themselves; integers decide where these do not prove the rounding.
+"""
+
+from fractions import Fraction
+from math import inf, isqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from raybox import validation
+from raybox.exact.definition import rounded
+from raybox.exact.splitter import SPLITTER
+from raybox.geometry.ray_input import ONE, ZERO, per_ray
+from raybox.validation import ArrayInput, Bools, Floats
+
+OF_LENGTH, OF_COORDINATE = 1e-9, 1e-12
+"""The margin None: the larger of these shares of a segment's length and of its largest coordinate."""
+
+_NEAR = 0.002  # times the largest coordinate: of a longer segment, OF_LENGTH decides
+_CHUNK = 1 << 15  # segments whose quotients fit into a core's second cache
+_BOUND = 2.0**-90  # relative; more than the error of a quotient
+_NORMAL = -1000  # exponents from here on are those of normal floats
+_BITS = 128  # of an exact quotient, at least
+
+
+class Ranges(NamedTuple):
+    """t_min and t_max of segments: scalar arrays, or a number for each segment."""
+
+    t_min: Floats
+    t_max: Floats
+
+
+def ranges_of(start: Floats, end: Floats, directions: Floats, margin: ArrayInput | None) -> Ranges:
+    """Return the ranges of segments; +inf to +inf of those shorter than two margins.
+
+    margin: a length in space, one for all or for each segment; None: as for `Scene.visible`. Segments that
+    are not finite, which the caller refuses, get some range.
+    """
+    if type(margin) is float and margin == 0.0:
+        return Ranges(ZERO, ONE)
+    finite: Bools = np.asarray(np.isfinite(directions).all(axis=-1))
+    ways = directions if finite.all() else np.where(finite[..., None], directions, 1.0)
+    if margin is None:
+        return _default_ranges(_largest(start, end, finite), ways)
+    lengths = validation.floats(margin, "margin")
+    wrong = ~(np.isfinite(lengths) & (lengths >= 0.0))
+    if wrong.any():
+        way_out = "Pass a length in space, or 0 to leave out nothing"
+        rule = "margin must be finite and not negative"
+        validation.refuse_rows(wrong, rule, {"margin": lengths}, "segment", way_out)
+    lengths = np.broadcast_to(per_ray(lengths, "margin", finite.shape), finite.shape)
+    low, high = _ranges(lengths.reshape(-1), ways.reshape(-1, ways.shape[-1]), 0.0)
+    return Ranges(low.reshape(finite.shape), high.reshape(finite.shape))
+
+
+def _largest(start: Floats, end: Floats, finite: Bools) -> Floats:
+    """Return the largest coordinate of each segment; 0 of one that is not finite."""
+    sizes = np.maximum(np.abs(start).max(axis=-1), np.abs(end).max(axis=-1))
+    return np.where(finite, sizes, 0.0)
+
+
+def _default_ranges(largest: Floats, ways: Floats) -> Ranges:
+    """Return the ranges without the margin None."""
+    near = np.asarray(_NEAR * largest >= np.abs(ways).max(axis=-1, initial=0.0))
+    if not near.any():
+        return Ranges(np.array(OF_LENGTH), np.array(1.0 - OF_LENGTH))
+    low, high = np.full(near.shape, OF_LENGTH), np.full(near.shape, 1.0 - OF_LENGTH)
+    some = ways[near]
+    least = np.where(some.any(axis=1), OF_LENGTH, 0.0)
+    low[near], high[near] = _ranges(OF_COORDINATE * largest[near], some, least)
+    return Ranges(low, high)
+
+
+def _ranges(margins: Floats, ways: Floats, least: Floats | float) -> Ranges:
+    """Return the ranges of segments without their margins, of which `least` are shares of the lengths.
+
+    margins: (N,); ways: (N, D).
+    """
+    low = np.maximum(quotients(margins, ways), least)
+    high, short = 1.0 - low, low > 0.5
+    for k in np.flatnonzero(low == 0.5):
+        short[k] = 4 * _square(margins[k], ways[k]) > 1
+    low[short] = high[short] = inf
+    return Ranges(low, high)
+
+
+def quotients(margins: Floats, ways: Floats) -> Floats:
+    """Return each margin / length of a direction, rounded once; of a zero direction inf, or 0 for 0.
+
+    margins: (N,), finite and not negative. ways: (N, D), finite.
+    """
+    found = np.zeros(margins.size)
+    for begin in range(0, margins.size, _CHUNK):
+        part = slice(begin, begin + _CHUNK)
+        found[part], proven = _rounded_quotients(margins[part], ways[part])
+        for k in begin + np.flatnonzero(~proven):
+            found[k] = _exact_quotient(margins[k], ways[k])
+    return found
+
+
+def _rounded_quotients(margins: Floats, ways: Floats) -> tuple[Floats, Bools]:
+    """Return quotients, and which of them are proven to be rounded once."""
+    # Scale by powers of two: what underflows is less than 2^-1000 of the largest component.
+    exponent = np.frexp(np.abs(ways).max(axis=1))[1]
+    share, shift = np.frexp(margins)
+    scaled = np.ldexp(ways, -exponent[:, None])
+    total, rest = np.zeros(len(ways)), np.zeros(len(ways))
+    for x in scaled.T:
+        square = x * x
+        added = total + square
+        part = added - total
+        rest += ((total - (added - part)) + (square - part)) + _product_tail(x, x, square)
+        total = added
+    moves = total > 0.0
+    total = np.where(moves, total, 1.0)
+    # The length is root + correction, the quotient is head + tail.
+    root = np.sqrt(total)
+    square = root * root
+    correction = ((total - square) - _product_tail(root, root, square) + rest) / (2.0 * root)
+    first = share / root
+    product = first * root
+    left = ((share - product) - _product_tail(first, root, product)) - first * correction
+    second = left / root
+    head = first + second
+    tail = second - (head - first)
+    bound = head * _BOUND
+    is_rounded = (head + (tail - bound) == head) & (head + (tail + bound) == head)
+    power = shift - exponent
+    with np.errstate(over="ignore", under="ignore"):
+        found = np.where(moves | (margins == 0.0), np.ldexp(head, power), inf)
+    return found, (is_rounded & (power > _NORMAL)) | ~moves | (margins == 0.0)
+
+
+def _product_tail(a: Floats, b: Floats, product: Floats) -> Floats:
+    """Return a * b - product, where the product is rounded."""
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    tail: Floats = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return tail
+
+
+def _halves(x: Floats) -> tuple[Floats, Floats]:
+    """Return the higher and the lower half of the bits of numbers."""
+    high = SPLITTER * x
+    high = high - (high - x)
+    return high, x - high
+
+
+def _square(margin: float, way: Floats) -> Fraction:
+    """Return the square of a margin over that of the length of a direction that is not zero."""
+    square = Fraction(float(margin)) ** 2 / sum(Fraction(x) ** 2 for x in way.tolist())
+    assert isinstance(square, Fraction)
+    return square
+
+
+def _exact_quotient(margin: float, way: Floats) -> float:
+    """Return a margin above 0 over the length of a direction that is not zero, rounded once."""
+    square = _square(margin, way)
+    shift = max(0, _BITS + (square.denominator.bit_length() - square.numerator.bit_length()) // 2)
+    whole, left = divmod(square.numerator << 2 * shift, square.denominator)
+    root = isqrt(whole)
+    # halfway between two integers, an inexact root is on the right side of every float
+    twice = 2 * root + (left > 0 or root * root != whole)
+    return rounded((twice, 1 << (shift + 1)))
