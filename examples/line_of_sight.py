@@ -42,7 +42,7 @@ x, y = np.meshgrid(np.arange(left, right, 1.5), np.arange(front, back, 1.5))
 points = np.stack([x, y, np.full(x.shape, low + 1.7)], axis=-1)
 plan = rb.Boxes(boxes.lower[:, :2], boxes.upper[:, :2])
 built = plan.contains(points[..., :2]).any(axis=-1)
-hidden = rb.Scene(boxes).occluded(rb.Rays.segments(eye, points))
+hidden = ~rb.Scene(boxes).visible(eye, points)
 visible = 1.0 - hidden[~built].mean()
 print(f"{(~built).sum():,} points outside of {len(boxes)} buildings: {visible:.1%} are visible")
 

@@ -121,7 +121,8 @@ def merge_geometries(
     index, t = run_one(first)
     for job, start in zip(others, request.starts[1:], strict=True):
         # what comes after a hit that was found does not matter; its exact time may be half a unit later
-        ends = np.minimum(job.rays.t_max, np.nextafter(t, np.inf))
+        with np.errstate(over="ignore"):  # of a hit at the largest float
+            ends = np.minimum(job.rays.t_max, np.nextafter(t, np.inf))
         ends.flags.writeable = False
         other, t_other = run_one(job._replace(rays=with_ends(job.rays, ends)))
         found = other >= 0
