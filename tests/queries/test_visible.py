@@ -114,7 +114,7 @@ def sees(height, eye, point, m):
 
 
 @pytest.mark.core
-def test_points_of_a_terrain_are_seen_as_whole_numbers_say():
+def test_lines_of_sight_over_a_terrain():
     """The naive line of sight sees almost nothing, since each of its ends is a hit."""
     vertices, faces = terrain(N)
     height, scene = vertices[:, 2].reshape(N, N), rb.Scene(rb.Mesh(vertices, faces))
