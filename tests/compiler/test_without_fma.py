@@ -59,14 +59,16 @@ def test_results_do_not_depend_on_fused_operations(generic):
 
 
 OTHER_WIDTH = """
-from raybox.compiler import target
-own = target.has
-target.has = lambda instructions: own(instructions) ^ (instructions == "avx512f")
+import sys
+from raybox.traversal import ray_setup
+assert "raybox.traversal.node_test" not in sys.modules  # it imports the function
+own = ray_setup.at_a_time
+ray_setup.at_a_time = lambda: ray_setup.LANES + 8 - own()
 """
 
 
 def test_results_do_not_depend_on_the_width_of_vectors(tmp_path):
-    """Few machines use both."""
+    """LLVM splits vectors of sixteen for processors without AVX-512; those with it also execute eights."""
     got = results_of_a_process(tmp_path, OTHER_WIDTH)
     assert {int(got.pop("width")), at_a_time()} == {8, 16}
     assert got.pop("fused") == has("fma")

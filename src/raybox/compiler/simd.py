@@ -238,12 +238,13 @@ def joined(parts: list[Lanes]) -> Lanes:
 def looked_up(table: Lanes, numbers: Lanes) -> Lanes:
     """Return the items of a table of eight float32 by their numbers, int32 lanes from 0 to 7."""
     b, count = numbers.b, numbers.count
-    name = {16: "avx512.permvar.sf.512", 8: "avx2.permps"}.get(count, "")
-    if not has("avx512f" if count == 16 else "avx2"):
-        items = [b.extract_element(table.value, numbers.lane(k)) for k in range(count)]
-        return lined_up(b, items)
+    if not has("avx2"):
+        return lined_up(b, [b.extract_element(table.value, numbers.lane(k)) for k in range(count)])
+    if count > 8 and not has("avx512f"):
+        return joined([looked_up(table, eight) for eight in numbers.eights()])
     wide = table.permuted(list(range(8)) * (count // 8))
     kind = ir.FunctionType(wide.value.type, [wide.value.type, numbers.value.type])
+    name = {8: "avx2.permps", 16: "avx512.permvar.sf.512"}[count]
     function = cgutils.get_or_insert_function(b.module, kind, f"llvm.x86.{name}")
     return Lanes(b, b.call(function, [wide.value, numbers.value]))
 
