@@ -24,6 +24,7 @@ from raybox.cli import main
 from raybox.io.formats.table import extensions
 from raybox.queries.query import FileQuery
 from raybox.queries.table import columns_of, file_queries
+from waiting import SECONDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -428,6 +429,6 @@ def test_a_reader_that_closes_the_output(folder):
     assert running.stdout.readline() == "ray,index,id,t,x,y,z\n"
     running.stdout.close()
     output = running.stderr.read()
-    assert running.wait(timeout=60) == 0
+    assert running.wait(timeout=SECONDS) == 0
     assert "Traceback" not in output
     assert "Broken" not in output

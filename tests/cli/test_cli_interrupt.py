@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import raybox as rb
 from file_samples import BOXES, IDS, RAYS
 from raybox.cli import main
+from waiting import SECONDS
 
 CAST = "cast", "boxes.csv", "rays.npz", "-o", "out.csv", "--query", "all"
 
@@ -54,7 +55,7 @@ def test_in_a_process_of_its_own(folder):
     while not Path("out.csv.raybox").exists() and running.poll() is None:
         time.sleep(0.001)
     running.send_signal(signal.SIGINT)
-    output = running.communicate(timeout=60)[1]
+    output = running.communicate(timeout=SECONDS)[1]
     assert (running.returncode, output.splitlines()[-1]) == (130, "raybox: stopped")
     left = {path.name for path in folder.iterdir()}
     assert left - {"out.csv.raybox"} == {"boxes.csv", "rays.npz"}  # only if there is something to resume
@@ -104,7 +105,7 @@ def in_a_process(casting, before="pass"):
     Path("interrupt_dropper.py").write_text(DROPPER)
     Path("process.py").write_text(PROCESS.format(indent(casting, "    "), indent(before, "    ")))
     return subprocess.run(
-        [sys.executable, "-m", "process", *CAST], check=False, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "process", *CAST], check=False, capture_output=True, text=True, timeout=SECONDS
     )
 
 

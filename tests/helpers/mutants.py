@@ -12,7 +12,7 @@ import numpy as np
 import raybox as rb
 from raybox.io.formats import read
 
-SECONDS = 10  # a mutant that is read for longer hangs
+SECONDS = 10  # of processor time: a mutant that is read for longer hangs
 MEMORY = 100e6  # bytes that a sample of a few kilobytes may need
 # Texts of Python's and NumPy's own errors; "buffer" alone is a word of glTF.
 FOREIGN = re.compile(
@@ -81,7 +81,7 @@ def _huge(content: bytes, rng: np.random.Generator) -> bytes:
 
 def tally(path: Path, files: Iterator[bytes], options: dict[str, object]) -> tuple[Tally, list[str]]:
     """Read each file under one name; return the counts, and a line about each fault."""
-    signal.signal(signal.SIGALRM, _too_slow)
+    signal.signal(signal.SIGPROF, _too_slow)
     counts, faults = dict.fromkeys(Tally._fields, 0), list[str]()
     for number, content in enumerate(files):
         path.write_bytes(content)
@@ -96,7 +96,7 @@ def _outcome(path: Path, options: dict[str, object]) -> tuple[str, str]:
     """Return the field of `Tally` that a file counts for, and the text of its error."""
     found, text = "read", ""
     tracemalloc.start()
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         read(path, **options)
     except rb.FileFormatError as error:
@@ -108,7 +108,7 @@ def _outcome(path: Path, options: dict[str, object]) -> tuple[str, str]:
     except BaseException as error:  # a panic of compiled code is no Exception
         found, text = "foreign", f"{type(error).__name__}: {error}"
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     return ("large", f"{peak} bytes") if peak > MEMORY else (found, text)

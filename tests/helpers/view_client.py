@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from websockets.sync.client import connect
 
-TIMEOUT = 300.0  # seconds; only what is broken takes so long
+from waiting import SECONDS
 
 
 class Frame(NamedTuple):
@@ -37,7 +37,7 @@ class Client:
 
     def __init__(self, viewer, **headers):
         address = f"{viewer.url.replace('http', 'ws')}/socket"
-        self.line = connect(address, max_size=None, compression=None, open_timeout=TIMEOUT, **headers)
+        self.line = connect(address, max_size=None, compression=None, open_timeout=SECONDS, **headers)
         self.begin = self.receive()
         self.scene_frames = self.receive_scene()
         self.seq = 0
@@ -54,7 +54,7 @@ class Client:
 
     def receive(self, *kinds) -> Frame:
         """Return the next frame, of these kinds if any are given."""
-        frame = decoded(self.line.recv(timeout=TIMEOUT))
+        frame = decoded(self.line.recv(timeout=SECONDS))
         assert not kinds or frame.kind in kinds, frame.header
         return frame
 

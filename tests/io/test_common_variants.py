@@ -1,7 +1,6 @@
 """Variants of VOX, PCD, PLY, OBJ and CSV that other programs write, and damaged files of these formats."""
 
 import struct
-import time
 from pathlib import Path
 
 import numpy as np
@@ -336,11 +335,15 @@ def test_the_tally_counts_faults(monkeypatch, tmp_path):
     def fault(_path, **_options):
         raise errors.pop()
 
+    def spin(_path, **_options):
+        while True:
+            pass
+
     monkeypatch.setattr("mutants.read", fault)
     found, faults = tally(tmp_path / "a.vox", iter([b"1", b"2"]), {})
     assert found == Tally(foreign=1, worded=1)
     assert len(faults) == found.faults == 2
-    monkeypatch.setattr("mutants.read", lambda path, **options: time.sleep(5))
+    monkeypatch.setattr("mutants.read", spin)
     monkeypatch.setattr("mutants.SECONDS", 0.05)
     assert tally(tmp_path / "a.vox", iter([b"1"]), {})[0] == Tally(slow=1)
     monkeypatch.setattr("mutants.read", lambda path, **options: np.zeros(20_000_000))

@@ -15,6 +15,7 @@ from processes import output_of
 from raybox.threads import chunks as parallel
 from raybox.threads.chunks import check_workers, run_chunks
 from raybox.threads.pool import cores
+from waiting import SECONDS
 
 
 @pytest.mark.core
@@ -71,7 +72,7 @@ def test_chunks_begin_at_multiples_of_sixteen(total):
 
 def test_several_threads_take_part():
     idents = set()
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=SECONDS)
 
     def work(begin, end):
         if threading.get_ident() not in idents:
@@ -83,7 +84,7 @@ def test_several_threads_take_part():
 
 
 def test_the_calling_thread_runs_chunks():
-    idents, both = set(), threading.Barrier(2, timeout=60)
+    idents, both = set(), threading.Barrier(2, timeout=SECONDS)
 
     def work(begin, end):
         if threading.current_thread() not in idents:
@@ -158,7 +159,7 @@ FORK = """
 import os, threading
 from raybox.threads.chunks import run_chunks
 def query():
-    idents, both = set(), threading.Barrier(2, timeout=60)
+    idents, both = set(), threading.Barrier(2, timeout=300)
     def work(begin, end):
         if threading.get_ident() not in idents:
             idents.add(threading.get_ident())
@@ -229,6 +230,6 @@ def test_ctrl_c_stops_compiled_loops():
         assert process.stdout.readline() == b"ready\n"
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=300)
+        _, error = process.communicate(timeout=SECONDS)
     assert b"KeyboardInterrupt" in error
     assert process.returncode != 0

@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 from streaming import run
+from waiting import SECONDS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 
@@ -17,7 +18,7 @@ START = """
     import numpy as np
     import raybox as rb
 
-    LIMIT = 60  # seconds, after which a child that waits for good is ended
+    LIMIT = 300  # seconds, after which a child that waits for good is ended
     LOW = np.array([[2.0 * k, -1.0, -1.0] for k in range(1, 60)])
     RAYS = rb.Rays(np.zeros((5000, 3)), np.tile([1.0, 0.0, 0.0], (5000, 1)))
 
@@ -288,7 +289,7 @@ def test_a_child_does_not_own_the_lock_of_an_output(tmp_path):
     """)
     command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "out.npy")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
-        assert running.wait(timeout=120) < 0
+        assert running.wait(timeout=SECONDS) < 0
         assert running.stdout.read(6) == b"locked"
         run(
             """

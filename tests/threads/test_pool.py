@@ -13,6 +13,7 @@ from raybox.compiler.runtime import spin_while
 from raybox.threads import pool
 from raybox.threads import pool as thread_pool
 from raybox.threads.chunks import chunk_runner, run_chunks
+from waiting import SECONDS, wait_until
 
 movable = pytest.mark.skipif(not pool.other_cores(), reason="threads cannot be moved here")
 
@@ -30,7 +31,7 @@ def several(work=lambda _begin, _end: time.sleep(0.002), **how):
 
 def together(work, number=2):
     """Return work in whose first chunk each thread waits until so many threads take part."""
-    threads, all_of_them = set(), threading.Barrier(number, timeout=60)
+    threads, all_of_them = set(), threading.Barrier(number, timeout=SECONDS)
 
     def first_together(begin, end):
         if threading.get_ident() not in threads:
@@ -63,15 +64,12 @@ def test_an_idle_pool_has_no_reference_to_its_last_query():
 
     several(work)
     del array, work
-    deadline = time.monotonic() + 30
-    while any(ref() is not None for ref in gone) and time.monotonic() < deadline:
-        time.sleep(0.001)
     assert len(gone) > 5
-    assert all(ref() is None for ref in gone)
+    wait_until(lambda: all(ref() is None for ref in gone), "all results are gone")
 
 
 def test_simultaneous_queries_have_separate_pools(pools):
-    together, idents = threading.Barrier(4, timeout=30), set()
+    together, idents = threading.Barrier(4, timeout=SECONDS), set()
 
     def work(begin, end):
         if threading.get_ident() not in idents:
