@@ -47,7 +47,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "jit: compiles kernels of its own, for which Numba is needed")
     config.addinivalue_line(
-        "markers", "core: each layer, query and geometry in two minutes; `pytest -m core`"
+        "markers", "core: each layer, query, geometry and fast path in two minutes; `pytest -m core`"
     )
     config.addinivalue_line("markers", "long: takes a minute, most of it compilation; runs with --long")
 

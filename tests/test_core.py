@@ -1,6 +1,6 @@
 """The short core against rational arithmetic.
 
-`.ci/run` runs it with the lowest and the newest versions, `compiler/test_fallback.py` by Numba alone.
+`.ci/legs` runs it with the lowest and the newest versions.
 """
 
 from itertools import pairwise

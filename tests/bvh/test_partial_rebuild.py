@@ -385,6 +385,7 @@ def test_the_whole_is_rebuilt_where_parts_are_no_better(frames, monkeypatch):
     assert_same_tree(scene._parts[0].tree, build(*frames[10]))
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("quality", ["balanced", "best"])
 def test_results_are_those_of_fresh_scenes(quality, small_tasks, monkeypatch):
     """Parts and the whole are rebuilt; equal boxes stay, and an unbounded box strays."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from core_marks import with_core
 from raybox.bvh import partial_rebuild
 from raybox.bvh import refit as refit_module
 from raybox.bvh.build import QUALITIES, build
@@ -45,7 +46,7 @@ def assert_as_fresh(scene, boxes, rays):
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
-@pytest.mark.parametrize("size", [0.0, 1e-6, 0.01, 3.0, 1e9])
+@pytest.mark.parametrize("size", with_core([0.0, 1e-6, 0.01, 3.0, 1e9], 0.01))
 def test_moved_boxes_are_hit_where_they_are(quality, size):
     boxes = uniform(4000)
     scene, rays = rb.Scene(rb.Boxes(*boxes), quality=quality), random_rays()

@@ -1,20 +1,14 @@
 """A short core: five queries on boxes, and the nearest hits of packets and of each other geometry."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
-from unittest import mock
 
 import numpy as np
 
 import raybox as rb
-from raybox.traversal import ray_groups
 from test_private_query import cells, cube_rays, cubes, grid_rays, picture
 from test_scene_mesh import CUBE
 
 UNSORTED = 20  # rays: so few are traversed in one group, in the order in which they came
-SORTED = 64  # more rays than this are sorted in these cases
-K = 3
-HITS = ("hit", "index", "primitive", "t", "t_enter", "t_exit", "points", "normals")
 
 
 class Case(NamedTuple):
@@ -39,28 +33,3 @@ CASES = {
     "grid": lambda: Case(rb.Grid.uniform([-2, -2, -2], 0.5, (8, 8, 8)), grid_rays(7, 250), ("nearest",)),
     "planes": lambda: Case(planes(), grid_rays(8, 250), ("nearest",)),
 }
-
-
-def results(case: Case, rays: rb.Rays) -> dict[str, np.ndarray]:
-    """Return the arrays of the results of a case's queries, by query and field."""
-    scene, arrays = rb.Scene(case.geometry), {}
-    for query in case.queries:
-        answer = scene.first(rays, K) if query == "first" else getattr(scene, query)(rays)
-        if isinstance(answer, np.ndarray):
-            arrays[query] = answer
-        else:
-            fields = [*HITS, "offsets", "ray"] if query == "all" else HITS
-            arrays |= {f"{query}.{name}": getattr(answer, name) for name in fields if hasattr(answer, name)}
-    return arrays
-
-
-def every_result(names: Iterable[str] = CASES) -> dict[str, np.ndarray]:
-    """Return the results of cases, for rays in groups and for rays of one group."""
-    arrays = {}
-    with mock.patch.object(ray_groups, "SMALL_BATCH", SORTED):
-        for name in names:
-            case = CASES[name]()
-            for count in (len(case.rays), UNSORTED):
-                for field, values in results(case, case.rays[:count]).items():
-                    arrays[f"{name} {count} {field}"] = values
-    return arrays

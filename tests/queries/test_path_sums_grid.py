@@ -9,6 +9,7 @@ import pytest
 
 import exact_grid
 import raybox as rb
+from core_marks import with_core
 from grids import KINDS, random_grid, random_rays
 from raybox.queries.path_sums.finite import is_finite
 from raybox.queries.path_sums.fixed_point import fixed_point, limits_of
@@ -51,7 +52,7 @@ def assert_close(found, terms):
         assert abs(Fraction(number) - total) <= UNIT * (len(some) + 8) * size
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", with_core(KINDS, "integers"))
 def test_sums_are_within_their_bounds(kind):
     rng, counts = np.random.default_rng(len(kind)), Counter()
     for shape, share in (((5, 6, 7), None), ((9, 1, 20), 0.6), ((6, 5), 0.5), ((16, 17, 3), None)):

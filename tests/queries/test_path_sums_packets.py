@@ -132,6 +132,7 @@ def test_boxes_that_stay_undecided(number, flat, packet_calls):  # noqa: F811
     assert (packet_calls[0][0] > 100) == (flat and number > MAX_UNDECIDED)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("group", [16, 4096])
 def test_rays_that_run_along_faces(group, packet_calls, monkeypatch):  # noqa: F811
     """They are undecided in float32, beside certain hits, and their paths are long."""

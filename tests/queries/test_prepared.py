@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exact
+import exact_instances
 import raybox as rb
 from raybox.queries import batches, prepared
 from raybox.traversal import ray_groups
@@ -103,6 +104,41 @@ def test_prepared_calls_have_the_results_of_others(name, query, monkeypatch):
                 assert values.tobytes() == flat.tobytes()
     assert len(runs) == 4 * len(COUNTS) - 2
     assert hits > 100
+
+
+@cache
+def exact_hits(name):
+    """Return rays of a geometry's dimensions, and (index, t) of their hits, in order."""
+    scene = scene_of(name)
+    geometry, where = scene.geometry, None
+    if isinstance(geometry, rb.Grid):
+        geometry, where = geometry.boxes(), [geometry.occupied.ravel()]
+    some = rays(121, 3 if name == "planes" else scene.bounds.shape[1], seed=6)
+    along = exact_instances.along(some, geometry, where=where)
+    assert min(sum(map(bool, along)), sum(not row for row in along)) > 20
+    return some, [[(contact.index, exact.rounded(contact.t)) for contact in row] for row in along]
+
+
+def results_by_definition(query, rows):
+    """Return a query's results for hits in order."""
+    if query in ("nearest", "first"):
+        k = 1 if query == "nearest" else QUERIES["first"][0]
+        return [(row + [(-1, np.inf)] * k)[:k] for row in rows]
+    return [len(row) if query == "count" else bool(row) for row in rows]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", GEOMETRIES)
+@pytest.mark.parametrize("query", QUERIES)
+def test_prepared_calls_by_definition(name, query):
+    some, rows = exact_hits(name)
+    found = getattr(scene_of(name), query)(some, *QUERIES[query])
+    if query in ("nearest", "first"):
+        index, t = (values.reshape(len(rows), -1).tolist() for values in (found.index, found.t))
+        got = [list(zip(*row, strict=True)) for row in zip(index, t, strict=True)]
+    else:
+        got = found.tolist()
+    assert got == results_by_definition(query, rows)
 
 
 @settings(max_examples=60, deadline=None)

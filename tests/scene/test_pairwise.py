@@ -12,6 +12,7 @@ import raybox as rb
 import strategies
 from aim import Pairs
 from compare import EPS, assert_hits, assert_normals, assert_points
+from core_marks import with_core
 
 N = 3000
 TIMES = ("hit", "t", "t_enter", "t_exit")
@@ -33,7 +34,7 @@ def rows(pairs, part):
 # Boxes
 
 
-@pytest.mark.parametrize("name", families.FAMILIES)
+@pytest.mark.parametrize("name", with_core(families.FAMILIES, "voxel_grid"))
 def test_a_family_is_exact(name):
     pairs = families.make(name, 1, N)
     want = exact.box_rows(*pairs)
@@ -163,6 +164,7 @@ def test_a_range_without_real_t_misses():
 # Planes
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("cull", [None, "back"])
 @pytest.mark.parametrize("dim", [2, 3])
 def test_planes_are_exact(dim, cull):
@@ -224,6 +226,7 @@ def assert_triangles(hits, found) -> None:
     np.testing.assert_allclose(hits.uv[hits.hit], uv, rtol=0, atol=4 * EPS)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("cull", [None, "back"])
 def test_triangles_are_exact(cull):
     pairs = families_surfaces.triangles(1, 2000)

@@ -12,6 +12,7 @@ import raybox as rb
 import strategies
 from aim import Pairs
 from compare import assert_hits
+from core_marks import with_core
 from raybox.primitives import box_pairs
 from raybox.primitives.pairs import Pairing
 from raybox.scene import all_pairs, pairwise
@@ -66,7 +67,7 @@ def assert_index_and_t(hits, want: exact.Answers, m: int) -> None:
 # Families
 
 
-@pytest.mark.parametrize("name", families.FAMILIES)
+@pytest.mark.parametrize("name", with_core(families.FAMILIES, "voxel_grid"))
 def test_all_pairs_of_a_family_are_exact(name, monkeypatch):
     pairs = families.scene(name, 11, n_boxes=37, n_rays=60)
     want = truth(pairs)

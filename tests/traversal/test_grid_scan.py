@@ -98,6 +98,7 @@ def test_planes_that_are_crossed_sooner_than_guessed():
     assert min(counts["hits"], counts["misses"], counts["undecided"]) > 100, counts
 
 
+@pytest.mark.core
 def test_rays_through_edges_and_beside_them():
     """Occupied cells that touch a ray at an edge or a corner alone are hit, as boxes are."""
     rng, counts = np.random.default_rng(332), Counter()

@@ -206,6 +206,7 @@ def select(pairs, found, order):
     return Pairs(*(x[order] for x in pairs[:4]), *pairs[4:]), [found[k] for k in order]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("query", ["nearest", "occluded", "count", "all"])
 def test_pictures_of_scenes_full_of_ties(query, picture_scene, tied_scene, packet_calls):
     pairs, found = picture_scene

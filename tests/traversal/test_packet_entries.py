@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import exact
 from aim import INF, Pairs
+from core_marks import with_core
 from raybox.bvh.frame import FramedBoxes, to_rows
 from raybox.queries import batches
 from raybox.traversal.ray_setup import LANES
@@ -70,7 +71,7 @@ def counted(pairs, found, counts) -> None:
         counts["flat"] += bool(row) and bool(flat.any(axis=1)[0])
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", with_core(QUERIES, "nearest"))
 def test_shared_and_nearly_shared_planes(query, packet_calls):  # noqa: F811
     counts = Counter()
     for seed in range(12):
@@ -152,6 +153,7 @@ def test_any_planes(packet_calls, boxes, eye, goal, step, span):  # noqa: F811
         assert run_query(query, pairs) == truth(query, found)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("moved", [0.0, 2.0**-52, 2.0**-40])
 def test_more_ties_than_there_is_room_for(moved, packet_calls, monkeypatch):  # noqa: F811
     """Boxes that are one in float32, in any order: each tie is listed, and decided by its planes."""
@@ -170,6 +172,7 @@ def test_more_ties_than_there_is_room_for(moved, packet_calls, monkeypatch):  # 
     assert work_counts(workspace).candidates < 100  # of rays at edges
 
 
+@pytest.mark.core
 def test_a_box_by_another_plane_ends_a_tie(packet_calls):  # noqa: F811
     """What ties with a former result is after the present one, also if its index is lower."""
     pairs = stack()

@@ -183,6 +183,7 @@ def test_any_picture_and_any_stride(packet_calls, strides, width, count, length,
         assert run_query(query, pairs) == truth(query, found)
 
 
+@pytest.mark.core
 def test_cameras_blocks_and_rays_with_nan(packet_calls, monkeypatch):  # noqa: F811
     """Rays of a camera in blocks of few bands, of arrays as they come, and some that are not valid."""
     monkeypatch.setattr(ray_sources, "_BLOCK", 512)

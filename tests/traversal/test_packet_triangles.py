@@ -216,6 +216,7 @@ def test_packets_of_triangles_give_the_results_of_fractions(kind, query, wide_pa
     assert min(counts["edge"], counts["end"], counts["tie"]) > 10 or kind not in ("grid", "plane"), counts
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("query", QUERIES)
 def test_rays_through_shared_edges_and_corners(query, wide_packets):
     """A fan of triangles around an axis, seen along it: no ray passes between them, and ties are exact."""
@@ -277,6 +278,7 @@ def picture(width=512, height=32) -> Bundle:
     return Bundle(np.tile([0.013, 0.027, -3.0], (n, 1)), ways, np.zeros(n), np.full(n, INF))
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("query", QUERIES)
 def test_pictures_equal_those_of_streams(query, packet_calls, monkeypatch):  # noqa: F811
     found = run(query, sphere(), picture())
