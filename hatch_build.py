@@ -1,5 +1,6 @@
-"""Wheels: a pure one, which needs Numba; with `RAYBOX_KERNELS=v2,v3,v4`, one with machine code.
+"""Wheels: a pure one, which needs Numba; with `RAYBOX_KERNELS=native`, one with machine code.
 
+`native` is the highest level of this machine's processor; `v2,v3,v4` are levels as docs/kernels.md has them.
 Wheels that are built from a source distribution follow the environment too, and not its metadata.
 """
 
@@ -18,8 +19,9 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-# Of a platform wheel; on Windows, Zig links libraries, and Python's own compiler builds `_calls`.
-_BUILD_REQUIREMENTS = ["numpy>=2", "xxhash>=3.5", "setuptools>=77", "ziglang>=0.13; sys_platform == 'win32'"]
+# What only the build of a platform wheel needs. Built with NumPy 2, `_calls` works with NumPy 1, too; on
+# Windows, Zig links libraries, and Python's own compiler builds `_calls`.
+_BUILD_ONLY = ["numpy>=2", "setuptools>=77", "ziglang>=0.13; sys_platform == 'win32'"]
 
 
 def _levels() -> list[str]:
@@ -49,8 +51,8 @@ class Kernels(BuildHookInterface[Any]):
         return jit
 
     def dependencies(self) -> list[str]:
-        """Return what the build needs."""
-        return [*self._jit, *_BUILD_REQUIREMENTS] if _levels() else []
+        """Return what the build needs: it imports raybox, with all that raybox and its compiler need."""
+        return [*self.metadata.core.dependencies, *self._jit, *_BUILD_ONLY] if _levels() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build what the wheel holds besides Python; editable installs compile at the first call."""
@@ -61,11 +63,14 @@ class Kernels(BuildHookInterface[Any]):
             return
         self._folder = TemporaryDirectory()
         folder, package = Path(self._folder.name), Path(self.root, "src", "raybox")
-        command = [sys.executable, "-m", "raybox.kernels.build", *_levels(), "--into", str(folder)]
-        subprocess.run(command, env=os.environ | {"PYTHONPATH": str(package.parent)}, check=True)
-        built = {path: f"raybox/kernels/{path.name}" for path in sorted(folder.iterdir())}
+        # `_calls` first: it takes seconds, and shows whether there is a C compiler
         calls = runpy.run_path(str(package / "compiler" / "build_calls.py"))["build_calls"](folder)
-        built[calls] = f"raybox/compiler/{calls.name}"
+        built = {calls: f"raybox/compiler/{calls.name}"}
+        kernels = folder / "kernels"
+        path = os.pathsep.join([str(package.parent), os.environ.get("PYTHONPATH", "")])  # pip isolates by it
+        command = [sys.executable, "-m", "raybox.kernels.build", *_levels(), "--into", str(kernels)]
+        subprocess.run(command, env=os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)}, check=True)
+        built |= {path: f"raybox/kernels/{path.name}" for path in sorted(kernels.iterdir())}
         build_data["force_include"] |= {str(path): name for path, name in built.items()}
         build_data["pure_python"], build_data["tag"] = False, _tag(calls.name)
 

@@ -55,11 +55,15 @@ def find_code(function: Callable[..., object], args: tuple[object, ...]) -> Foun
         if error.name not in ("numba", "llvmlite"):
             raise
         raise RayboxError(_missing(f"{name}({kinds})")) from None
+    library.warn_of_damage()
     return compiled(function, kinds, {class_name(cls): cls for cls in walk.classes})
 
 
 def _missing(line: str) -> str:
     """Return what is missing where there is no compiler for a combination of kinds."""
+    refused = library.refusal()
+    if refused:
+        return f'{refused.problem}, or let Numba compile kernels here: pip install "raybox[jit]"'
     if library.library() is None:
         return (
             "this raybox has no library of kernels for this machine, and Numba, which compiles them, is not "

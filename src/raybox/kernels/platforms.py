@@ -71,15 +71,23 @@ def native() -> str:
     return f"{machine}-{'macos' if system == 'darwin' else system}"
 
 
-def link(objects: list[Path], source: Path, built_for: Platform, output: Path) -> None:
-    """Link object files of a folder and a source in C into a shared library."""
-    folder, compiler = objects[0].parent, _compiler(built_for)
+def compile_c(source: Path, built_for: Platform, folder: Path) -> Path:
+    """Compile a source in C to an object file of a folder."""
     position = [] if built_for.system == _WINDOWS else ["-fPIC"]
-    _call([*compiler, "-O2", "-g0", *position, "-c", str(source), "-o", "runtime.obj"], folder)
+    output = folder / f"{source.stem}.obj"
+    _call([*_compiler(built_for), "-O2", "-g0", *position, "-c", str(source), "-o", output.name], folder)
+    return output
+
+
+def link(objects: list[Path], built_for: Platform, output: Path) -> None:
+    """Link object files of a folder into a shared library."""
+    folder = objects[0].parent
     # Names without folders: some linkers write them into the output.
-    names = [*(path.name for path in objects), "runtime.obj", "-o", output.name]
-    _call([*compiler, *names, *built_for.system.options], folder)
-    shutil.copyfile(folder / output.name, output)
+    names = [*(path.name for path in objects), "-o", output.name]
+    _call([*_compiler(built_for), *names, *built_for.system.options], folder)
+    new = output.with_suffix(".new")
+    shutil.copyfile(folder / output.name, new)
+    new.replace(output)  # whoever has loaded the old library keeps it
 
 
 def _compiler(built_for: Platform) -> list[str]:

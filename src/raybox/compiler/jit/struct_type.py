@@ -156,6 +156,10 @@ def _tuple_of(
 ) -> Any:
     is_struct = in_struct or named in STRUCTS
     members = tuple(_items(tokens, classes, in_struct=is_struct))
+    if named and len(members) != len(fields := named._fields):  # type: ignore[attr-defined]
+        raise TypeError(
+            f"{named.__qualname__} has the {len(fields)} fields {', '.join(fields)}; got {len(members)}"
+        )
     if named is None or not is_struct:
         return types.BaseTuple.from_types(members, named)
     return StructRef(named, members)
