@@ -28,7 +28,7 @@ Entries = dict[str, tuple[str, str, int]]
 """name and kinds of an entry -> its symbol, the kinds of its results, which arrays must be writable"""
 
 
-class Manifest(NamedTuple):
+class LibraryManifest(NamedTuple):
     """What a library must be, and what it has."""
 
     size: int
@@ -42,7 +42,9 @@ class Manifest(NamedTuple):
 
 
 _WAY_OUT = "reinstall raybox"
-MANIFEST = RecordKind[Manifest]("manifest of kernels", 1, lambda value: Manifest(**value), _WAY_OUT)
+MANIFEST = RecordKind[LibraryManifest](
+    "manifest of kernels", 1, lambda value: LibraryManifest(**value), _WAY_OUT
+)
 
 
 class Library(NamedTuple):
@@ -145,7 +147,7 @@ def _load(path: Path) -> Library | Refusal:
         return Refusal(f"{path} cannot be loaded: {error}; {_WAY_OUT}")
 
 
-def _is_of(manifest: Manifest) -> bool:
+def _is_of(manifest: LibraryManifest) -> bool:
     """Return whether a library was built of the sources that are installed."""
     try:
         return manifest.stamp == stamp(manifest.sources)

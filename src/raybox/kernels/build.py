@@ -28,7 +28,7 @@ from raybox.compiler.jit.compile import apart_object, object_of
 from raybox.compiler.jit.store import ObjectFile
 from raybox.compiler.jit.struct_type import class_names, types_of
 from raybox.compiler.kinds import without_marks, writable_arrays
-from raybox.compiler.library import FOLDER, MANIFEST, Entries, Manifest, stamp, usable_levels
+from raybox.compiler.library import FOLDER, MANIFEST, Entries, LibraryManifest, stamp, usable_levels
 from raybox.compiler.target import CodeTarget
 from raybox.kernels.platforms import PLATFORMS, BuildError, Platform, compile_c, link, native
 from raybox.kernels.symbols import imported
@@ -143,7 +143,7 @@ def _write_manifest(path: Path, built_for: Platform, sources: list[str], entries
     """Check a library, and write what it must be and what it has."""
     content = path.read_bytes()
     _check(path, content, built_for)
-    manifest = Manifest(len(content), checksum.of_bytes(content), stamp(sources), sources, entries)
+    manifest = LibraryManifest(len(content), checksum.of_bytes(content), stamp(sources), sources, entries)
     path.with_suffix(".json").write_bytes(record.encode(MANIFEST, manifest._asdict()))
 
 
