@@ -415,6 +415,16 @@ def sources() -> Results:
 
 
 @case
+def surfaces() -> Results:
+    """Areas and normals of triangles: some far away and thin, some without area."""
+    corners = mesh(3, 300).corners() * 0.1 + 1e6
+    corners[::7, 2] = corners[::7, 1]
+    made = rb.Mesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
+    yield "areas", made.face_areas
+    yield "normals", made.face_normals
+
+
+@case
 def waiting() -> Results:
     """What threads do while they wait."""
     spin_while(np.zeros(1, np.int64), 0, 0, 0, 3)

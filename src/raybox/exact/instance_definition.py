@@ -33,9 +33,16 @@ def to_local(ray: Ray1, matrix: Matrix, points: Sequence[Sequence[float]]) -> tu
     return Ray1(o, d, ray.t_min, ray.t_max), [tuple(scaled[k : k + 3]) for k in range(0, len(scaled), 3)]
 
 
-def is_singular(matrix: Matrix) -> bool:
-    """Return whether det(A) is exactly 0."""
-    return _inverted(matrix).det == 0
+def determinant_sign(matrix: Matrix) -> int:
+    """Return the exact sign of det(A): -1, 0 or 1.
+
+    Examples
+    --------
+    >>> determinant_sign(((0.0, 1.0, 0.0, 7.0), (1.0, 0.0, 0.0, 7.0), (0.0, 0.0, 1.0, 7.0)))
+    -1
+    """
+    det = _inverted(matrix).det
+    return (det > 0) - (det < 0)
 
 
 def inverse(matrix: Matrix) -> tuple[list[list[float]], list[list[float]]]:

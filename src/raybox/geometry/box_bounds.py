@@ -70,6 +70,21 @@ def expanded(bounds: Bounds, margin: ArrayInput) -> Bounds:
     return low, high
 
 
+def translated(bounds: Bounds, offset: ArrayInput) -> Bounds:
+    """Return bounds moved by an offset."""
+    lower, upper = bounds
+    by = _like_rows(offset, "offset", lower)
+    validation.require_finite(by, "offset", "box", "Pass finite numbers")
+    with np.errstate(over="ignore"):
+        low, high = lower + by, upper + by
+    lost = ((np.isinf(low) & np.isfinite(lower)) | (np.isinf(high) & np.isfinite(upper))).any(axis=1)
+    if lost.any():
+        shown = {"offset": by, "lower": lower, "upper": upper}
+        rule = "moved bounds must be within float64"
+        validation.refuse_rows(lost, rule, shown, "box", "Move them by less")
+    return low, high
+
+
 def around(points: Floats, groups: Ints) -> Bounds:
     """Return the bounds of each group of finite points."""
     if groups.shape != points.shape[:1]:

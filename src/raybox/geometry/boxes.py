@@ -42,7 +42,7 @@ class Boxes(BoxConstructors, HasAttributes):
         A name for each box, which hits return: `Hits.ids`. Ids need not be unique.
     labels : mapping or table, of M rows, optional
         Columns of numbers, bools or text by name, which hits return: `Hits.labels`. Slices and other indices
-        keep ids and labels of their boxes, `expanded` keeps all.
+        keep ids and labels of their boxes, `expanded` and `translated` keep all.
 
     Raises
     ------
@@ -195,6 +195,31 @@ class Boxes(BoxConstructors, HasAttributes):
                [ 2.5,  4.5]])
         """
         corners = bounds.expanded((self._lower, self._upper), margin)
+        return _made(object.__new__(Boxes), *corners, self._attributes)
+
+    def translated(self, offset: ArrayInput) -> "Boxes":
+        """Return the boxes moved by an offset; ids and labels stay.
+
+        Each bound is rounded to float64. No bound stays no bound.
+
+        Parameters
+        ----------
+        offset : array_like, shape (D,), (M, D) or scalar
+            Finite; one for all boxes, or one for each.
+
+        Raises
+        ------
+        InvalidInput
+            If the shape is another, the offset is not finite, or a bound would be beyond float64.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Boxes([0, 0], [2, 4]).translated([10, -1]).bounds
+        array([[10., -1.],
+               [12.,  3.]])
+        """
+        corners = bounds.translated((self._lower, self._upper), offset)
         return _made(object.__new__(Boxes), *corners, self._attributes)
 
     def _compared(self) -> tuple[object, ...]:

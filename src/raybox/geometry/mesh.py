@@ -2,14 +2,14 @@
 
 import os
 from importlib import import_module
-from typing import final
+from typing import SupportsIndex, final
 
 import numpy as np
 
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry import mesh_sources
+from raybox.geometry import mesh_sources, mesh_surface, transforms
 from raybox.geometry.labels import (
     NO_ATTRIBUTES,
     Attributes,
@@ -19,6 +19,7 @@ from raybox.geometry.labels import (
     checked_labels,
     frozen_attributes,
 )
+from raybox.geometry.mesh_surface import Seed, SurfaceSample
 from raybox.geometry.row_ids import IdsInput, RowIndex, listed_ids, listed_rows
 from raybox.geometry.rows import TriangleRows
 from raybox.validation import ArrayInput, Floats, Ints
@@ -186,6 +187,106 @@ class Mesh(HasAttributes):
         array([1., 0., 0.])
         """
         return np.take(self._vertices, self._faces, axis=0)
+
+    @property
+    def face_areas(self) -> Floats:
+        """The area of each triangle: shape (F,), read-only.
+
+        Within 4 units in the last place of the exact area of the very vertices, at any distance from 0 and of
+        any thinness; exactly 0 for a triangle without area, inf for one that float64 does not hold.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Mesh([[0, 0, 0], [4, 0, 0], [0, 3, 0], [8, 0, 0]], [[0, 1, 2], [0, 1, 3]]).face_areas
+        array([6., 0.])
+        """
+        return mesh_surface.areas(self.rows().corners)
+
+    @property
+    def face_normals(self) -> Floats:
+        """The unit normal of each triangle: shape (F, 3), read-only.
+
+        (b - a) x (c - a) of its corners in the order of `faces`: the bits of `Hits.normals`. NaN for a
+        triangle without area, which no ray hits.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Mesh([[0, 0, 0], [4, 0, 0], [0, 3, 0]], [[0, 1, 2], [0, 2, 1]]).face_normals
+        array([[ 0.,  0.,  1.],
+               [ 0.,  0., -1.]])
+        """
+        return mesh_surface.normals(self.rows().corners)
+
+    def sample(self, n: SupportsIndex, seed: Seed = None) -> SurfaceSample:
+        """Return random points on the triangles, uniform by area.
+
+        Parameters
+        ----------
+        n : int
+            The number of points.
+        seed : int or numpy.random.Generator, optional
+            The same seed gives the same points. None: other points at each call.
+
+        Returns
+        -------
+        SurfaceSample
+            A named tuple: ``points``, of shape (n, 3), rounded to float64, and ``faces``, of shape (n,), the
+            triangle of each. Triangles without area have no points.
+
+        Raises
+        ------
+        InvalidInput
+            If n is no whole number of at least 0, no triangle has an area, or seed is of another kind.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> roof = rb.Mesh([[0, 0, 5], [4, 0, 5], [0, 3, 5]], [[0, 1, 2]])
+        >>> points, faces = roof.sample(1000, seed=1)
+        >>> points.shape, points[:, 2].min(), faces.max()
+        ((1000, 3), 5.0, 0)
+        """
+        return mesh_surface.sample(self.rows().corners, n, seed)
+
+    def transformed(self, matrix: ArrayInput) -> "Mesh":
+        """Return the mesh moved by a matrix: each vertex p becomes A p + b.
+
+        Objects, ids and labels stay. A matrix that mirrors reverses the order of each triangle's corners, so
+        that its outer side stays the outer one, as that of `Instances`. `Instances` are exact images, without
+        rounding, and store the triangles once for many copies.
+
+        Parameters
+        ----------
+        matrix : array_like, shape (4, 4) or (3, 4)
+            [A b], with or without a last row 0 0 0 1. It may flatten the mesh.
+
+        Returns
+        -------
+        Mesh
+            Vertices are computed in float64, each operation rounded: a translation rounds once.
+
+        Raises
+        ------
+        InvalidInput
+            If the shape is another, a number is not finite, the last row is another, or an image of a vertex
+            is beyond float64.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> mesh = rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], ids=["roof"])
+        >>> moved = mesh.transformed([[2, 0, 0, 10], [0, 2, 0, 0], [0, 0, 2, 3]])
+        >>> moved.vertices.tolist(), moved.ids
+        ([[10.0, 0.0, 3.0], [12.0, 0.0, 3.0], [10.0, 2.0, 3.0]], array(['roof'], dtype=object))
+        """
+        placed = transforms.matrix(matrix)
+        moved = transforms.images(placed, self._vertices)
+        faces = self._faces[:, [0, 2, 1]] if transforms.mirrors(placed) else self._faces
+        return _made(
+            object.__new__(Mesh), moved, np.ascontiguousarray(faces), self._objects, self._attributes
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the mesh into a file: ``.npz``, ``.parquet`` or ``.ply``.

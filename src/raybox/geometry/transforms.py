@@ -9,7 +9,7 @@ import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.exact.instance_definition import is_singular
+from raybox.exact.instance_definition import determinant_sign
 from raybox.exact.splitter import SPLITTER
 from raybox.geometry.angles import check_yaw
 from raybox.validation import ArrayInput, Bools, Floats
@@ -48,6 +48,40 @@ def matrices(value: ArrayInput, dims: int) -> Floats:
         way_out = "Drop those instances, or give them some thickness"
         validation.refuse_rows(bad, rule, {"transforms": found}, "instance", way_out)
     return placed
+
+
+def matrix(value: ArrayInput) -> Floats:
+    """Return one affine map in 3D, (3, 4), which may be singular."""
+    found = validation.floats(value, "matrix")
+    if found.shape not in ((4, 4), (3, 4)):
+        raise InvalidInput(
+            f"matrix must have shape (4, 4) or (3, 4), [A b] with p -> A p + b; got shape {found.shape}. "
+            "For a rotation alone: np.hstack([rotation, np.zeros((3, 1))])."
+        )
+    validation.require_finite(found, "matrix", "row", "Give 12 finite numbers")
+    if (found[3:] != np.eye(4)[3]).any():
+        raise InvalidInput(
+            f"the last row of matrix must be [0, 0, 0, 1]; got {found[3].tolist()}. "
+            "If the translation is in that row, pass the transpose."
+        )
+    return found[:3]
+
+
+def images(placed: Floats, points: Floats) -> Floats:
+    """Return A p + b of points (N, 3), rounded; raise `InvalidInput` where float64 does not hold it."""
+    x, y, z = points.T
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        found = np.stack([row[0] * x + row[1] * y + row[2] * z + row[3] for row in placed], axis=-1)
+    bad = ~np.isfinite(found).all(axis=1)
+    if bad.any():
+        rule = "images of vertices must be within float64"
+        validation.refuse_rows(bad, rule, {"vertices": points}, "vertex", "Scale by less")
+    return found
+
+
+def mirrors(placed: Floats) -> bool:
+    """Return whether the determinant of a map (3, 4) is below 0, exactly."""
+    return determinant_sign(tuple(map(tuple, placed.tolist()))) < 0
 
 
 def of_poses(positions: ArrayInput, rotation: dict[str, ArrayInput | None], scales: ArrayInput) -> Floats:
@@ -152,7 +186,7 @@ def _singular(placed: Floats) -> Bools:
     tame = ((sizes == 0.0) | ((sizes > 1.0 / _TAME) & (sizes < _TAME))).all(axis=(1, 2))
     bad = np.zeros(len(placed), np.bool_)
     for k in np.flatnonzero(~(nonzero & tame)):
-        bad[k] = is_singular(tuple(map(tuple, placed[k].tolist())))
+        bad[k] = determinant_sign(tuple(map(tuple, placed[k].tolist()))) == 0
     return bad
 
 

@@ -13,14 +13,11 @@ import numpy as np
 
 from raybox.exact import definition, instance_definition, paths
 from raybox.exact.definition import BoxSpan, Crossing, Ratio, Ray1, Vector
+from raybox.exact.triangle_normal import EVEN, NARROW, NEAR_OVERFLOW
 from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, RayRows, Rows, TriangleRows
 from raybox.validation import Floats
 
 _AXES = np.eye(3)
-# Where normals of triangles need integers, in Python and in `raybox.primitives.triangle` alike:
-NEAR_OVERFLOW = 2.0**1000  # coordinates up to here have differences
-EVEN = 2.0**-400  # the least share of an edge's largest part that any other may have
-NARROW = 2.0**-40  # the sine of an angle that rounded edges leave a few digits of
 NO_WEIGHTS = (np.nan, np.nan)
 
 Points = Sequence[Vector]

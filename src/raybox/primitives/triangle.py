@@ -14,13 +14,12 @@ import numpy as np
 
 from raybox.compiler.decorators import allocating, device
 from raybox.compiler.intrinsics import prefetch
-from raybox.exact import bigint, double_double
+from raybox.exact import bigint, double_double, triangle_normal
 from raybox.exact.bigint import Big, Big3, beyond, difference3, ratio, ratio_order
 from raybox.exact.double_double import DD, Vector3
 from raybox.exact.error_free import order_of
 from raybox.exact.predicate import sign
 from raybox.geometry import TriangleRows
-from raybox.primitives.exact_table import EVEN, NARROW, NEAR_OVERFLOW
 from raybox.primitives.instance_ray import InstanceRay
 from raybox.primitives.ray import DIRECTION, Ray
 from raybox.primitives.status import UNKNOWN_ORDER
@@ -36,77 +35,7 @@ def _corner(mesh: TriangleRows, i: int, k: int) -> Vector3:
 @device
 def normal(mesh: TriangleRows, _ray: Ray | InstanceRay, i: int) -> Vector3:
     """Return the geometric normal (b - a) x (c - a), of length 1."""
-    a, b, c = _corner(mesh, i, 0), _corner(mesh, i, 1), _corner(mesh, i, 2)
-    factor = _edge_factor(a, b, c)
-    ab, ac = _scaled_diff(b, a, factor), _scaled_diff(c, a, factor)
-    if factor > 0.0 and _is_even(ab) and _is_even(ac):
-        x, y, z = _cross(double_double.unit(ab), double_double.unit(ac))
-        if max(abs(x), abs(y), abs(z)) > NARROW:
-            return double_double.unit((x, y, z))
-    return double_double.unit(_exact_normal(a, b, c))
-
-
-@device
-def _cross(p: Vector3, q: Vector3) -> Vector3:
-    """Return p x q, each part rounded once."""
-    n = double_double.cross(double_double.lift3(p), double_double.lift3(q))
-    x, y, z = double_double.rounded(n[0]), double_double.rounded(n[1]), double_double.rounded(n[2])
-    return (x, y, z) if x == x and y == y and z == z else _exact_cross(p, q)
-
-
-@allocating
-def _big_cross(p: Big3, q: Big3) -> Big3:
-    return (
-        bigint.sub(bigint.mul(p[1], q[2]), bigint.mul(p[2], q[1])),
-        bigint.sub(bigint.mul(p[2], q[0]), bigint.mul(p[0], q[2])),
-        bigint.sub(bigint.mul(p[0], q[1]), bigint.mul(p[1], q[0])),
-    )
-
-
-@allocating
-def _exact_cross(p: Vector3, q: Vector3) -> Vector3:
-    zero, one = (0.0, 0.0, 0.0), bigint.from_float(1.0)
-    x, y, z = _big_cross(difference3(p, zero), difference3(q, zero))
-    return ratio(x, one), ratio(y, one), ratio(z, one)
-
-
-@allocating
-def _exact_normal(a: Vector3, b: Vector3, c: Vector3) -> Vector3:
-    """Return (b - a) x (c - a) over a power of two, each part rounded once and at most 1."""
-    x, y, z = _big_cross(difference3(b, a), difference3(c, a))
-    one = bigint.from_float(1.0)
-    top = max(bigint.power_above(x), bigint.power_above(y), bigint.power_above(z))
-    scale = Big(1, one.limbs, one.exponent + top)
-    return ratio(x, scale), ratio(y, scale), ratio(z, scale)
-
-
-@device
-def _edge_factor(a: Vector3, b: Vector3, c: Vector3) -> float:
-    """Return what corners are multiplied by, so that edges neither overflow nor lose bits; 0: nothing does.
-
-    It is 1, or 1/2 near the largest float.
-    """
-    most, least = 0.0, np.inf
-    for k in range(3):
-        for x in (abs(a[k]), abs(b[k]), abs(c[k])):
-            most, least = max(most, x), min(least, x if x > 0.0 else np.inf)
-    if most < NEAR_OVERFLOW:
-        return 1.0
-    return 0.5 if least > 1.0 / NEAR_OVERFLOW else 0.0
-
-
-@device
-def _is_even(v: Vector3) -> bool:
-    """Return whether neither quotients of its parts nor products of these underflow."""
-    x, y, z = abs(v[0]), abs(v[1]), abs(v[2])
-    limit = max(x, y, z) * EVEN
-    return (x == 0.0 or x >= limit) and (y == 0.0 or y >= limit) and (z == 0.0 or z >= limit)
-
-
-@device
-def _scaled_diff(p: Vector3, o: Vector3, factor: float) -> Vector3:
-    """Return factor (p - o)."""
-    return factor * p[0] - factor * o[0], factor * p[1] - factor * o[1], factor * p[2] - factor * o[2]
+    return triangle_normal.unit_normal(_corner(mesh, i, 0), _corner(mesh, i, 1), _corner(mesh, i, 2))
 
 
 __all__ = [
