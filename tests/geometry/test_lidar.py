@@ -29,6 +29,38 @@ def test_directions_are_those_of_the_definition(azimuths, elevations, turn):
         np.testing.assert_allclose(np.linalg.norm(rays.directions, axis=-1), 1, atol=1e-15)
 
 
+def test_poses_and_azimuths_of_beams_are_those_of_the_definition():
+    turns = [np.array([[cos(a), -sin(a), 0], [sin(a), cos(a), 0], [0, 0, 1]]) for a in (0, 1, 2)]
+    origins, azimuths = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9.0]]), np.array([[10, 20], [13, 23]])
+    one = rb.Rays.lidar(origins[0], azimuths, [-5, 5], rotation=turns[0])
+    assert one.shape == (2, 2)
+    assert rb.Rays.lidar(origins[:1], azimuths, [-5, 5]).shape == (1, 2, 2)
+    for path, rotation in ((origins, turns), (origins, turns[1]), (origins[1], turns), (origins, None)):
+        rays = rb.Rays.lidar(path, azimuths, [-5, 5], rotation=rotation)
+        assert rays.shape == (3, 2, 2)
+        starts = np.broadcast_to(path, (3, 3))
+        matrices = np.broadcast_to(np.eye(3) if rotation is None else rotation, (3, 3, 3))
+        for k in range(3):
+            for row, e in enumerate(map(radians, [-5, 5])):
+                for column, a in enumerate(map(radians, azimuths[row])):
+                    wanted = matrices[k] @ [cos(e) * cos(a), cos(e) * sin(a), sin(e)]
+                    np.testing.assert_allclose(rays.directions[k, row, column], wanted, atol=5e-15)
+            assert (rays.origins[k] == starts[k]).all()
+
+
+def test_no_poses_beams_or_azimuths_are_no_rays():
+    for shape, arguments in {
+        (0, 2, 3): (np.zeros((0, 3)), [0, 1, 2], [0, 1]),
+        (4, 0, 3): (np.zeros((4, 3)), np.zeros((0, 3)), []),
+        (4, 2, 0): (np.zeros((4, 3)), [], [0, 1]),
+    }.items():
+        rays = rb.Rays.lidar(*arguments)
+        assert rays.shape == shape
+        assert rays.directions.shape == (*shape, 3)
+        assert rb.Scene(rb.Boxes([0, 0, 0], [1, 1, 1])).nearest(rays).shape == shape
+    assert rb.Rays.lidar([0, 0, 0], [1], [1], rotation=np.zeros((0, 3, 3))).shape == (0, 1, 1)
+
+
 def test_multiples_of_a_right_angle_are_exact():
     quarters = [0, 90, 180, 270, 360, -90, 450]
     rays = rb.Rays.lidar([0, 0, 0], quarters, [0, 90, -90])
@@ -49,8 +81,12 @@ def test_t_is_the_distance():
     ("arguments", "words"),
     [
         (([0, 0], [0], [0]), "origin must"),
-        (([[0, 0, 0]], [0], [0]), "origin must be one point"),
-        (([0, 0, 0], [[0]], [0]), "azimuths must be a list of degrees"),
+        (([[[0, 0, 0]]], [0], [0]), r"origin must have shape \(3,\), or \(N, 3\) for N poses; got"),
+        (([0, 0, 0], [[[0]]], [0]), r"azimuths \(A,\), or \(E, A\) .* \(1,\) and \(1, 1, 1\)"),
+        (([0, 0, 0], [[0], [1]], [0, 1, 2]), r"got shapes \(3,\) and \(2, 1\)"),
+        (([0, 0, 0], [0], [[0]]), r"elevations must have shape \(E,\)"),
+        (([[0, 0, 0], [0, np.nan, 0]], [0], [0]), "origin must be finite; 1 of 2 break this, first pose 1"),
+        (([0, 0, 0], [[0], [np.inf]], [0, 1]), "azimuths must be finite; 1 of 2 break this, first angle"),
         (([0, 0, 0], [0], [np.nan]), "elevations must be finite; 1 of 1 break this, first angle 0"),
         (([0, 0, np.inf], [0], [0]), "origin must be finite"),
     ],
@@ -61,6 +97,12 @@ def test_wrong_angles_are_refused(arguments, words):
 
 
 def test_a_matrix_that_is_no_rotation_is_refused():
-    for matrix in (2 * np.eye(3), np.diag([1, 1, -1]), np.eye(2)):
+    for matrix in (2 * np.eye(3), np.diag([1, 1, -1]), np.eye(2), np.eye(3) * np.nan, np.eye(3)[None, None]):
         with pytest.raises(rb.InvalidInput, match="rotation must"):
             rb.Rays.lidar([0, 0, 0], [0], [0], rotation=matrix)
+    matrices = np.array([np.eye(3)] * 4)
+    matrices[2, 0, 0] = np.inf
+    with pytest.raises(rb.InvalidInput, match=r"1 of 4 break this, first pose 2.*pass its transpose"):
+        rb.Rays.lidar([0, 0, 0], [0], [0], rotation=matrices)
+    with pytest.raises(rb.InvalidInput, match="one of each pose, or a single one; got 3 and 4"):
+        rb.Rays.lidar(np.zeros((3, 3)), [0], [0], rotation=matrices[[0, 0, 1, 1]])

@@ -86,7 +86,7 @@ def test_normals_are_the_bits_of_hits(corners):
 
 
 def test_normals_are_those_of_the_right_hand():
-    corners = np.random.default_rng(5).uniform(-5, 5, (500, 3, 3)) + [84616.5, 447423.1, 3.7]
+    corners = np.array([84616.5, 447423.1, 3.7]) + np.random.default_rng(5).uniform(-5, 5, (500, 3, 3))
     mesh = separate(corners)
     for found, corner in zip(mesh.face_normals, corners, strict=True):
         n = normal(*([Fraction(x) for x in one] for one in corner.tolist()))
@@ -212,17 +212,17 @@ def test_offsets_are_one_for_all_or_one_each():
     [
         (
             np.eye(3),
-            r"matrix must have shape \(4, 4\) or \(3, 4\).*got shape \(3, 3\)\. For a rotation alone",
+            r"must have shape \(4, 4\) or \(3, 4\).*got shape \(3, 3\)\. For a rotation alone",
         ),
         (np.eye(4)[None], "matrix must have shape"),
         (np.full((3, 4), nan), "matrix must be finite; 3 of 3 break this, first row 0"),
         (
             np.eye(4) + np.eye(4)[:, [3, 0, 1, 2]].T,
-            r"last row of matrix must be \[0, 0, 0, 1\]; got .*transpose",
+            r"last row of matrix must be \[0, 0, 0, 1\].*transpose",
         ),
         (
             np.eye(4)[:3] * 1e308,
-            "images of vertices must be within float64; 4 of 4 break this, first vertex 0",
+            "images of vertices must be within float64; 4 of 4 break this",
         ),
     ],
 )

@@ -70,7 +70,9 @@ def lidar_directions(azimuths, elevations, rotation):
     if rotation is None:
         return found
     x, y, z = np.moveaxis(found, -1, 0)
-    return np.stack([row[0] * x + row[1] * y + row[2] * z for row in np.asarray(rotation)], axis=-1)
+    axes = np.moveaxis(np.asarray(rotation)[..., None, None], -4, 0)  # (3, [N,] 3, 1, 1)
+    rows = ([row[..., k, :, :] for k in range(3)] for row in axes)
+    return np.stack([a * x + b * y + c * z for a, b, c in rows], axis=-1)
 
 
 def camera(width=70, height=45):
@@ -87,8 +89,18 @@ def calibrated(skew=0.0, width=70, height=45):
     return rb.Rays.from_camera(matrix, turn, [0.1, 0.2, 4.3], width=width, height=height)
 
 
+def drive(poses=5, origins=True, rotations=True):
+    """Return the rays of a lidar whose beams have azimuths of their own, at several poses."""
+    rng = np.random.default_rng(8)
+    path = np.linspace([3, -4, 1.5], [-1, 2, 0.5], poses) if origins else [3, -4, 1.5]
+    turns = np.linalg.qr(rng.normal(size=(poses, 3, 3)))[0]
+    turns *= np.linalg.det(turns)[:, None, None]
+    azimuths = np.linspace(0, 359, 41) + rng.uniform(-3, 3, (11, 1))
+    return rb.Rays.lidar(path, azimuths, np.linspace(-20, 20, 11), rotation=turns if rotations else None)
+
+
 TURN = [[cos(0.3), -sin(0.3), 0], [sin(0.3), cos(0.3), 0], [0, 0, 1]]
-SENSORS = [camera, scanner, lambda: scanner(TURN), calibrated, lambda: calibrated(1.7)]
+SENSORS = [camera, scanner, lambda: scanner(TURN), calibrated, lambda: calibrated(1.7), drive]
 
 
 @pytest.fixture
@@ -140,31 +152,49 @@ def test_a_calibrated_camera_whose_numbers_overflow_is_refused(skew):
 @given(
     st.lists(st.floats(-720, 720), max_size=40),
     st.lists(st.floats(-90, 90), max_size=20),
-    st.sampled_from([None, TURN]),
+    st.sampled_from([None, TURN, [TURN], [TURN, np.eye(3), TURN]]),
+    st.sampled_from([(), (1,), (3,)]),
+    st.booleans(),
 )
-def test_lidars_have_the_bits_of_the_formula(azimuths, elevations, rotation):
-    rays = rb.Rays.lidar([1, 2, 3], azimuths, elevations, rotation=rotation)
-    assert same_bits(rays.directions, lidar_directions(azimuths, elevations, rotation))
+def test_lidars_have_the_bits_of_the_formula(azimuths, elevations, rotation, poses, has_offsets):
+    origins = np.random.default_rng(3).normal(size=(*poses, 3))
+    if has_offsets:
+        azimuths = np.add.outer(np.linspace(-1, 1, len(elevations)), azimuths)
+    rays = rb.Rays.lidar(origins, azimuths, elevations, rotation=rotation)
+    wanted = lidar_directions(azimuths, elevations, rotation)
+    leading = np.broadcast_shapes(poses, np.shape(rotation)[:-2] if rotation is not None else ())
+    shape = (*leading, len(elevations), np.shape(azimuths)[-1])
+    assert rays.shape == shape
+    assert same_bits(rays.directions, np.array(np.broadcast_to(wanted, (*shape, 3)), order="C"))
+    assert same_bits(
+        rays.origins, np.array(np.broadcast_to(origins[..., None, None, :], (*shape, 3)), order="C")
+    )
 
 
 @pytest.mark.parametrize("make", SENSORS)
 def test_blocks_parts_and_picks_have_the_bits_of_the_arrays(make, small_blocks):
     rays = make()
     source, flat = rays.kernel_rays(), make().directions.reshape(-1, 3)
+    starts = make().origins.reshape(-1, 3)
     count = ray_count(source)
     assert count == len(flat) > 20 * ray_sources._BLOCK
     total = 0
     for block in windows(source, 5, count - 3):
-        rows = block.rays.directions[block.begin - block.first : block.end - block.first]
+        here = slice(block.begin - block.first, block.end - block.first)
+        rows = block.rays.directions[here]
         assert same_bits(rows, flat[block.begin : block.end])
-        assert (block.rays.origins == rays.origins[0, 0]).all()
+        assert same_bits(block.rays.origins[here], starts[block.begin : block.end])
         assert block.end - block.first >= 16
         total += len(rows)
     assert total == count - 8
     picks = RNG.integers(0, count, 50)
     assert same_bits(select_rows(source, picks).directions, flat[picks])
+    assert same_bits(select_rows(source, picks).origins, starts[picks])
+    assert same_bits(select_rows(source, slice(37, 990)).origins, starts[37:990])
     part = with_ends(part_of(source, 100, 400), np.arange(300.0))
     assert same_bits(select_rows(part, slice(7, 90)).directions, flat[107:190])
+    assert same_bits(select_rows(part, slice(7, 90)).origins, starts[107:190])
+    assert same_bits(select_rows(part, np.array([3, 299])).origins, starts[[103, 399]])
     assert same_bits(select_rows(part, slice(7, 90)).t_max, np.arange(7.0, 90.0))
     assert same_bits(select_rows(part, np.array([3, 299])).t_max, np.array([3.0, 299.0]))
 
@@ -185,6 +215,40 @@ def test_sensors_are_rays_as_any(make):
         with pytest.raises(ValueError, match="read-only"):
             twin.directions[...] = 0
     assert len(pickle.dumps(rays)) < len(pickle.dumps(arrays)) / 5
+
+
+@pytest.mark.parametrize("make", SENSORS)
+def test_an_index_of_the_first_axis_makes_no_arrays(make):
+    rays, arrays = make(), rb.Rays(make().origins, make().directions)
+    count, whole = len(rays), len(pickle.dumps(rays))
+    for stored in (False, True):
+        assert (rays.kernel_rays()._arrays is not None) == stored
+        for index in (0, np.int64(count - 1), -2, slice(1, 3), slice(None, -1), slice(3, 1), slice(-2, None)):
+            part = rays[index]
+            assert not isinstance(part.kernel_rays(), RayRows)
+            assert part.shape == arrays[index].shape
+            assert len(pickle.dumps(part)) < whole + 200
+            assert pickle.loads(pickle.dumps(part)).equals(arrays[index])
+            assert part.equals(arrays[index])
+            if part.shape[0] > 2:
+                assert part[1:][1].equals(arrays[index][1:][1])
+        assert (rays.kernel_rays()._arrays is not None) == stored
+        for index in (slice(None, None, 2), [0, 1], None, (0, 1), ..., np.arange(count) > 2):
+            assert rays[index].equals(arrays[index])
+    for index in (count, -count - 1):
+        with pytest.raises(IndexError):
+            make()[index]
+
+
+def test_a_drive_stores_its_parameters_alone():
+    poses = 10**7
+    rays = rb.Rays.lidar(np.broadcast_to([1.0, 2, 3], (poses, 3)), range(360), range(64))
+    assert rays.shape == (poses, 64, 360)
+    assert len(pickle.dumps(rays[7])) < 12_000
+    assert (rays[7].origins == [1, 2, 3]).all()
+    assert [one.shape for one, _ in zip(rays, range(3), strict=False)] == [(64, 360)] * 3
+    boxes = rb.Scene(rb.Boxes([0, 0, 0], [9, 9, 9]))
+    assert boxes.count(rays[5:7]).shape == (2, 64, 360)
 
 
 def test_sensors_are_not_materialised_by_queries():

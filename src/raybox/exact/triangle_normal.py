@@ -1,14 +1,17 @@
 """Normals and areas of triangles: vector products of edges, exact but for their last roundings."""
 
+from typing import TypeAlias
+
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.compiler.decorators import allocating, device
 from raybox.compiler.entry_points import entry
 from raybox.exact import bigint, double_double
 from raybox.exact.bigint import Big, Big3, difference3, ratio
 from raybox.exact.double_double import Vector3
-from raybox.validation import Floats, Ints
 
+_Floats: TypeAlias = NDArray[np.float64]
 # Where normals need integers, here and in `raybox.primitives.exact_table` alike:
 NEAR_OVERFLOW = 2.0**1000  # coordinates up to here have differences
 EVEN = 2.0**-400  # the least share of an edge's largest part that any other may have
@@ -29,12 +32,12 @@ def unit_normal(a: Vector3, b: Vector3, c: Vector3) -> Vector3:
 
 
 @device
-def _corner(corners: Floats, i: int, k: int) -> Vector3:
+def _corner(corners: _Floats, i: int, k: int) -> Vector3:
     return corners[i, k, 0], corners[i, k, 1], corners[i, k, 2]
 
 
 @entry
-def write_normals(corners: Floats, normals: Floats) -> None:
+def write_normals(corners: _Floats, normals: _Floats) -> None:
     """Write the unit normal of each triangle; zero without area. corners: (F, 3, 3)."""
     for i in range(len(corners)):
         normal = unit_normal(_corner(corners, i, 0), _corner(corners, i, 1), _corner(corners, i, 2))
@@ -42,7 +45,7 @@ def write_normals(corners: Floats, normals: Floats) -> None:
 
 
 @entry
-def write_products(corners: Floats, products: Floats, exponents: Ints) -> None:
+def write_products(corners: _Floats, products: _Floats, exponents: NDArray[np.int64]) -> None:
     """Write (b - a) x (c - a) of each triangle over a power of two, with its length within 2^-52.
 
     corners: (F, 3, 3). exponents: (F,), of the powers, so that products (F, 3) neither over- nor underflow.
@@ -92,7 +95,7 @@ def _exact_cross(p: Vector3, q: Vector3) -> Vector3:
 
 @allocating
 def _exact_normal(a: Vector3, b: Vector3, c: Vector3) -> tuple[Vector3, int]:
-    """Return (b - a) x (c - a) over a power of two, each part rounded once and at most 1, and its exponent."""
+    """Return (b - a) x (c - a) over a power of two, rounded and at most 1, and its exponent."""
     x, y, z = _big_cross(difference3(b, a), difference3(c, a))
     one = bigint.from_float(1.0)
     top = max(bigint.power_above(x), bigint.power_above(y), bigint.power_above(z))

@@ -9,7 +9,7 @@ import numpy as np
 from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry.angles import checked_fov
-from raybox.validation import ArrayInput, Floats
+from raybox.validation import ArrayInput, Bools, Floats
 
 # radians between up and the view, below which rounding would decide the direction to the right
 _PARALLEL = 1e-9
@@ -64,10 +64,7 @@ def calibrated(
     """Return the camera of `Rays.from_camera`, whose directions have depth 1."""
     width, height = _pixels(size[0], "width"), _pixels(size[1], "height")
     camera_matrix = _camera_matrix(K)
-    meaning = "a rotation; of a vector of Rodrigues, cv2.Rodrigues(rvec)[0]"
-    pose = checked_rotation(
-        R, "R", meaning, "its rows are the camera's axes", "For a matrix from camera to world"
-    )
+    pose = _world_to_camera(R)
     if convention not in _AXES:
         raise InvalidInput(f"convention must be one of {', '.join(map(repr, _AXES))}; got {convention!r}.")
     to_world = _inverse(pose * _AXES[convention][:, None])
@@ -92,23 +89,22 @@ def _camera_matrix(K: ArrayInput) -> Floats:
     return matrix
 
 
-def checked_rotation(
-    value: ArrayInput,
-    name: str,
-    meaning: str,
-    axes: str = "its columns are the sensor's axes",
-    way_out: str = "For a matrix from world to sensor",
-) -> Floats:
-    """Return a rotation matrix (3, 3), or raise `InvalidInput`.
+def are_rotations(matrices: Floats) -> Bools:
+    """Return which matrices (..., 3, 3) are rotations; those with NaN and infinity are not."""
+    with np.errstate(all="ignore"):
+        off = np.abs(matrices @ np.swapaxes(matrices, -1, -2) - np.eye(3)).max(axis=(-1, -2))
+        handed = (matrices[..., 0, :] * np.cross(matrices[..., 1, :], matrices[..., 2, :])).sum(axis=-1)
+        found: Bools = (off <= _ORTHONORMAL) & (handed >= 0.0)
+    return found
 
-    meaning, axes, way_out: for the text of the error.
-    """
-    matrix = _finite(value, name, ((3, 3),), meaning)
-    is_orthonormal = np.abs(matrix @ matrix.T - np.eye(3)).max() <= _ORTHONORMAL
-    if not is_orthonormal or np.dot(matrix[0], np.cross(matrix[1], matrix[2])) < 0:
+
+def _world_to_camera(value: ArrayInput) -> Floats:
+    """Return the rotation R of a camera, or raise `InvalidInput`."""
+    matrix = _finite(value, "R", ((3, 3),), "a rotation; of a vector of Rodrigues, cv2.Rodrigues(rvec)[0]")
+    if not are_rotations(matrix):
         raise InvalidInput(
-            f"{name} must be a rotation: {axes}, of length 1, perpendicular and "
-            f"right-handed; got {matrix.tolist()}. {way_out}, pass its transpose."
+            f"R must be a rotation: its rows are the camera's axes, of length 1, perpendicular and "
+            f"right-handed; got {matrix.tolist()}. For a matrix from camera to world, pass its transpose."
         )
     return matrix
 

@@ -1,4 +1,4 @@
-"""Rays of a spinning lidar: a direction for each elevation and azimuth."""
+"""Rays of a spinning lidar: a direction for each pose, elevation and azimuth."""
 
 from typing import NamedTuple
 
@@ -7,39 +7,114 @@ import numpy as np
 from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry.angles import check_degrees
-from raybox.geometry.camera import checked_rotation
-from raybox.validation import ArrayInput, Floats
+from raybox.geometry.camera import are_rotations
+from raybox.validation import ArrayInput, Floats, Ints
 
 
-class LidarAngles(NamedTuple):
-    """Angles of a lidar's rays, and its axes."""
+class LidarSweep(NamedTuple):
+    """The parameters of a lidar's rays, which are numbered through poses, elevations and azimuths."""
 
+    origins: Floats
+    """(1, 3), or (N, 3)"""
     elevations: Floats
     """(E, 2): cosine and sine"""
     azimuths: Floats
-    """(A, 2): likewise"""
-    rotation: Floats
-    """(3, 3); (0, 3) without one"""
+    """(1, A, 2), or (E, A, 2): likewise"""
+    rotations: Floats
+    """(1, 3, 3), or (N, 3, 3); (0, 3, 3) without one"""
+
+    @property
+    def rays_of_pose(self) -> int:
+        """E * A."""
+        return len(self.elevations) * int(self.azimuths.shape[1])
 
 
-def angles_of(azimuths: ArrayInput, elevations: ArrayInput, rotation: ArrayInput | None) -> LidarAngles:
-    """Return the angles of a lidar, from degrees."""
-    across, up = (
-        np.stack(sine_and_cosine(_angles(value, name))[::-1], axis=-1)
-        for value, name in ((azimuths, "azimuths"), (elevations, "elevations"))
-    )
-    if rotation is None:
-        return LidarAngles(up, across, np.zeros((0, 3)))
-    meaning = "the sensor's axes in the world, as its columns"
-    return LidarAngles(up, across, checked_rotation(rotation, "rotation", meaning))
+class ShapedSweep(NamedTuple):
+    """A sweep, and the shape of its rays: (E, A), or (N, E, A) where an origin or a rotation has N."""
+
+    sweep: LidarSweep
+    shape: tuple[int, ...]
 
 
-def directions_of(angles: LidarAngles, elevations: Floats, azimuths: Floats) -> Floats:
-    """Return unit vectors (N, 3) of cosines and sines (N, 2); `ray_blocks.write_lidar` has their bits."""
-    x, y, z = elevations[:, 0] * azimuths[:, 0], elevations[:, 0] * azimuths[:, 1], elevations[:, 1]
-    if not len(angles.rotation):
+def sweep_of(
+    origin: ArrayInput, azimuths: ArrayInput, elevations: ArrayInput, rotation: ArrayInput | None
+) -> ShapedSweep:
+    """Return the parameters of a lidar, from points, degrees and matrices."""
+    origins = validation.points(origin, "origin", (3,))
+    if origins.ndim > 2:
+        raise InvalidInput(
+            f"origin must have shape (3,), or (N, 3) for N poses; got shape {origins.shape}. "
+            "Flatten: x.reshape(-1, 3)."
+        )
+    validation.require_finite(origins, "origin", "pose", "Give each pose 3 finite numbers")
+    turns = None if rotation is None else _rotations(rotation)
+    up, across = _angles(elevations, "elevations"), _angles(azimuths, "azimuths")
+    rows = len(up)
+    if up.ndim != 1 or across.ndim > 2 or (across.ndim == 2 and len(across) not in (1, rows)):
+        raise InvalidInput(
+            "elevations must have shape (E,), and azimuths (A,), or (E, A) for azimuths of each elevation; "
+            f"got shapes {up.shape} and {across.shape}. Offsets of beams: azimuths + offsets[:, None]."
+        )
+    up, across = (np.stack(sine_and_cosine(values)[::-1], axis=-1) for values in (up, np.atleast_2d(across)))
+    turned = np.zeros((0, 3, 3)) if turns is None else turns.reshape(-1, 3, 3)
+    sweep = LidarSweep(np.atleast_2d(origins), up, across, turned)
+    return ShapedSweep(sweep, (*_poses(origins, turns), rows, across.shape[1]))
+
+
+def _poses(origins: Floats, rotations: Floats | None) -> tuple[int, ...]:
+    """Return the shape of the poses: () of a single one, else (N,)."""
+    given = [origins.shape[:-1]] if rotations is None else [origins.shape[:-1], rotations.shape[:-2]]
+    try:
+        return np.broadcast_shapes(*given)
+    except ValueError:
+        counts = " and ".join(str(shape[0]) for shape in given)
+        raise InvalidInput(
+            f"origin and rotation must have one of each pose, or a single one; got {counts}. "
+            "Interpolate them to the same times."
+        ) from None
+
+
+def _rotations(value: ArrayInput) -> Floats:
+    """Return rotations, (3, 3) or (N, 3, 3)."""
+    found = validation.floats(value, "rotation")
+    if found.shape[-2:] != (3, 3) or found.ndim > 3:
+        raise InvalidInput(
+            f"rotation must have shape (3, 3), or (N, 3, 3) for N poses; got shape {found.shape}. "
+            "Pass the sensor's axes in the world, as its columns."
+        )
+    bad = ~are_rotations(found)
+    if bad.any():
+        rule = (
+            "rotation must be a rotation: its columns are the sensor's axes, of length 1, perpendicular and "
+        )
+        way_out = "For a matrix from world to sensor, pass its transpose: np.swapaxes(x, -1, -2)"
+        validation.refuse_rows(bad, f"{rule}right-handed", {"rotation": found}, "pose", way_out)
+    return found
+
+
+def directions_of(sweep: LidarSweep, numbers: Ints) -> Floats:
+    """Return unit vectors (K, 3) of rays; `ray_blocks.write_lidar` has their bits."""
+    pose, rest = np.divmod(numbers, sweep.rays_of_pose)
+    row, column = np.divmod(rest, sweep.azimuths.shape[1])
+    (cosine, z), across = sweep.elevations[row].T, sweep.azimuths[row % len(sweep.azimuths), column]
+    x, y = cosine * across[:, 0], cosine * across[:, 1]
+    if not len(sweep.rotations):
         return np.stack([x, y, z], axis=-1)
-    return np.stack([row[0] * x + row[1] * y + row[2] * z for row in angles.rotation], axis=-1)
+    axes = np.moveaxis(sweep.rotations[pose % len(sweep.rotations)], 0, -1)  # (3, 3, K)
+    return np.stack([a[0] * x + a[1] * y + a[2] * z for a in axes], axis=-1)
+
+
+def poses_of(sweep: LidarSweep, begin: int, end: int) -> LidarSweep:
+    """Return the sweep of the poses begin <= k < end."""
+    origins, rotations = (
+        each[begin:end] if len(each) > 1 else each for each in (sweep.origins, sweep.rotations)
+    )
+    return sweep._replace(origins=origins, rotations=rotations)
+
+
+def origins_of(sweep: LidarSweep, numbers: Ints) -> Floats:
+    """Return the origins (K, 3) of rays."""
+    return sweep.origins[numbers // sweep.rays_of_pose % len(sweep.origins)]
 
 
 def sine_and_cosine(degrees: Floats) -> tuple[Floats, Floats]:
@@ -55,12 +130,8 @@ def sine_and_cosine(degrees: Floats) -> tuple[Floats, Floats]:
 
 
 def _angles(value: ArrayInput, name: str) -> Floats:
-    found = validation.floats(value, name)
-    if found.ndim > 1:
-        raise InvalidInput(
-            f"{name} must be a list of degrees, of shape (n,); got shape {found.shape}. Flatten: x.ravel()."
-        )
-    found = found.reshape(-1)
+    """Return finite angles of any shape, of one at least one axis."""
+    found = np.atleast_1d(validation.floats(value, name))
     if not validation.all_finite(found):
         validation.refuse_rows(
             ~np.isfinite(found), f"{name} must be finite", {name: found}, "angle", "Drop those angles"

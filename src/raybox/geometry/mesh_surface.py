@@ -86,7 +86,7 @@ def _random_faces(found: _Areas, count: int, random: np.random.Generator) -> Int
         weights = np.ldexp(found.sizes, found.exponents - found.exponents[positive].max())
     ends = np.cumsum(weights)
     chosen = np.searchsorted(ends, random.random(count) * ends[-1], side="right")
-    return np.minimum(chosen, positive[-1])
+    return np.asarray(np.minimum(chosen, positive[-1]), np.int64)
 
 
 def _count(n: SupportsIndex) -> int:

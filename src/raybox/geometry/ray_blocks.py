@@ -13,7 +13,7 @@ from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import int64, vector_code, void
 from raybox.compiler.simd import F64, I64, Builder, Lanes, Scalar, joined, lined_up
 from raybox.compiler.simd_arrays import Memory, Register, loop
-from raybox.geometry.lidar import LidarAngles
+from raybox.geometry.lidar import LidarSweep
 from raybox.validation import Floats, Floats32
 
 _LANES = 16
@@ -179,18 +179,39 @@ def _turned(rotation: Floats, axis: int, x: float, y: float, z: float) -> float:
 
 
 @entry
-def write_lidar(angles: LidarAngles, begin: int, out: Floats) -> None:
-    """Write the directions of a lidar's rays from `begin` on."""
-    elevations, azimuths, rotation = angles
-    row, column = divmod(begin, azimuths.shape[0])
-    for i in range(out.shape[0]):
-        cosine, z = elevations[row, 0], elevations[row, 1]
-        x, y = cosine * azimuths[column, 0], cosine * azimuths[column, 1]
-        if rotation.shape[0] > 0:
+def write_lidar(sweep: LidarSweep, begin: int, origins: Floats, directions: Floats) -> None:
+    """Write origins and directions of a lidar's rays from `begin` on; no origins where these are (0, 3)."""
+    if directions.shape[0] == 0:
+        return
+    rows, columns = sweep.elevations.shape[0], sweep.azimuths.shape[1]
+    row, column = divmod(begin, columns)
+    pose, row = divmod(row, rows)
+    i = 0
+    while i < directions.shape[0]:
+        count = min(columns - column, directions.shape[0] - i)
+        if origins.shape[0] > 0:
+            for k in range(i, i + count):
+                for axis in range(3):
+                    origins[k, axis] = sweep.origins[pose, axis]
+        _write_row(
+            sweep, (pose, row), sweep.azimuths[row % len(sweep.azimuths), column:], directions[i : i + count]
+        )
+        i, column = i + count, 0
+        row += 1
+        if row == rows:
+            pose, row = pose + 1, 0
+
+
+@device
+def _write_row(sweep: LidarSweep, place: tuple[int, int], azimuths: Floats, out: Floats) -> None:
+    """Write the directions of one pose and elevation. place: these two; azimuths: (A, 2)."""
+    pose, row = place
+    cosine, z = sweep.elevations[row, 0], sweep.elevations[row, 1]
+    for k in range(out.shape[0]):
+        x, y = cosine * azimuths[k, 0], cosine * azimuths[k, 1]
+        if sweep.rotations.shape[0] > 0:
+            rotation = sweep.rotations[pose % len(sweep.rotations)]
             for axis in range(3):
-                out[i, axis] = _turned(rotation, axis, x, y, z)
+                out[k, axis] = _turned(rotation, axis, x, y, z)
         else:
-            out[i, 0], out[i, 1], out[i, 2] = x, y, z
-        column += 1
-        if column == azimuths.shape[0]:
-            row, column = row + 1, 0
+            out[k, 0], out[k, 1], out[k, 2] = x, y, z

@@ -208,29 +208,34 @@ class RayConstructors:
         *,
         rotation: ArrayInput | None = None,
     ) -> Self:
-        """Return the rays of a spinning lidar, one for each elevation and azimuth.
+        """Return the rays of a spinning lidar, at one pose or at several.
+
+        There is a ray for each pose, elevation and azimuth: the shape is (N, E, A), or (E, A) if neither
+        origin nor rotation has a first axis of poses. Stored are these parameters, and no rays: queries make
+        them block by block, as do ``rays[i]`` and slices of the first axis.
 
         Parameters
         ----------
-        origin : array_like, shape (3,)
-            The sensor.
-        azimuths : array_like, shape (A,)
-            In degrees, counter-clockwise from +x, seen from above.
+        origin : array_like, shape (3,) or (N, 3)
+            The sensor, or its position in each pose.
+        azimuths : array_like, shape (A,) or (E, A)
+            In degrees, counter-clockwise from +x, seen from above: for all elevations, or a row for each.
         elevations : array_like, shape (E,)
             In degrees from the xy plane, from -90 to 90, upwards: one for each laser.
-        rotation : array_like, shape (3, 3), optional
+        rotation : array_like, shape (3, 3) or (N, 3, 3), optional
             From the sensor's axes to those of the world: its columns are the sensor's axes. None: they are
-            those of the world.
+            those of the world. A single origin or rotation is that of all poses.
 
         Returns
         -------
         Rays
-            Of shape (E, A). Directions have length 1, rounded, so that **t is the distance**.
+            Of shape (E, A) or (N, E, A). Directions have length 1, rounded, so that **t is the distance**.
 
         Raises
         ------
         InvalidInput
-            If shapes do not fit, rotation is none, a number is not finite, or an elevation is out of range.
+            If shapes do not fit, a matrix is no rotation, a number is not finite, or an elevation is out of
+            range.
 
         Warns
         -----
@@ -243,9 +248,16 @@ class RayConstructors:
         >>> rays = rb.Rays.lidar([0, 0, 1.8], azimuths=range(0, 360, 90), elevations=[-15, 0])
         >>> rays.shape, rays.directions[1].tolist()
         ((2, 4), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
+
+        A drive along x, of two lasers that fire at azimuths 1.5 degrees apart:
+
+        >>> import numpy as np
+        >>> path = [[x, 0, 1.8] for x in range(10)]
+        >>> drive = rb.Rays.lidar(path, np.arange(0, 360, 2) + np.array([[0], [1.5]]), [-15, 0])
+        >>> drive.shape, drive[9].origins[0, 0]
+        ((10, 2, 180), array([9. , 0. , 1.8]))
         """
-        start = camera.vector(origin, "origin")
-        return cls._of_sensor(LidarRays(start, lidar.angles_of(azimuths, elevations, rotation)))
+        return cls._of_sensor(LidarRays(*lidar.sweep_of(origin, azimuths, elevations, rotation)))
 
     @classmethod
     def pinhole(

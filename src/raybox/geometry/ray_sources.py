@@ -6,14 +6,14 @@ Rays of arrays that are not copied are in `raybox.geometry.uncopied_rays`.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from math import prod
-from typing import NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
 from raybox.compiler import huge_pages
 from raybox.compiler.buffer_pool import BufferPool
 from raybox.geometry.camera import Calibration
-from raybox.geometry.lidar import LidarAngles, directions_of
+from raybox.geometry.lidar import LidarSweep, directions_of, origins_of, poses_of
 from raybox.geometry.ray_blocks import write_lidar, write_pinhole
 from raybox.geometry.rows import RayRows
 from raybox.validation import Floats, Ints, freeze
@@ -127,32 +127,55 @@ _BLOCKS = BufferPool(_make_block)
 
 
 class SensorRays(RaySource):
-    """Rays from one point in directions that are computed: numbers count through rows of columns."""
+    """Rays in directions that are computed: numbers count through rows of columns."""
 
-    def __init__(self, origin: Floats, shape: tuple[int, int]) -> None:
+    def __init__(self, origin: Floats, shape: tuple[int, ...]) -> None:
         super().__init__(shape, 3)
-        self._columns = shape[1]
+        self._columns = shape[-1]
         self._origins: Floats = np.array(
             np.broadcast_to(origin, (min(self.size, _BLOCK + _LEAST), 3)), order="C"
         )
         self._arrays: tuple[Floats, Floats] | None = None
         freeze(self._origins)
 
-    def _write(self, begin: int, out: Floats) -> None:
-        """Write the directions of the rays from `begin` on."""
-        numbers = np.arange(begin, begin + len(out), dtype=np.int64)
-        out[...] = self._directions(*divmod(numbers, self._columns))
+    @abstractmethod
+    def _parameters(self) -> tuple[object, ...]:
+        """Return the arguments that make all of these rays."""
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return _part_of, (type(self), self._parameters(), self._start, self._start + self.size)
+
+    def part(self, begin: int, end: int) -> Self:
+        """Return the rays begin <= k < end; arrays that are stored are shared."""
+        made = super().part(begin, end)
+        if self._arrays is not None:
+            o, d = (values[begin:end] for values in self._arrays)
+            made._arrays = o, d
+        return made
+
+    def _write(self, begin: int, block: RayBlock) -> Floats:
+        """Write the directions of the rays from `begin` on; return their origins."""
+        numbers = np.arange(begin, begin + len(block.directions), dtype=np.int64)
+        block.directions[...] = self._directions(numbers)
+        return _repeated(self._origins, len(numbers))
 
     @abstractmethod
-    def _directions(self, row: Ints, column: Ints) -> Floats:
+    def _directions(self, numbers: Ints) -> Floats:
         """Return the directions of some rays."""
+
+    def _origins_of(self, numbers: Ints) -> Floats:
+        """Return the origins of some rays."""
+        return _repeated(self._origins, len(numbers))
+
+    def _block(self, count: int) -> RayBlock:
+        """Return memory for some rays, for origins only where `_write` writes any."""
+        return RayBlock(np.empty((0, 3)), huge_pages.pooled_input((count, 3), np.float64))
 
     def arrays(self) -> tuple[Floats, Floats]:
         """Return origins and directions (size, 3), read-only; they are stored."""
         if self._arrays is None:
-            directions = huge_pages.pooled_input((self.size, 3), np.float64)
-            self._write(self._start, directions)
-            self._arrays = _repeated(self._origins, self.size), directions
+            block = self._block(self.size)
+            self._arrays = self._write(self._start, block), block.directions
             freeze(*self._arrays)
         return self._arrays
 
@@ -160,19 +183,22 @@ class SensorRays(RaySource):
         """Return some rays."""
         if isinstance(numbers, slice):
             begin, end, _ = numbers.indices(self.size)
-            directions = np.empty((end - begin, 3))
-            self._write(self._start + begin, directions)
+            rows = self._rows(begin, end, self._block(end - begin))
         else:
-            directions = self._directions(*divmod(self._start + numbers, self._columns))
-        origins = _repeated(self._origins, len(directions))
-        rows = RayRows(origins, directions, *ranges_at(self, numbers))
+            places = self._start + numbers
+            ranges = ranges_at(self, numbers)
+            rows = RayRows(self._origins_of(places), self._directions(places), *ranges)
         freeze(*rows)
         return rows
 
     def _rows(self, begin: int, end: int, memory: RayBlock) -> RayRows:
-        directions = memory.directions[: end - begin]
-        self._write(self._start + begin, directions)
-        return RayRows(self._origins[: end - begin], directions, *ranges_at(self, slice(begin, end)))
+        block = RayBlock(*(values[: end - begin] for values in memory))
+        origins = self._write(self._start + begin, block)
+        return RayRows(origins, block.directions, *ranges_at(self, slice(begin, end)))
+
+
+def _part_of(kind: type[SensorRays], parameters: tuple[Any, ...], begin: int, end: int) -> SensorRays:
+    return kind(*parameters).part(begin, end)
 
 
 def _repeated(points: Floats, count: int) -> Floats:
@@ -189,17 +215,19 @@ class CameraRays(SensorRays):
 
     def __init__(self, origin: Floats, rows: Floats, columns: Floats) -> None:
         super().__init__(origin, (len(rows), len(columns)))
-        self._parameters = origin, rows, columns
-        freeze(*self._parameters)
+        self._camera = origin, rows, columns
+        freeze(*self._camera)
 
-    def __reduce__(self) -> tuple[object, tuple[Floats, ...]]:
-        return CameraRays, self._parameters
+    def _parameters(self) -> tuple[object, ...]:
+        return self._camera
 
-    def _write(self, begin: int, out: Floats) -> None:
-        write_pinhole(*self._parameters[1:], begin, out)
+    def _write(self, begin: int, block: RayBlock) -> Floats:
+        write_pinhole(*self._camera[1:], begin, block.directions)
+        return _repeated(self._origins, len(block.directions))
 
-    def _directions(self, row: Ints, column: Ints) -> Floats:
-        _, rows, columns = self._parameters
+    def _directions(self, numbers: Ints) -> Floats:
+        _, rows, columns = self._camera
+        row, column = np.divmod(numbers, self._columns)
         return rows[row] + columns[column]
 
 
@@ -210,11 +238,12 @@ class SkewedCameraRays(SensorRays):
         super().__init__(camera.centre, (len(camera.rows), len(camera.across)))
         self._camera = camera
 
-    def __reduce__(self) -> tuple[object, tuple[Calibration]]:
-        return SkewedCameraRays, (self._camera,)
+    def _parameters(self) -> tuple[object, ...]:
+        return (self._camera,)
 
-    def _directions(self, row: Ints, column: Ints) -> Floats:
+    def _directions(self, numbers: Ints) -> Floats:
         _, rows, across, skewed, focal, right = self._camera
+        row, column = np.divmod(numbers, self._columns)
         with np.errstate(over="ignore", invalid="ignore"):  # `Rays.from_camera` refuses what is not finite
             x = (across[column] - skewed[row]) / focal
             return rows[row] + x[:, None] * right
@@ -230,22 +259,39 @@ def calibrated_rays(camera: Calibration) -> SensorRays:
 
 
 class LidarRays(SensorRays):
-    """The rays of a lidar: a direction of each elevation and azimuth."""
+    """The rays of a lidar: a direction of each elevation and azimuth, at one pose or at several."""
 
-    def __init__(self, origin: Floats, angles: LidarAngles) -> None:
-        super().__init__(origin, (len(angles.elevations), len(angles.azimuths)))
-        self._parameters = origin, angles
-        freeze(origin, *angles)
+    def __init__(self, sweep: LidarSweep, shape: tuple[int, ...]) -> None:
+        self._sweep, self._whole, self._moves = sweep, shape, len(sweep.origins) != 1
+        super().__init__(np.zeros(3) if self._moves else sweep.origins, shape)
+        freeze(*sweep)
 
-    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return LidarRays, self._parameters
+    def _parameters(self) -> tuple[object, ...]:
+        return self._sweep, self._whole
 
-    def _write(self, begin: int, out: Floats) -> None:
-        write_lidar(self._parameters[1], begin, out)
+    def part(self, begin: int, end: int) -> Self:
+        """Return the rays begin <= k < end, with their poses alone."""
+        made, size = super().part(begin, end), self._sweep.rays_of_pose
+        if size:
+            first, last = made._start // size, -(-(made._start + made.size) // size)
+            made._sweep, made._whole = poses_of(self._sweep, first, last), (last - first, size)
+            made._start -= first * size
+        return made
 
-    def _directions(self, row: Ints, column: Ints) -> Floats:
-        angles = self._parameters[1]
-        return directions_of(angles, angles.elevations[row], angles.azimuths[column])
+    def _block(self, count: int) -> RayBlock:
+        block = super()._block(count)
+        return RayBlock(huge_pages.pooled_input((count, 3), np.float64), block[1]) if self._moves else block
+
+    def _write(self, begin: int, block: RayBlock) -> Floats:
+        origins = block.origins if self._moves else _repeated(self._origins, len(block.directions))
+        write_lidar(self._sweep, begin, block.origins[: len(origins) * self._moves], block.directions)
+        return origins
+
+    def _directions(self, numbers: Ints) -> Floats:
+        return directions_of(self._sweep, numbers)
+
+    def _origins_of(self, numbers: Ints) -> Floats:
+        return origins_of(self._sweep, numbers) if self._moves else super()._origins_of(numbers)
 
 
 NO_ROWS = RayRows(np.zeros((0, 3)), np.zeros((0, 3)), FROM_START, TO_INFINITY)

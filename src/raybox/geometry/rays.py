@@ -15,7 +15,7 @@ from raybox.geometry.array_container import NOTHING, ArrayContainer, ReadOnly
 from raybox.geometry.ray_constructors import RayConstructors, segment_arrays
 from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
 from raybox.geometry.ray_sources import FROM_START, TO_INFINITY, RaySource, SensorRays, all_rows
-from raybox.geometry.row_ids import ArrayIndex
+from raybox.geometry.row_ids import ArrayIndex, leading_span
 from raybox.geometry.rows import RayRows, in_space
 from raybox.geometry.uncopied_rays import UncopiedRays, as_floats, as_points
 from raybox.validation import ArrayInput, Floats
@@ -203,6 +203,9 @@ class Rays(RayConstructors, ArrayContainer):
         # The last axis is that of coordinates, which the caller's index must not reach.
         rows = (*key, slice(None))
         rays = self._rays
+        if isinstance(rays, SensorRays) and (span := leading_span(index, self._shape)):
+            part = rays.part(span.begin, span.end).reshaped(span.shape)
+            return _made_of(object.__new__(Rays), part, skipped=self._skipped)
         vectors = rays.given[:2] if isinstance(rays, UncopiedRays) else self._arrays
         try:
             o, d = (values[rows] for values in vectors)

@@ -9,16 +9,16 @@ import numpy as np
 
 from raybox.bvh.build import QUALITIES
 from raybox.bvh.node import Tree
-from raybox.bvh.partial_rebuild import RefitPolicy
+from raybox.bvh.partial_rebuild import Costs, RefitPolicy
 from raybox.bvh.validate import check as check_tree
 from raybox.bvh.validate import slots_below, stats
+from raybox.compiler import huge_pages
 from raybox.compiler.struct_ref import laid_out
 from raybox.errors import InvalidInput
 from raybox.exact import instance_definition
 from raybox.exact.double_double import TAME_HIGH, TAME_LOW, invert
 from raybox.geometry import (
     NO_OBJECTS,
-    Bounded,
     BoxRows,
     Cull,
     Geometry,
@@ -43,7 +43,7 @@ from raybox.queries.prepared import PreparedQueries
 from raybox.threads.chunks import check_workers
 from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import Frame, frame_of
-from raybox.validation import Bools, Floats, MaskInput, freeze, names_of
+from raybox.validation import Array, Bools, Floats, MaskInput, freeze, names_of
 
 _MAX_IDS = 2**62
 _MAX_PIECES = 1_000_000  # boxes of subtrees that are transformed for the bounds of all instances
@@ -158,10 +158,45 @@ def make(geometry: Geometry, quality: str, workers: int) -> Part:
     return _made(geometry, rows, refit_policy.build(*box_rows), box_rows, refit_policy, inner)
 
 
-def restored(geometry: Bounded, tree: Tree, quality: str) -> Part:
+class TreeState(NamedTuple):
+    """What a geometry's part is restored from, without a build."""
+
+    tree: Rows
+    built: Costs | None = None
+    """the costs of the tree as built, once an update has measured them"""
+    inner: "TreeState | None" = None
+    """of instances: that of their geometry"""
+
+    def copied(self) -> "TreeState":
+        """Return the state with arrays of its own, which are aligned and read-only."""
+        tree: Any = self.tree
+        arrays = {
+            name: _copied(item) for name, item in tree._asdict().items() if isinstance(item, np.ndarray)
+        }
+        return TreeState(tree._replace(**arrays), self.built, self.inner and self.inner.copied())
+
+
+def _copied(array: Array) -> Array:
+    copy: Array = huge_pages.empty(array.shape, array.dtype)
+    copy[...] = array
+    freeze(copy)
+    return copy
+
+
+def tree_state(part: Part) -> TreeState:
+    """Return the state of a part."""
+    return TreeState(part.tree, part.refit_policy.built, part.inner and tree_state(part.inner))
+
+
+def restored(geometry: Geometry, state: TreeState, quality: str) -> Part:
     """Return the part of a geometry whose tree is built already."""
-    rows = geometry.rows()
-    return _made(geometry, rows, tree, bounds(rows), RefitPolicy(quality, check_workers(-1)), None)
+    refit_policy = RefitPolicy(quality, check_workers(-1))
+    refit_policy.built = state.built
+    rows, inner = geometry.rows(), None
+    if isinstance(geometry, Instances) and state.inner:
+        inner = restored(geometry.geometry, state.inner, quality)
+        rows = _instance_rows(geometry, inner)
+    return _made(geometry, rows, state.tree, bounds(rows), refit_policy, inner)
 
 
 def moved(part: Part, geometry: Geometry) -> Part:

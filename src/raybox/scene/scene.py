@@ -1,12 +1,12 @@
 """`Scene`: boxes, grids, triangles, planes and instances in trees, and the queries of rays."""
 
 from collections.abc import Sequence
-from functools import partial
 from math import prod
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from raybox._version import __version__
 from raybox.bvh.build import Quality
 from raybox.bvh.node import Tree
 from raybox.compiler.float_environment import guard_class, in_default_environment, is_default
@@ -17,7 +17,7 @@ from raybox.hits.hit_ids import source_of
 from raybox.queries.query import Opt, Public, Query, Request, Res, RunOptions, Target
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
-from raybox.scene.geometry_parts import Part, View
+from raybox.scene.geometry_parts import Part, TreeState, View
 from raybox.traversal.job import Job
 from raybox.validation import Bools, Floats, MaskInput
 
@@ -95,8 +95,9 @@ class Scene(QueryMethods):
         return f"Scene({list(made) if self._is_list else made!r})"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        made = self.geometry
-        return partial(Scene, quality=self._quality), (list(made) if self._is_list else made,)
+        parts = self._parts
+        states = [_PartState(part.geometry, geometry_parts.tree_state(part)) for part in parts]
+        return _unpickled, (__version__, self._is_list, self._quality, states)
 
     def update(self, geometry: Geometry | Sequence[Geometry]) -> None:
         """Move the scene's boxes (or vertices); results are those of a new scene.
@@ -261,8 +262,27 @@ def quality_of(scene: Scene) -> Quality:
     return scene._quality
 
 
+class _PartState(NamedTuple):
+    """A geometry of a pickled scene, and its tree."""
+
+    geometry: Geometry
+    tree: TreeState
+
+
+@in_default_environment
+def _unpickled(version: str, is_list: bool, quality: Quality, parts: list[_PartState]) -> Scene:
+    """Return a scene with the trees that it was pickled with; one of another version is built again."""
+    if version != __version__:
+        geometries = [part.geometry for part in parts]
+        return Scene(geometries if is_list else geometries[0], quality=quality)
+    scene = object.__new__(Scene)
+    restored = (geometry_parts.restored(part.geometry, part.tree.copied(), quality) for part in parts)
+    scene._set(is_list, quality, tuple(restored))
+    return scene
+
+
 def restore(geometry: Bounded, tree: Tree, quality: Quality) -> Scene:
     """Return a scene whose tree is built already."""
     scene = object.__new__(Scene)
-    scene._set(False, quality, (geometry_parts.restored(geometry, tree, quality),))
+    scene._set(False, quality, (geometry_parts.restored(geometry, TreeState(tree), quality),))
     return scene
