@@ -294,3 +294,85 @@ def test_labels_of_results_are_columns_of_tables(tmp_path):
     assert (
         (tmp_path / "objects.csv").read_text().startswith("ray,object,id,t_first,t_last,contacts\n0,0,a,1.0")
     )
+
+
+GRID = rb.Rays.lidar([[0, 0, 0], [0, 0.5, 0], [2.5, 0, 0.25]], [-10, 0, 10, 180], [0, 5])
+BEAM = np.arange(2, dtype=np.uint8)[:, None]
+TIMES = np.array([1.25, 2.5, 1e9 + 0.125])[:, None, None]
+CARRIED = {
+    "beam": BEAM,
+    "gps_time": TIMES,
+    "intensity": np.arange(24).reshape(3, 2, 4) + 65_000,
+    "scanner_channel": BEAM,
+    "quality": np.float32([0.5, 1.5, 2.5, np.nan]),
+    "street": np.array(["Oude Delft", "Markt", "Markt"])[:, None, None],
+    "good": np.array([True, False])[:, None],
+}
+
+
+@pytest.mark.parametrize("ending", [*ENDINGS, "csv", "npz", "parquet"])
+@pytest.mark.parametrize("query", ["nearest", "all"])
+def test_columns_of_rays_are_those_of_each_hit(tmp_path, ending, query):
+    path = tmp_path / f"out.{ending}"
+    hits = getattr(rb.Scene(BOXES), query)(GRID)
+    rb.save(path, hits, columns=CARRIED, labels=["cost", "intensity"] if ending in ENDINGS else ["cost"])
+    if ending in ENDINGS:
+        found = fields_of(path)
+    elif ending == "npz":
+        found = dict(np.load(path))
+    else:
+        found = pytest.importorskip("pandas").__dict__[f"read_{ending}"](path).to_dict("list")
+    ray = np.asarray(found["ray"]).astype(int)
+    own = hits.to_dict()
+    assert ray.tolist() == own["ray"][(own["index"] >= 0) | (ending not in ENDINGS)].tolist()
+    wanted = {name: np.broadcast_to(values, GRID.shape).reshape(-1)[ray] for name, values in CARRIED.items()}
+    if ending in ("las", "laz"):
+        las = pytest.importorskip("laspy").read(path)
+        names = [*las.point_format.extra_dimension_names]
+        assert {"beam", "quality", "street", "good"} <= {*names}
+        assert not {"gps_time", "scanner_channel"} & {*names}
+        found |= {name: np.array(las[name]) for name in ("gps_time", "intensity", "scanner_channel")}
+        assert found["beam"].dtype == np.uint8
+        assert found["quality"].dtype == np.float32
+        assert found["gps_time"].dtype == np.float64
+    for name in ("beam", "gps_time", "intensity", "scanner_channel", "quality", "good"):
+        np.testing.assert_array_equal(np.asarray(found[name], float), wanted[name].astype(float))
+    if ending in ENDINGS:
+        texts = {row[2]: row[3] for row in table_of(path) if row[0] == "street"}
+        assert [texts[str(code)] for code in found["street"].tolist()] == wanted["street"].tolist()
+        assert "object_intensity" in found
+    else:
+        assert [*found["street"]] == wanted["street"].tolist()
+    assert len(ray) > 4
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (
+            {"beam": np.arange(3)},
+            r"'beam' must broadcast to the shape of the hits, \(3, 2, 4\); got shape \(3,\)",
+        ),
+        ({"ray": 1}, "'ray' is a column of the hits. Rename it"),
+        ({"x": 1}, "'x' is a column of the hits"),
+        ({"when": np.datetime64("2024-01-01")}, "'when' holds datetime64"),
+        ({"intensity": 65_536}, "'intensity' must be numbers from 0 to 65535.*got int64 from 65536 to 65536"),
+        (
+            {"intensity": 0.5},
+            "'intensity' must be integers, as LAS has a dimension of this name; got float64",
+        ),
+        ({"gps_time": "noon"}, "'gps_time' must be numbers"),
+        ({"scanner_channel": 4}, "'scanner_channel' must be numbers from 0 to 3"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(tmp_path, columns, words):
+    pytest.importorskip("laspy")
+    with pytest.raises(rb.InvalidInput, match=words):
+        rb.save(tmp_path / "a.las", rb.Scene(BOXES).nearest(GRID), columns=columns)
+    assert not list(tmp_path.iterdir())
+
+
+def test_columns_are_those_of_hits_alone(tmp_path):
+    for content in (BOXES, RAYS, {"a": [1]}, rb.Scene(BOXES).all(RAYS).by_object()):
+        with pytest.raises(rb.InvalidInput, match="columns are for Hits and AllHits"):
+            rb.save(tmp_path / "a.npz", content, columns={"b": 1})

@@ -6,7 +6,7 @@ table is a CSV file of its own, as are names that a format does not allow.
 
 from datetime import date
 from itertools import count
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,20 +28,57 @@ _TABLE = ("dimension", "label", "code", "text")
 _Dimension = tuple[Array, list[str] | None]
 
 
-def write(file: BinaryIO, columns: Columns, suffix: str) -> Columns:
-    """Write the points of the columns of hits; return the table of codes and of names that are others."""
+def write(file: BinaryIO, columns: Columns, given: Columns, suffix: str) -> Columns:
+    """Write the points of the columns of hits; return the table of codes and of names that are others.
+
+    given: columns of rays, of which LAS has dimensions of some names.
+    """
     hit = np.not_equal(columns["index"], -1)
     xyz = np.stack([columns[axis][hit] if axis in columns else np.zeros(hit.sum()) for axis in "xyz"], -1)
+    standard = _standard(given, suffix)
+    columns = {**columns} | {name: values for name, values in given.items() if name not in standard}
     found, rows = dict[str, Array](), list[tuple[str, ...]]()
     for own, name in _names(columns, suffix).items():
         found[name], texts = _dimension(own, columns[own][hit], suffix)
         codes = enumerate(texts) if texts is not None else [("", "")] * (name != own)
         rows += [(name, own, str(code), text) for code, text in codes]
     if suffix in _LAS:
-        _write_las(file, xyz, found, suffix)
+        _write_las(
+            file, xyz, LasDimensions(found, {name: own[hit] for name, own in standard.items()}), suffix
+        )
     else:
         _write_rows(file, dict(zip("xyz", xyz.T, strict=True)) | found, int((~hit).sum()), suffix)
     return {name: objects(cells) for name, cells in zip(_TABLE, zip(*rows, strict=True), strict=False)}
+
+
+class LasDimensions(NamedTuple):
+    """The dimensions of points: those added to LAS, and those that LAS has."""
+
+    added: Columns
+    standard: Columns
+
+
+def _standard(given: Columns, suffix: str) -> Columns:
+    """Return the columns that are dimensions of LAS; raise `InvalidInput` for values that these do not hold."""
+    if suffix not in _LAS:
+        return {}
+    known = {one.name: one for one in _las_header(suffix).point_format.dimensions if one.name not in "XYZ"}
+    found = {name: values for name, values in given.items() if name in known}
+    for name, values in found.items():
+        kind = known[name]
+        is_float = kind.kind.name == "FloatingPoint"
+        if values.dtype.kind not in ("biuf" if is_float else "biu"):
+            wanted = "numbers" if is_float else "integers"
+        elif values.size and not (kind.min <= values.min() and values.max() <= kind.max):
+            wanted = f"numbers from {kind.min} to {kind.max}"
+        else:
+            continue
+        raise InvalidInput(
+            f"the column {name!r} must be {wanted}, as LAS has a dimension of this name; got {values.dtype}"
+            f"{f' from {values.min()} to {values.max()}' if values.dtype.kind in 'biuf' else ''}. "
+            "Convert it, or rename it."
+        )
+    return found
 
 
 def _names(columns: Columns, suffix: str) -> dict[str, str]:
@@ -78,7 +115,9 @@ def _dimension(name: str, values: NDArray[Any], suffix: str) -> _Dimension:
         values = values.astype(np.int64) if is_full else plain(name, values)
     if values.dtype.kind == "b":
         return values.astype(np.uint8), None
-    if values.dtype.kind == "f" or suffix in _LAS:
+    if values.dtype.kind == "f":
+        return values.astype(np.float32 if suffix in _LAS and values.itemsize == 4 else np.float64), None
+    if suffix in _LAS:
         return values, None
     largest = max(-int(values.min(initial=0)), int(values.max(initial=0)))
     if largest > _MAX_EXACT:
@@ -119,18 +158,18 @@ def _las_header(suffix: str) -> Any:
     return require("laspy", "las", suffix).LasHeader(version="1.4", point_format=6)
 
 
-def _write_las(file: BinaryIO, xyz: Floats, dimensions: Columns, suffix: str) -> None:
+def _write_las(file: BinaryIO, xyz: Floats, dimensions: LasDimensions, suffix: str) -> None:
     """Write LAS 1.4; coordinates are rounded to the smallest power of ten that reaches all of them."""
     laspy, header = require("laspy", "las", suffix), _las_header(suffix)
     header.creation_date, header.generating_software = _SAVED, "raybox"
     header.global_encoding.wkt = True  # required of this point format
-    header.add_extra_dims([laspy.ExtraBytesParams(name, v.dtype) for name, v in dimensions.items()])
+    header.add_extra_dims([laspy.ExtraBytesParams(name, v.dtype) for name, v in dimensions.added.items()])
     header.offsets, header.scales = _las_steps(xyz)
     las = laspy.LasData(header)
     las.points = laspy.ScaleAwarePointRecord.zeros(len(xyz), header=header)
     las.x, las.y, las.z = xyz.T
     las.return_number[:], las.number_of_returns[:] = 1, 1
-    for name, values in dimensions.items():
+    for name, values in (*dimensions.added.items(), *dimensions.standard.items()):
         las[name] = values
     las.write(file, do_compress=suffix == ".laz")
 

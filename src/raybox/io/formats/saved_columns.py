@@ -3,16 +3,17 @@
 A column is an array of numbers, bools or text, or of objects: text, int or bool, with None for missing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.lib.recfunctions import structured_to_unstructured
 from numpy.typing import NDArray
 
+from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh, Rays
-from raybox.geometry.labels import HasAttributes
+from raybox.geometry.labels import HasAttributes, checked_labels
 from raybox.geometry.mesh import object_count, stored_objects
 from raybox.geometry.object_rows import taken
 from raybox.geometry.row_ids import Ids
@@ -23,9 +24,11 @@ from raybox.io.formats.columns import column_names, is_flat
 from raybox.io.formats.common import SceneGeometry, checked_texts
 from raybox.io.formats.typed_labels import objects
 from raybox.scene.scene import Scene
-from raybox.validation import Array
+from raybox.validation import Array, ArrayInput
 
 Columns = Mapping[str, Array]
+ColumnsInput: TypeAlias = Mapping[str, ArrayInput]
+"""Columns of rays, as users pass them: arrays that broadcast to the shape of hits."""
 Results: TypeAlias = Hits | AllHits | ObjectHits
 Saveable: TypeAlias = SceneGeometry | Sequence[SceneGeometry] | Scene | Rays | Results | Columns
 CORNERS = [f"{axis}{corner}" for corner in range(3) for axis in "xyz"]
@@ -39,6 +42,7 @@ class Options(NamedTuple):
 
     ids: Sequence[str] | None = None
     labels: LabelNames | None = None
+    columns: "ColumnsInput | None" = None
 
 
 def columns_of(content: Saveable, options: Options) -> Columns:
@@ -56,6 +60,7 @@ def columns_of(content: Saveable, options: Options) -> Columns:
                     ["" if one is None else str(one) for one in columns["id"]], dtype=str
                 )
             columns |= given_ids(columns, options)
+            columns |= given_columns(content, options, columns)
             first = [name for name in _FIRST if name in columns]
             return {name: columns[name] for name in (*first, *columns)}
         case Mapping():
@@ -100,6 +105,38 @@ def given_ids(columns: Columns, options: Options) -> dict[str, Array]:
     if last >= len(ids):
         raise InvalidInput(f"ids must name every box: got {len(ids)}, a hit has index {last}")
     return {"id": np.array([*ids, ""], dtype=str)[columns["index"]]}
+
+
+def given_columns(content: HitTables, options: Options, used: Container[str]) -> dict[str, Array]:
+    """Return the columns of rays that `save` was given, a row for each hit.
+
+    used: names of other columns.
+    """
+    if not options.columns:
+        return {}
+    if not isinstance(content, Hits | AllHits):
+        raise InvalidInput(f"columns are for Hits and AllHits; got {type(content).__name__}. Leave them out.")
+    found = dict[str, Array]()
+    for name, values in options.columns.items():
+        if name in used:
+            raise InvalidInput(
+                f"columns must have names of their own; {name!r} is a column of the hits. Rename it."
+            )
+        found[name] = _of_hits(content, name, validation.array(values, f"the column {name!r}"))
+    checked_labels(found, None, "hit")
+    return found
+
+
+def _of_hits(hits: Hits | AllHits, name: str, values: Array) -> Array:
+    """Return values of rays as those of hits, flat."""
+    try:
+        flat = np.broadcast_to(values, hits.shape).reshape(-1)
+    except ValueError as error:
+        raise InvalidInput(
+            f"the column {name!r} must broadcast to the shape of the hits, {hits.shape}; got shape "
+            f"{values.shape}. One number for each row: x[:, None]."
+        ) from error
+    return flat if isinstance(hits, Hits) else np.repeat(flat, np.diff(hits.offsets))
 
 
 def mesh_columns(mesh: Mesh) -> dict[str, Array]:

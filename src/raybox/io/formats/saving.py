@@ -21,10 +21,12 @@ from raybox.io.formats import numpy_arrays as arrays
 from raybox.io.formats.common import checked_texts, extension_problem, file_error, path_of, require
 from raybox.io.formats.saved_columns import (
     Columns,
+    ColumnsInput,
     Options,
     Saveable,
     blanked,
     columns_of,
+    given_columns,
     given_ids,
     not_saved,
     object_columns,
@@ -44,6 +46,7 @@ def save(
     *,
     ids: Sequence[str] | None = None,
     labels: LabelNames | None = None,
+    columns: ColumnsInput | None = None,
 ) -> None:
     """Write geometries, rays or results into a file of the format of its extension.
 
@@ -66,6 +69,9 @@ def save(
     labels : bool, str or sequence of str, optional
         Of results: True for all labels of what was hit, or names of some, as for `Hits.to_dict`. None: all in
         files of points, none in tables.
+    columns : mapping of str to array_like, optional
+        Of `Hits` and `AllHits`: further columns, such as the time or the beam of each ray. They broadcast to
+        ``content.shape``. In LAS, a name of its own, such as ``gps_time`` or ``intensity``, is that dimension.
 
     Notes
     -----
@@ -78,7 +84,8 @@ def save(
     FileFormatError
         The file cannot be written there, or its extension is of no format that raybox writes.
     InvalidInput
-        The content is of a type that this format does not hold, or there is not one id for each box.
+        The content is of a type that this format does not hold, there is not one id for each box, or a column
+        does not fit the hits or the type of its dimension in LAS.
     RayboxError
         The format needs a package that is not installed; the text gives the command.
 
@@ -100,9 +107,11 @@ def save(
         raise InvalidInput(
             f"labels are for results; got {type(content).__name__}, which has its own. Leave them out."
         )
+    if columns and not isinstance(content, HitTables):
+        raise InvalidInput(f"columns are for Hits and AllHits; got {type(content).__name__}. Leave them out.")
     found, write = _plain_content(content, ids), WRITERS[target.suffix.lower()]
     with atomic_file(target) as file:
-        _write_beside(target, write(file, found, Options(ids, labels)))
+        _write_beside(target, write(file, found, Options(ids, labels, columns)))
 
 
 def _plain_content(content: Saveable, ids: Sequence[str] | None) -> Saveable:
@@ -238,9 +247,11 @@ def _points(
     own, points = content.to_dict(), content.points.reshape(-1, content.points.shape[-1])
     labelled = content.to_dict(labels=True if options.labels is None else options.labels)
     columns = own | dict(zip("xyz", points.T, strict=False)) | given_ids(own, options)
+    given = given_columns(content, options, {*columns, *"xyz"})
+    used = {*"xyz", *given}
     for name in [name for name in labelled if name not in own]:
-        columns[label_column(name, {*labelled, *"xyz"}) if name in {*"xyz"} else name] = labelled[name]
-    return point_files.write(file, columns, suffix)
+        columns[label_column(name, {*labelled, *used}) if name in used else name] = labelled[name]
+    return point_files.write(file, columns, given, suffix)
 
 
 Write = Callable[[BinaryIO, Saveable, Options], Columns | None]
