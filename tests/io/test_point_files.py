@@ -351,7 +351,7 @@ def test_columns_of_rays_are_those_of_each_hit(tmp_path, ending, query):
     [
         (
             {"beam": np.arange(3)},
-            r"'beam' must broadcast to the shape of the hits, \(3, 2, 4\); got shape \(3,\)",
+            r"'beam' must broadcast to the shape of the hits, \(3, 2, 4\); got shape",
         ),
         ({"ray": 1}, "'ray' is a column of the hits. Rename it"),
         ({"x": 1}, "'x' is a column of the hits"),
@@ -359,7 +359,7 @@ def test_columns_of_rays_are_those_of_each_hit(tmp_path, ending, query):
         ({"intensity": 65_536}, "'intensity' must be numbers from 0 to 65535.*got int64 from 65536 to 65536"),
         (
             {"intensity": 0.5},
-            "'intensity' must be integers, as LAS has a dimension of this name; got float64",
+            "'intensity' must be integers, as LAS has a dimension of this name",
         ),
         ({"gps_time": "noon"}, "'gps_time' must be numbers"),
         ({"scanner_channel": 4}, "'scanner_channel' must be numbers from 0 to 3"),

@@ -59,7 +59,7 @@ class LasDimensions(NamedTuple):
 
 
 def _standard(given: Columns, suffix: str) -> Columns:
-    """Return the columns that are dimensions of LAS; raise `InvalidInput` for values that these do not hold."""
+    """Return the columns that are dimensions of LAS; raise `InvalidInput` for values beyond these."""
     if suffix not in _LAS:
         return {}
     known = {one.name: one for one in _las_header(suffix).point_format.dimensions if one.name not in "XYZ"}

@@ -71,7 +71,7 @@ def save(
         files of points, none in tables.
     columns : mapping of str to array_like, optional
         Of `Hits` and `AllHits`: further columns, such as the time or the beam of each ray. They broadcast to
-        ``content.shape``. In LAS, a name of its own, such as ``gps_time`` or ``intensity``, is that dimension.
+        ``content.shape``. In LAS, one named like a dimension of it (``gps_time``, ``intensity``) is that one.
 
     Notes
     -----
@@ -99,6 +99,12 @@ def save(
     min_x,min_y,min_z,max_x,max_y,max_z,id
     0.0,0.0,0.0,1.0,1.0,1.0,a
     2.0,0.0,0.0,3.0,1.0,1.0,b
+    <BLANKLINE>
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     hits = rb.Scene(boxes).nearest(rb.Rays.lidar([[-1, 0.5, 0.5], [-2, 0.5, 0.5]], [0], [0, 80]))
+    ...     rb.save(f"{folder}/hits.csv", hits, columns={"time": [[[10.5]], [[11.5]]], "beam": [[0], [1]]})
+    ...     print(open(f"{folder}/hits.csv").readline())
+    ray,index,t,x,y,z,time,beam
     <BLANKLINE>
     """
     target = path_of(path)
