@@ -207,11 +207,12 @@ def _write_row(sweep: LidarSweep, place: tuple[int, int], azimuths: Floats, out:
     """Write the directions of one pose and elevation. place: these two; azimuths: (A, 2)."""
     pose, row = place
     cosine, z = sweep.elevations[row, 0], sweep.elevations[row, 1]
+    if sweep.rotations.shape[0] == 0:
+        for k in range(out.shape[0]):
+            out[k, 0], out[k, 1], out[k, 2] = cosine * azimuths[k, 0], cosine * azimuths[k, 1], z
+        return
+    rotation = sweep.rotations[pose % len(sweep.rotations)]
     for k in range(out.shape[0]):
         x, y = cosine * azimuths[k, 0], cosine * azimuths[k, 1]
-        if sweep.rotations.shape[0] > 0:
-            rotation = sweep.rotations[pose % len(sweep.rotations)]
-            for axis in range(3):
-                out[k, axis] = _turned(rotation, axis, x, y, z)
-        else:
-            out[k, 0], out[k, 1], out[k, 2] = x, y, z
+        for axis in range(3):
+            out[k, axis] = _turned(rotation, axis, x, y, z)
