@@ -2,10 +2,10 @@
 
     python benchmarks/lidar_drive.py CITY.city.json [--turns 10] [--rounds 5]
 
-Each library casts the same rays at the same triangles, in turns: the first hit of each ray, its triangle and its
-range. Open3D and Embree compute in float32; their vertices and origins are moved near 0 first, as their users do.
-`batch` passes all rays at once, `loop` those of one pose at a time, as scripts for a single scan are repeated. Prints
-medians, and how many ranges differ from raybox's by more than 1 cm.
+Each library casts the same rays at the same triangles, in turns: from poses to the range of each first hit.
+Open3D and Embree compute in float32; their vertices and origins are moved near 0 first, as users do.
+`batch` passes all rays at once, `loop` those of one pose at a time, as a script for one scan does.
+Prints medians, and how many ranges differ from raybox's by more than 1 cm.
 """
 
 import argparse

@@ -104,7 +104,7 @@ def test_samples_are_uniform_by_area():
     assert np.bincount(faces).tolist() == pytest.approx([20_000, 0, 20_000], abs=600)  # of areas 6, 0, 6
     assert (points[:, 2] == 5).all()
     for face in (0, 2):  # the middle, and a share of its area
-        inside, (a, b, c) = points[faces == face], ROOF.corners()[face]
+        inside, (a, b, c) = points[faces == face], ROOF.vertices[ROOF.faces[face]]
         np.testing.assert_allclose(inside.mean(axis=0), (a + b + c) / 3, atol=0.05)
         u, v = np.linalg.solve(np.stack([b - a, c - a], axis=1)[:2], (inside - a)[:, :2].T)
         assert u.min() >= -1e-15

@@ -402,6 +402,7 @@ def sources() -> Results:
         "camera": picture(),
         # angles whose sines are exact: others may round otherwise on another system
         "lidar": rb.Rays.lidar([6, 6, 24], np.arange(0, 3600, 90), range(-90, 180, 90), rotation=turn),
+        "drive": rb.Rays.lidar([[6, 6, 24], [0, 6, 24]], np.arange(0, 3600, 90), range(-90, 180, 90)),
     } | {
         f"{name}/{np.dtype(dtype)}": rb.Rays(*(values.astype(dtype) for values in pair), copy=False)
         for dtype in (np.float32, np.float64)
@@ -417,7 +418,8 @@ def sources() -> Results:
 @case
 def surfaces() -> Results:
     """Areas and normals of triangles: some far away and thin, some without area."""
-    corners = mesh(3, 300).corners() * 0.1 + 1e6
+    made = mesh(3, 300)
+    corners = made.vertices[made.faces] * 0.1 + 1e6
     corners[::7, 2] = corners[::7, 1]
     made = rb.Mesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
     yield "areas", made.face_areas
