@@ -18,14 +18,14 @@ import numpy as np
 import raybox as rb
 
 START, END = np.array([84897, 447514, 1.9]), np.array([84967, 447568, 2.1])
-FIRINGS = 360  # of a turn; ten turns a second
+FIRINGS = 360  # of a turn, which takes a second
 
 
 def drive(turns: int) -> rb.Rays:
     """Return the rays of the drive of the page, over so many turns."""
-    clock = np.arange(FIRINGS * turns) / (10 * FIRINGS)
-    path = START + clock[:, None] / (turns / 10) * (END - START)
-    angle = np.arctan2(*(END - START)[[1, 0]]) - 2 * np.pi * 10 * clock
+    clock = np.arange(FIRINGS * turns) / FIRINGS
+    path = START + clock[:, None] / turns * (END - START)
+    angle = np.arctan2(*(END - START)[[1, 0]]) - 2 * np.pi * clock
     cos, sin, zero = np.cos(angle), np.sin(angle), np.zeros(len(clock))
     rotation = np.stack([cos, -sin, zero, sin, cos, zero, zero, zero, zero + 1], axis=-1).reshape(-1, 3, 3)
     offsets = np.tile([-4.2, -1.4, 1.4, 4.2], 8)[:, None]
