@@ -2,6 +2,9 @@
 
 import inspect
 import json
+import pkgutil
+import pydoc
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +14,9 @@ import raybox as rb
 import user_script
 from needs import package
 from processes import python
+
+API = Path(__file__).parents[1] / "docs" / "api"
+DIRECTIVE = re.compile(r"^\.\. (currentmodule|automodule|auto\w+):: ([\w.]+)", re.MULTILINE)
 
 WRONG = """
 import raybox as rb
@@ -57,9 +63,43 @@ def test_pyright_finds_nothing_in_the_script_and_wrong_words_in_another(tmp_path
     assert errors == [("wrong.py", line) for line in (4, 5, 6, 7)]
 
 
-@pytest.mark.parametrize("name", [n for n in dir(rb.textbook) if inspect.isfunction(getattr(rb.textbook, n))])
-def test_help_of_the_textbook_names_its_types(name):
-    signature = str(inspect.signature(getattr(rb.textbook, name)))
-    assert "ArrayLike" in signature or "Rays" in signature
-    assert "Union" not in signature
-    assert len(signature) < 200
+def documented():
+    """Return all objects that the pages of the API document, by name."""
+    found = {}
+    for page in sorted(API.glob("*.rst")):
+        module = "raybox"
+        for kind, name in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
+            if kind.endswith("module"):
+                module = name
+            else:
+                path = name if name.startswith("raybox.") else f"{module}.{name}"
+                home, _, last = path.rpartition(".")
+                found[path] = getattr(pkgutil.resolve_name(home), last)
+    return found
+
+
+def functions_of(name, member):
+    """Return a function, or the public methods and properties of a class and what makes it, by name."""
+    if not inspect.isclass(member):
+        return {name: member}
+    names = [own for own in dir(member) if not own.startswith("_")]
+    found = {f"{name}.{own}": inspect.getattr_static(member, own) for own in names}
+    if not issubclass(member, tuple | Exception):
+        found[name] = member.__init__
+    for kind in ("fget", "func", "__func__"):  # of properties, cached ones, class methods
+        found = {own: getattr(value, kind, value) for own, value in found.items()}
+    return {own: value for own, value in found.items() if inspect.isfunction(value)}
+
+
+def test_help_names_types_and_not_what_they_stand_for():
+    count = 0
+    for name, member in documented().items():
+        for own, function in functions_of(name, member).items():
+            signature = inspect.signature(function)
+            notes = [one.annotation for one in signature.parameters.values()] + [signature.return_annotation]
+            assert "Union[" not in str(signature), own
+            assert max(len(inspect.formatannotation(note)) for note in notes) <= 60, own
+            count += "ArrayInput" in str(signature)
+    assert count > 30
+    wanted = "pinhole(eye: 'ArrayInput', target: 'ArrayInput', *, up: 'ArrayInput', fov: 'float'"
+    assert wanted in pydoc.render_doc(rb.Rays.pinhole, renderer=pydoc.plaintext)

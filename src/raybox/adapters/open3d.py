@@ -3,6 +3,8 @@
 Open3D itself is not imported: a tensor has ``numpy()``, and its type has ``from_numpy``.
 """
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol, TypeAlias, cast, final
 
 import numpy as np
@@ -25,7 +27,7 @@ class _Tensor(Protocol):
     def numpy(self) -> Array: ...
 
     @staticmethod
-    def from_numpy(array: Array, /) -> "_Tensor": ...
+    def from_numpy(array: Array, /) -> _Tensor: ...
 
 
 TensorInput: TypeAlias = ArrayInput | _Tensor

@@ -3,6 +3,8 @@
 Only `install` imports trimesh: a mesh needs vertices, faces, and optionally a hash that changes with them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, Self, final

@@ -1,5 +1,7 @@
 """``cast``: from arguments to a complete output, on this machine."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from typing import BinaryIO, Literal, TypeAlias

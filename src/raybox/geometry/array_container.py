@@ -1,5 +1,7 @@
 """What containers of arrays share: `equals`, the error of `numpy.asarray`, and their public names."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, NoReturn, TypeVar
 

@@ -1,5 +1,7 @@
 """Constructors of `Boxes`: centres, groups of points, triangles and voxels."""
 
+from __future__ import annotations
+
 from typing import Self
 
 from raybox import validation

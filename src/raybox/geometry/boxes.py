@@ -1,5 +1,7 @@
 """Boxes: axis-aligned, closed, possibly flat or unbounded."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import final
 
@@ -74,7 +76,7 @@ class Boxes(BoxConstructors, HasAttributes):
         _made(self, *bounds.checked(low, high), checked_attributes(ids, labels, len(low), "box"))
 
     @classmethod
-    def _of(cls, lower: Floats, upper: Floats, ids: IdsInput = None, labels: LabelsInput = None) -> "Boxes":
+    def _of(cls, lower: Floats, upper: Floats, ids: IdsInput = None, labels: LabelsInput = None) -> Boxes:
         attributes = checked_attributes(ids, labels, len(lower), "box")
         return _made(object.__new__(cls), lower, upper, attributes)
 
@@ -133,10 +135,10 @@ class Boxes(BoxConstructors, HasAttributes):
             "intersect(rays, boxes).hit.any() for whether rays hit them."
         )
 
-    def __iter__(self) -> Iterator["Boxes"]:
+    def __iter__(self) -> Iterator[Boxes]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: RowIndex) -> "Boxes":
+    def __getitem__(self, index: RowIndex) -> Boxes:
         """Return boxes by an integer (one box), slice, mask or list of integers."""
         index = listed_rows(index)
         low, high = self._lower[index], self._upper[index]
@@ -172,7 +174,7 @@ class Boxes(BoxConstructors, HasAttributes):
             inside &= (self._lower[:, axis] <= x) & (x <= self._upper[:, axis])
         return inside
 
-    def expanded(self, margin: ArrayInput) -> "Boxes":
+    def expanded(self, margin: ArrayInput) -> Boxes:
         """Return the boxes extended by a margin on both sides of every axis.
 
         Each bound is rounded to float64.

@@ -1,5 +1,7 @@
 """`Grid`: the cells of a rectilinear grid."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Iterable
 from math import prod
 from typing import final
@@ -94,7 +96,7 @@ class Grid(HasAttributes):
         *,
         ids: IdsInput = None,
         labels: LabelsInput = None,
-    ) -> "Grid":
+    ) -> Grid:
         """Return a grid whose cells have one size, with the edges ``lower + pitch * arange``.
 
         Edges are rounded to float64: those of `Boxes.of_voxels`, bit for bit.
@@ -128,7 +130,7 @@ class Grid(HasAttributes):
         return made
 
     @classmethod
-    def from_pyvista(cls, mesh: object) -> "Grid":
+    def from_pyvista(cls, mesh: object) -> Grid:
         """Return the grid of a PyVista or VTK ImageData or RectilinearGrid.
 
         Its points are the edges; one with a single point along z becomes a grid in 2D.
@@ -160,7 +162,7 @@ class Grid(HasAttributes):
         return _set(object.__new__(cls), grid_sources.of_pyvista(mesh), None)
 
     @classmethod
-    def from_xarray(cls, array: object, dims: Iterable[Hashable] | None = None) -> "Grid":
+    def from_xarray(cls, array: object, dims: Iterable[Hashable] | None = None) -> Grid:
         """Return the grid of cells around the coordinates of an xarray object.
 
         Edges lie halfway between the coordinates of neighbours; the first and the last are as far from their
@@ -228,7 +230,7 @@ class Grid(HasAttributes):
         """Return the number of all cells, occupied or not."""
         return prod(self.shape)
 
-    def __getitem__(self, index: GridIndex) -> "Grid":
+    def __getitem__(self, index: GridIndex) -> Grid:
         """Return the grid of some cells, numbered anew: an integer or a slice of step 1 on each axis.
 
         Ids and labels are those of the cells.

@@ -1,5 +1,7 @@
 """`Instances`: transformed copies of boxes or of a mesh."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
@@ -150,7 +152,7 @@ class Instances(HasAttributes):
         scales: ArrayInput = 1.0,
         ids: IdsInput = None,
         labels: LabelsInput = None,
-    ) -> "Instances":
+    ) -> Instances:
         """Return instances that are scaled, then rotated, then translated.
 
         The matrices are rounded to float64.
@@ -199,7 +201,7 @@ class Instances(HasAttributes):
         yaw: ArrayInput | None = None,
         ids: IdsInput = None,
         labels: LabelsInput = None,
-    ) -> "Instances":
+    ) -> Instances:
         """Return rotated boxes: instances of the unit cube around the origin.
 
         The matrices are rounded to float64.
@@ -289,7 +291,7 @@ class Instances(HasAttributes):
     def __len__(self) -> int:
         return len(self._placed)
 
-    def __getitem__(self, index: RowIndex) -> "Instances":
+    def __getitem__(self, index: RowIndex) -> Instances:
         """Return instances by an integer (one instance), slice, mask or list of integers."""
         index = listed_rows(index)
         placed = self._placed[index]

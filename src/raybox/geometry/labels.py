@@ -1,5 +1,7 @@
 """Labels of objects: columns by name, one row for each object."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -55,7 +57,7 @@ class Labels(ReadOnly[NDArray[Any]]):
     def __repr__(self) -> str:
         return f"Labels({', '.join(f'{name}: {values.dtype}' for name, values in self.items())})"
 
-    def of_rows(self, index: RowIndex) -> "Labels":
+    def of_rows(self, index: RowIndex) -> Labels:
         """Return the rows at an index."""
         return Labels({name: np.asarray(values[index], order="C") for name, values in self.items()})
 
@@ -67,7 +69,7 @@ class Attributes(NamedTuple):
     labels: Labels = Labels({})
     skipped: ReadOnly[int] = NOTHING
 
-    def of_rows(self, index: RowIndex) -> "Attributes":
+    def of_rows(self, index: RowIndex) -> Attributes:
         """Return the attributes of the objects at an index."""
         if self.ids is None and not self.labels:
             return self

@@ -1,5 +1,7 @@
 """`Mesh`: triangles that share vertices."""
 
+from __future__ import annotations
+
 import os
 from importlib import import_module
 from typing import SupportsIndex, final
@@ -101,7 +103,7 @@ class Mesh(HasAttributes):
             _made(self, v, f, *_checked_objects(objects, ids, labels, len(f)))
 
     @classmethod
-    def from_trimesh(cls, mesh: object) -> "Mesh":
+    def from_trimesh(cls, mesh: object) -> Mesh:
         """Return the triangles of a mesh or a scene of trimesh, as float64 vertices.
 
         Of a scene, each node that shows a mesh is an object, placed by its matrix; its name is the id.
@@ -162,7 +164,7 @@ class Mesh(HasAttributes):
     def __len__(self) -> int:
         return len(self._faces)
 
-    def __getitem__(self, index: RowIndex) -> "Mesh":
+    def __getitem__(self, index: RowIndex) -> Mesh:
         """Return triangles by an integer (one triangle), slice, mask or list of integers.
 
         Vertices, numbers of objects, ids and labels stay whole: ``mesh[index].objects`` are

@@ -1,5 +1,7 @@
 """`Planes`: all points p with n·p = offset."""
 
+from __future__ import annotations
+
 from typing import final
 
 import numpy as np
@@ -80,7 +82,7 @@ class Planes(HasAttributes):
         _made(self, n, k, checked_attributes(ids, labels, len(n), "plane"))
 
     @classmethod
-    def through(cls, points: ArrayInput, normals: ArrayInput) -> "Planes":
+    def through(cls, points: ArrayInput, normals: ArrayInput) -> Planes:
         """Return planes through points, with offsets n . p rounded to float64.
 
         Parameters
@@ -129,7 +131,7 @@ class Planes(HasAttributes):
     def __len__(self) -> int:
         return len(self._normals)
 
-    def __getitem__(self, index: RowIndex) -> "Planes":
+    def __getitem__(self, index: RowIndex) -> Planes:
         """Return planes by an integer (one plane), slice, mask or list of integers."""
         index = listed_rows(index)
         normals, offsets = self._normals[index], self._offsets[index]

@@ -1,5 +1,7 @@
 """Constructors of `Rays`: segments, lines and cameras."""
 
+from __future__ import annotations
+
 from math import inf
 from typing import Literal, Self
 

@@ -1,5 +1,7 @@
 """`Rays`: origins and directions, each with a range of t."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from math import inf, prod
 from typing import Any, SupportsIndex, final
@@ -131,11 +133,11 @@ class Rays(RayConstructors, ArrayContainer):
         _made(self, *ray_input.validated(RayArrays(o, d, low, high), invalid, finite))
 
     @classmethod
-    def _of(cls, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> "Rays":
+    def _of(cls, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> Rays:
         return _made(object.__new__(cls), origins, directions, t_min, t_max)
 
     @classmethod
-    def _of_sensor(cls, source: SensorRays) -> "Rays":
+    def _of_sensor(cls, source: SensorRays) -> Rays:
         return _made_of(object.__new__(cls), source)
 
     @property
@@ -192,10 +194,10 @@ class Rays(RayConstructors, ArrayContainer):
             "scene.nearest(rays).hit.any() for whether they hit anything."
         )
 
-    def __iter__(self) -> Iterator["Rays"]:
+    def __iter__(self) -> Iterator[Rays]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: ArrayIndex) -> "Rays":
+    def __getitem__(self, index: ArrayIndex) -> Rays:
         """Return rays by any NumPy index over `shape`."""
         key = index if isinstance(index, tuple) else (index,)
         if not any(part is Ellipsis for part in key):
@@ -222,7 +224,7 @@ class Rays(RayConstructors, ArrayContainer):
         made = (np.asarray(values, order="C") for values in (o, d, low, high))
         return _made(object.__new__(Rays), *made, skipped=self._skipped)
 
-    def reshape(self, *shape: SupportsIndex | Sequence[SupportsIndex]) -> "Rays":
+    def reshape(self, *shape: SupportsIndex | Sequence[SupportsIndex]) -> Rays:
         """Return the same rays in another shape, as `numpy.reshape` takes it.
 
         Examples
@@ -300,7 +302,7 @@ class Rays(RayConstructors, ArrayContainer):
         rays = self._rays
         return self.rows() if type(rays) is tuple else rays  # type: ignore[return-value]  # or a source
 
-    def settled(self) -> "Rays":
+    def settled(self) -> Rays:
         """Return rays with arrays of their own, all valid."""
         if isinstance(self._rays, tuple):
             return self

@@ -1,5 +1,7 @@
 """`AllHits`, the result of queries that return every hit of each ray."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from math import prod
@@ -219,7 +221,7 @@ class AllHits(HitTables):
         rays = int(np.searchsorted(self._offsets, HTML_ROWS))  # whose hits fill the rows
         return self[first_indices(self.shape, rays)]._columns, len(self._hit_id)
 
-    def to_sparse(self, values: SparseValues | ArrayLike = "lengths") -> "csr_array":
+    def to_sparse(self, values: SparseValues | ArrayLike = "lengths") -> csr_array:
         """Return a sparse matrix with a row for each ray and a column for each primitive.
 
         With lengths it is the system matrix of tomography: its product with a number for each cell is the
@@ -268,7 +270,7 @@ class AllHits(HitTables):
             return RayHits(self, int(ray))
         return self._of_rays(ray.reshape(-1), self._rays[index])
 
-    def _of_rays(self, ray: Ints, rays: Rays) -> "AllHits":
+    def _of_rays(self, ray: Ints, rays: Rays) -> AllHits:
         """Return the hits of rays, given flat numbers of them and these rays in their shape."""
         first = self._offsets[ray]
         counts = self._offsets[ray + 1] - first

@@ -1,5 +1,7 @@
 """`concatenate`: rays, boxes, meshes or hits of one kind as one."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 

@@ -1,5 +1,7 @@
 """`Hits`, the result of queries that return one hit for each ray."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, Literal, final
@@ -145,10 +147,10 @@ class Hits(HitTables):
             raise TypeError("len() of a single hit, of shape (); hits[None] is a list of one")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator["Hits"]:
+    def __iter__(self) -> Iterator[Hits]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: ArrayIndex) -> "Hits":
+    def __getitem__(self, index: ArrayIndex) -> Hits:
         """Return hits by any NumPy index over `shape`."""
         hit_id, t = np.asarray(self._hit_id[index], order="C"), np.asarray(self._t[index], order="C")
         position = np.asarray(self._positions[index], order="C")

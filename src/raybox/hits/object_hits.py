@@ -1,5 +1,7 @@
 """`ObjectHits`, all hits of each ray by object."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from functools import cached_property
 from math import prod

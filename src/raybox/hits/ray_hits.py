@@ -1,5 +1,7 @@
 """`RayHits`, all hits of one ray."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, final
 
@@ -30,7 +32,7 @@ class _HitsOfRays(Protocol):
 
     def labels(self, *names: str) -> NDArray[Any] | LabelColumns: ...
 
-    def __getitem__(self, index: ArrayIndex) -> "_HitsOfRays": ...
+    def __getitem__(self, index: ArrayIndex) -> _HitsOfRays: ...
 
 
 @final
@@ -53,7 +55,7 @@ class RayHits(ArrayContainer):
     _AS_ARRAY = "hits.index and hits.t"
 
     def __init__(
-        self, all_hits: _HitsOfRays, ray: int, rows: "Ints | slice[None, None, None]" = slice(None)
+        self, all_hits: _HitsOfRays, ray: int, rows: Ints | slice[None, None, None] = slice(None)
     ) -> None:
         # rows: a slice or array of numbers among the hits of the ray
         self._all_hits, self._ray, self._rows = all_hits, ray, rows
@@ -152,10 +154,10 @@ class RayHits(ArrayContainer):
     def __bool__(self) -> bool:
         return self.t.size > 0
 
-    def __iter__(self) -> Iterator["RayHits"]:
+    def __iter__(self) -> Iterator[RayHits]:
         return (self[k] for k in range(len(self)))
 
-    def __getitem__(self, index: ArrayIndex) -> "RayHits":
+    def __getitem__(self, index: ArrayIndex) -> RayHits:
         """Return hits by any NumPy index over the hits of the ray."""
         first, last = self._all_hits.offsets[self._ray : self._ray + 2]
         rows = np.arange(last - first)[self._rows][index]

@@ -1,5 +1,7 @@
 """Hits as columns: dicts of arrays, tables of Arrow, frames of pandas, and HTML."""
 
+from __future__ import annotations
+
 from collections.abc import Container, Iterable, Sequence
 from html import escape
 from importlib import import_module
@@ -137,7 +139,7 @@ class HitTables(ArrayContainer):
             names[label_column(name, {*columns, *names})] = name
         return names
 
-    def to_arrow(self, *, labels: LabelNames = False) -> "pyarrow.Table":
+    def to_arrow(self, *, labels: LabelNames = False) -> pyarrow.Table:
         """Return the hits as a table of Arrow, with nulls in place of NaN and None.
 
         Columns and parameters are those of `to_dict`.
@@ -170,7 +172,7 @@ class HitTables(ArrayContainer):
             made[own] = _arrow_labels(arrow, self.labels(name).reshape(-1), self._source.label_type(name))
         return arrow.table(made)
 
-    def to_pandas(self, *, labels: LabelNames = False) -> "pandas.DataFrame":
+    def to_pandas(self, *, labels: LabelNames = False) -> pandas.DataFrame:
         """Return the hits as a data frame. Columns and parameters are those of `to_dict`.
 
         Returns
@@ -267,7 +269,7 @@ def _required(module: str, extra: str, method: str) -> ModuleType:
     return import_module(module)
 
 
-def _arrow_ids(arrow: ModuleType, ids: Array) -> "pyarrow.Array":
+def _arrow_ids(arrow: ModuleType, ids: Array) -> pyarrow.Array:
     """Return ids as a column of numbers if they are only such, else as one of texts."""
     values = ids.tolist()
     if {type(value) for value in values if value is not None} == {int}:
@@ -275,7 +277,7 @@ def _arrow_ids(arrow: ModuleType, ids: Array) -> "pyarrow.Array":
     return arrow.array([None if value is None else str(value) for value in values], arrow.string())
 
 
-def _arrow_labels(arrow: ModuleType, values: Array, kind: type) -> "pyarrow.Array":
+def _arrow_labels(arrow: ModuleType, values: Array, kind: type) -> pyarrow.Array:
     """Return labels as a column of the label's type."""
     types = {float: arrow.float64(), int: arrow.int64(), bool: arrow.bool_(), str: arrow.string()}
     mask = np.isnan(values) if values.dtype.kind == "f" else None

@@ -1,5 +1,7 @@
 """`plot`: draws boxes or triangles, and rays that hit or miss them."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,7 +34,7 @@ class Style(NamedTuple):
     over: int
 
 
-def draw_boxes(ax: "Axes", geometry: Bounded, hit_rows: Ints, view: Floats) -> None:
+def draw_boxes(ax: Axes, geometry: Bounded, hit_rows: Ints, view: Floats) -> None:
     """Draw edges, thinner the more there are, and faces up to `MANY_FACES`; tint rows hit.
 
     All edges are one collection: 120,000 edges draw within seconds.
@@ -48,7 +50,7 @@ def draw_boxes(ax: "Axes", geometry: Bounded, hit_rows: Ints, view: Floats) -> N
             _draw_outlines(ax, *outlines(_rows(geometry, part), view), style)
 
 
-def _draw_outlines(ax: "Axes", edges: Floats, faces: Floats, style: Style) -> None:
+def _draw_outlines(ax: Axes, edges: Floats, faces: Floats, style: Style) -> None:
     dims = edges.shape[-1]
     if style.alpha:
         flat = faces.reshape(-1, faces.shape[-2], dims)
@@ -62,7 +64,7 @@ def _rows(geometry: Bounded, rows: Ints) -> Bounded:
     return geometry[rows] if isinstance(geometry, Boxes) else Mesh(geometry.vertices, geometry.faces[rows])
 
 
-def draw_rays(ax: "Axes", paths: Paths) -> None:
+def draw_rays(ax: Axes, paths: Paths) -> None:
     """Draw hits and misses, then starts and hit points; thinner the more there are."""
     if not len(paths.hit):
         return
@@ -78,14 +80,14 @@ def draw_rays(ax: "Axes", paths: Paths) -> None:
     _draw_legend(ax)
 
 
-def _draw_lines(ax: "Axes", paths: Paths, chosen: Bools, label: str, **style: Any) -> None:
+def _draw_lines(ax: Axes, paths: Paths, chosen: Bools, label: str, **style: Any) -> None:
     if chosen.any():
         lines = np.stack([paths.starts[chosen], paths.ends[chosen]], axis=1)
         label = f"{label} ({np.count_nonzero(chosen):,})"
         canvas.add_lines(ax, lines, label=label, zorder=canvas.PATHS, **style)
 
 
-def _draw_legend(ax: "Axes") -> None:
+def _draw_legend(ax: Axes) -> None:
     # In 2D beside the axes, where no ray crosses it.
     place = {"ncols": 2} if hasattr(ax, "get_zlim") else {"bbox_to_anchor": (1, 1)}
     legend = ax.legend(loc="upper left", frameon=False, **place)
@@ -93,7 +95,7 @@ def _draw_legend(ax: "Axes") -> None:
         line.set_linewidth(1.6)
 
 
-def draw_normals(ax: "Axes", paths: Paths, view: Floats) -> None:
+def draw_normals(ax: Axes, paths: Paths, view: Floats) -> None:
     """Draw an arrow for each normal; rays that start inside a box have none."""
     entering = paths.hit & (np.nan_to_num(paths.normals) != 0.0).any(axis=1)
     length = 0.08 * float((view[1] - view[0]).max())
@@ -108,13 +110,13 @@ def draw_normals(ax: "Axes", paths: Paths, view: Floats) -> None:
 
 @in_default_environment
 def plot(
-    scene: "Scene | Bounded | Grid",
+    scene: Scene | Bounded | Grid,
     rays: Rays | None = None,
     hits: Hits | None = None,
     *,
-    ax: "Axes | None" = None,
+    ax: Axes | None = None,
     normals: bool = False,
-) -> "Axes":
+) -> Axes:
     """Draw boxes, cells or triangles, in 2D or 3D, and rays that hit or miss them.
 
     A ray that hits is red and ends at the hit point; one that misses is blue, dashed, and ends just past the
@@ -188,7 +190,7 @@ def _cells(grid: Grid, hit_cells: Ints) -> tuple[Boxes, Ints]:
     return boxes, np.arange(1, len(boxes))
 
 
-def _geometry(scene: "Scene | Bounded | Grid") -> Bounded | Grid:
+def _geometry(scene: Scene | Bounded | Grid) -> Bounded | Grid:
     if isinstance(scene, (Boxes, Grid, Mesh)):
         return scene
     from raybox.scene.scene import Scene
@@ -230,7 +232,7 @@ def _check(geometry: Bounded | Grid, rays: object, hits: object) -> None:
         raise InvalidInput(f"hits must be of this scene ({len(geometry)} rows); got a hit of row {row}.")
 
 
-def _as_scene(scene: "Scene | Bounded | Grid") -> "Scene":
+def _as_scene(scene: Scene | Bounded | Grid) -> Scene:
     """Return a scene; compiled code is loaded only here."""
     from raybox.scene.scene import Scene
 

@@ -1,5 +1,7 @@
 """`plot_slabs`: the textbook drawing of one ray and one box, above a timeline of t."""
 
+from __future__ import annotations
+
 from itertools import combinations
 from math import inf, isfinite
 from typing import TYPE_CHECKING
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw_timeline(ax: "Axes", found: Explanation) -> None:
+def draw_timeline(ax: Axes, found: Explanation) -> None:
     """Draw the intervals of t, one a row, with the exact result as the title."""
     case = found.case
     rows = [(AXES[row.axis], row.near, row.far, canvas.AXIS_COLOURS[row.axis]) for row in case.slabs]
@@ -47,7 +49,7 @@ def draw_timeline(ax: "Axes", found: Explanation) -> None:
 
 
 def _draw_bar(
-    ax: "Axes", place: int, span: tuple[float, float], limits: tuple[float, float], colour: str
+    ax: Axes, place: int, span: tuple[float, float], limits: tuple[float, float], colour: str
 ) -> None:
     """Draw an interval from a dot to a ring, with its ends as numbers.
 
@@ -97,9 +99,7 @@ Pair = list[int]
 
 
 @in_default_environment
-def plot_slabs(
-    ray: Rays, box: Boxes, *, ax: "Axes | NDArray[np.object_] | None" = None
-) -> NDArray[np.object_]:
+def plot_slabs(ray: Rays, box: Boxes, *, ax: Axes | NDArray[np.object_] | None = None) -> NDArray[np.object_]:
     """Draw why one ray hits or misses one box: what `raybox.explain` prints.
 
     Above, space, for each pair of axes: the slab of each axis in its colour, the candidate faces thick, the
@@ -150,7 +150,7 @@ def plot_slabs(
     return axes
 
 
-def _axes(panels: int, ax: "Axes | NDArray[np.object_] | None") -> NDArray[np.object_]:
+def _axes(panels: int, ax: Axes | NDArray[np.object_] | None) -> NDArray[np.object_]:
     """Return `ax`, or a new figure's axes: panels in a row, and one below."""
     if ax is not None:
         axes = np.atleast_1d(np.asarray(ax, dtype=object)).reshape(-1)
@@ -180,7 +180,7 @@ def _view(case: Case) -> Floats:
     return np.array([points.min(axis=0) - margin, points.max(axis=0) + margin])
 
 
-def _draw_slabs(ax: "Axes", case: Case, pair: Pair, view: Floats) -> None:
+def _draw_slabs(ax: Axes, case: Case, pair: Pair, view: Floats) -> None:
     """Shade the two slabs; draw the box at their intersection, and its candidate faces."""
     lower, upper = np.clip(case.lower, *view), np.clip(case.upper, *view)
     for axis, name in zip(pair, "vh", strict=True):
@@ -207,7 +207,7 @@ def _draw_slabs(ax: "Axes", case: Case, pair: Pair, view: Floats) -> None:
     ax.set_aspect("equal", adjustable="box")
 
 
-def _draw_line(ax: "Axes", found: Explanation, pair: Pair, view: Floats) -> None:
+def _draw_line(ax: Axes, found: Explanation, pair: Pair, view: Floats) -> None:
     """Draw the line, the ray, its part inside the box, and its crossings with the slabs."""
     case = found.case
     origin, direction = (np.array(v)[pair] for v in case.ray[:2])

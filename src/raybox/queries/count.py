@@ -1,5 +1,7 @@
 """`count`: how many primitives each ray hits."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple, Never, Protocol

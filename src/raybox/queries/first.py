@@ -1,5 +1,7 @@
 """`first`: the k nearest hits of each ray, in order."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any, NamedTuple
 

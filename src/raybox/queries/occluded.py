@@ -1,5 +1,7 @@
 """`occluded`: whether each ray hits anything."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple, Never

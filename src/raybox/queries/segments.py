@@ -1,5 +1,7 @@
 """`segments`: the partition of each ray by the cells of a grid."""
 
+from __future__ import annotations
+
 from typing import NamedTuple, Never
 
 import numpy as np

@@ -1,5 +1,7 @@
 """`intersect`: rays against primitives row by row, no tree."""
 
+from __future__ import annotations
+
 from math import prod
 from typing import NamedTuple
 

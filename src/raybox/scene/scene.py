@@ -1,5 +1,7 @@
 """`Scene`: boxes, grids, triangles, planes and instances in trees, and the queries of rays."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple, final

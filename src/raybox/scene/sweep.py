@@ -5,6 +5,8 @@ corner crosses the lower planes, its lower corner the upper ones. The enlarged b
 would round: every decision is one exact comparison of two times (p - o)/d, as for rays.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from raybox.compiler.float_environment import in_default_environment

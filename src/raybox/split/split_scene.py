@@ -1,5 +1,7 @@
 """`SplitScene`: a scene in parts on disk, and its queries."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import traceback
@@ -129,7 +131,7 @@ class SplitScene(QueryMethods):
         self._open_folder(path, memory)
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], *, memory: int | None = None) -> "SplitScene":
+    def open(cls, folder: str | os.PathLike[str], *, memory: int | None = None) -> SplitScene:
         """Return the scene in a folder that an earlier `SplitScene` has written.
 
         Parameters

@@ -1,5 +1,7 @@
 """`view` and `Viewer`: a page that a server shows, and the same page as a file."""
 
+from __future__ import annotations
+
 import asyncio
 import atexit
 import os
@@ -120,13 +122,13 @@ class Viewer:
             f'<p><a href="{safe}" target="_blank" rel="noopener">{safe}</a></p>'
         )
 
-    def __enter__(self) -> "Viewer":
+    def __enter__(self) -> Viewer:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    async def _serve(self, connection: "ServerConnection") -> None:
+    async def _serve(self, connection: ServerConnection) -> None:
         session = Session(connection, self._content, self._uploads, self._set_last)
         self._sessions.append(session)
         try:

@@ -1,5 +1,7 @@
 """``cast``: from arguments to a complete file, on a cluster."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -31,7 +33,7 @@ def cast(  # noqa: PLR0913
     rays: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str],
     *,
-    cluster: "ClusterInput",
+    cluster: ClusterInput,
     format: DatasetFormat | None = None,
     query: FileQuery = "nearest",
     values: ArrayInput | None = None,

@@ -1,5 +1,7 @@
 """Dask collections: arrays and data frames of rays in, the same of results out, partition by partition."""
 
+from __future__ import annotations
+
 import atexit
 import os
 import shutil
@@ -54,14 +56,14 @@ class _PartitionQuery(NamedTuple):
 @in_default_environment
 def ask(
     scene: Scene | SplitScene,
-    rays: "Collection",
+    rays: Collection,
     *,
     query: FileQuery = "nearest",
     ids: Sequence[str] | None = None,
     invalid: Invalid = "raise",
     workers: int = 1,
     folder: str | os.PathLike[str] | None = None,
-) -> "Collection":
+) -> Collection:
     """Return a Dask collection of the results of a query for all rays of one.
 
     Nothing is computed here: the result is a lazy collection with the same partitions. The scene is not in
@@ -162,7 +164,7 @@ def _dimension_of_frame(columns: list[str]) -> int:
     return dimension
 
 
-def _dimension_of_array(rays: "dask.array.Array") -> int:
+def _dimension_of_array(rays: dask.array.Array) -> int:
     if rays.ndim != 2 or rays.shape[1] not in _WIDTHS:
         raise InvalidInput(
             f"an array of rays has shape (N, 6), (N, 8) with ranges, or (N, 4) in 2D; got {rays.shape}."
@@ -175,8 +177,8 @@ def _dimension_of_array(rays: "dask.array.Array") -> int:
 
 
 def _map_frame(
-    rays: "dask.dataframe.DataFrame", spec: _PartitionQuery, columns: Dtypes
-) -> "dask.dataframe.DataFrame":
+    rays: dask.dataframe.DataFrame, spec: _PartitionQuery, columns: Dtypes
+) -> dask.dataframe.DataFrame:
     """Return the lazy results of a data frame, partition by partition."""
     names = [name for name in columns if name != "ray"]
     blank = {name: np.empty(0, columns[name]) for name in names}
@@ -185,7 +187,7 @@ def _map_frame(
 
 
 @in_default_environment
-def _query_frame(part: "pandas.DataFrame", spec: _PartitionQuery, names: list[str]) -> "pandas.DataFrame":
+def _query_frame(part: pandas.DataFrame, spec: _PartitionQuery, names: list[str]) -> pandas.DataFrame:
     """Return the results of a partition."""
     dimension = _dimension_of_frame(list(part.columns))
     arrays = {
@@ -198,7 +200,7 @@ def _query_frame(part: "pandas.DataFrame", spec: _PartitionQuery, names: list[st
     return type(part)({name: results[name] for name in names}, index=index)
 
 
-def _map_array(rays: "dask.array.Array", spec: _PartitionQuery, columns: Dtypes) -> "dask.array.Array":
+def _map_array(rays: dask.array.Array, spec: _PartitionQuery, columns: Dtypes) -> dask.array.Array:
     """Return the lazy results of an array, block by block."""
     kind = np.dtype(list(columns.items()))
     lengths = rays.chunks[0] if rows_of(spec.query) == "rays" else (np.nan,) * len(rays.chunks[0])

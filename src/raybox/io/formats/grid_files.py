@@ -1,5 +1,7 @@
 """``load_grid``: the cells of a grid from a file."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,5 +1,7 @@
 """``load`` and ``read``: geometry from a file."""
 
+from __future__ import annotations
+
 import os
 from collections import Counter
 from pathlib import Path

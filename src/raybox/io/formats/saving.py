@@ -1,5 +1,7 @@
 """``save``: geometries, rays or results into a file, whole or not at all."""
 
+from __future__ import annotations
+
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

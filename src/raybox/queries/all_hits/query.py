@@ -1,5 +1,7 @@
 """`all`: every hit of every ray, sorted by (t, index) along it."""
 
+from __future__ import annotations
+
 from typing import Never
 
 import numpy as np

@@ -1,5 +1,7 @@
 """`nearest`: the first hit of each ray; of several at exactly the same t, the lowest index."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple, Never
