@@ -48,6 +48,17 @@ def test_arrow_and_pandas(hits, want, query, tmp_path):
     assert [table[name].null_count for name in want] == [int(name in "xyz") for name in want]
 
 
+@pytest.mark.parametrize("hits", [HITS, HITS[0], HITS[0, 0], ALL_HITS, ALL_HITS[:0], ALL_HITS.by_object()])
+def test_a_stream_of_arrow_is_the_table_of_hits(hits):
+    arrow = pytest.importorskip("pyarrow")
+    table = hits.to_arrow()
+    assert arrow.table(hits).equals(table)
+    assert arrow.RecordBatchReader.from_stream(hits).read_all().equals(table)
+    wanted = arrow.schema([field.with_type(arrow.float64()) for field in table.schema])
+    found = arrow.RecordBatchReader.from_stream(hits, schema=wanted).read_all()
+    assert found.equals(table.cast(wanted))
+
+
 def test_numbers_of_rays_and_of_several_geometries():
     first = SCENE.first(RAYS, 2)
     assert first.to_dict()["ray"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
@@ -89,9 +100,16 @@ def test_html_shows_the_first_rows_and_counts_the_rest():
     assert "<" not in re.sub("</?(div|p|table|tr|th|td)>", "", html)
 
 
-@pytest.mark.parametrize(("method", "extra"), [("to_arrow", "arrow"), ("to_pandas", "pandas")])
-def test_a_missing_package_is_named(method, extra, monkeypatch):
+@pytest.mark.parametrize(
+    ("method", "needed", "extra"),
+    [
+        ("to_arrow", "to_arrow needs pyarrow", "arrow"),
+        ("__arrow_c_stream__", "a stream of Arrow needs pyarrow", "arrow"),
+        ("to_pandas", "to_pandas needs pandas", "pandas"),
+    ],
+)
+def test_a_missing_package_is_named(method, needed, extra, monkeypatch):
     monkeypatch.setattr("raybox.hits.tables.find_spec", lambda name: None)
     for hits in (HITS, ALL_HITS):
-        with pytest.raises(rb.RayboxError, match=rf"{method} needs .*pip install 'raybox\[{extra}\]'"):
+        with pytest.raises(rb.RayboxError, match=rf"{needed}, .*pip install 'raybox\[{extra}\]'"):
             getattr(hits, method)()

@@ -142,7 +142,9 @@ class HitTables(ArrayContainer):
     def to_arrow(self, *, labels: LabelNames = False) -> pyarrow.Table:
         """Return the hits as a table of Arrow, with nulls in place of NaN and None.
 
-        Columns and parameters are those of `to_dict`.
+        Columns and parameters are those of `to_dict`. Libraries that read streams of Arrow
+        (``__arrow_c_stream__``) take hits themselves: ``polars.DataFrame(hits)``,
+        ``duckdb.sql("from hits")``, ``pyarrow.table(hits)``.
 
         Returns
         -------
@@ -171,6 +173,12 @@ class HitTables(ArrayContainer):
         for own, name in self._label_names(labels, columns).items():
             made[own] = _arrow_labels(arrow, self.labels(name).reshape(-1), self._source.label_type(name))
         return arrow.table(made)
+
+    @in_default_environment
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the table of `to_arrow` as a stream of Arrow; a requested schema casts its columns."""
+        _required("pyarrow", "arrow", "a stream of Arrow")
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self, *, labels: LabelNames = False) -> pandas.DataFrame:
         """Return the hits as a data frame. Columns and parameters are those of `to_dict`.
