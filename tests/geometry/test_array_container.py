@@ -99,6 +99,10 @@ def test_arrays_of_containers_are_refused_with_the_line_to_write(kind):
     with pytest.raises(rb.InvalidInput, match=r"several arrays, not one\. Choose or join them: ") as raised:
         np.asarray(made)
     assert lines.get(kind, "") in str(raised.value)
+    with pytest.raises(
+        rb.InvalidInput, match=r"read-only: make a tensor of a copy, torch\.from_numpy\(array\.copy"
+    ):
+        np.from_dlpack(made)
     if isinstance(
         made, rb.Boxes | rb.Rays | rb.Hits | rb.AllHits
     ):  # of others pandas has an error of its own

@@ -331,7 +331,11 @@ HEAD = "min_x,min_y,min_z,max_x,max_y,max_z\n"
         (HEAD.replace("max_z", "top") + "0,0,0,1,1,1\n", "header: lacks the column max_z"),
         (HEAD.replace("max_z", "max_y") + "0,0,0,1,1,1\n", "header: has more than one column named 'max_y'"),
         (HEAD.replace(",", "|"), "header: has no columns of boxes, rays or points"),
-        ("1,2,3,4,5,6\n", "name the columns in the first line"),
+        ("1,2,3,4,5,6\n", "name the columns in the first line, for boxes: min_x"),
+        (
+            "0,0,0,1,1,1\n",
+            "or without such a line read it: raybox.Boxes.from_bounds(numpy.loadtxt(path, delimiter=','))",
+        ),
         ('name,min_x,min_y,max_x,max_y\n"a,0,0,1,1\n', "is not a whole table"),
         (HEAD + "0,0,0,1,1,1_0\n", "line 2, column max_z: '1_0' is not a number"),
         (HEAD + "0,0,0,1,1,\xff\n", "'ÿ' is not a number"),

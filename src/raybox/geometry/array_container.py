@@ -72,9 +72,18 @@ class ArrayContainer:
         return type(self) is type(other) and equal_values(self._compared(), other._compared())
 
     def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
+        raise InvalidInput(self._not_one_array())
+
+    def __dlpack__(self, **_: object) -> NoReturn:
         raise InvalidInput(
-            f"{type(self).__name__} are several arrays, not one. Choose or join them: {self._AS_ARRAY}."
+            f"{self._not_one_array()} They are read-only: make a tensor of a copy, "
+            "torch.from_numpy(array.copy())."
         )
+
+    __dlpack_device__ = __dlpack__  # which libraries of tensors call first
+
+    def _not_one_array(self) -> str:
+        return f"{type(self).__name__} are several arrays, not one. Choose or join them: {self._AS_ARRAY}."
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name not in _OF_KERNELS]

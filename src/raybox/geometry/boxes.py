@@ -22,6 +22,7 @@ from raybox.geometry.labels import (
 )
 from raybox.geometry.row_ids import IdsInput, RowIndex, listed_rows
 from raybox.geometry.rows import BoxRows, in_space
+from raybox.geometry.two_arrays import of_two_arrays, refuse_one_of_boxes
 from raybox.validation import ArrayInput, Bools, Floats
 
 
@@ -67,9 +68,12 @@ class Boxes(BoxConstructors, HasAttributes):
     _lower: Floats
     _upper: Floats
 
+    @of_two_arrays
     def __init__(
         self, lower: ArrayInput, upper: ArrayInput, *, ids: IdsInput = None, labels: LabelsInput = None
     ) -> None:
+        if upper is None:
+            refuse_one_of_boxes(lower)
         low, high = validation.rows(lower, "lower"), validation.rows(upper, "upper")
         if low.shape != high.shape:
             validation.same_shape({"lower": low, "upper": high}, "Give one row of each for every box.")

@@ -55,6 +55,9 @@ _UFUNCS: dict[str, Callable[[Any, Any], Bools]] = {
 }
 # of numbers x and a constant between two of their type, of which `low` is the lower: x < c as x <= low
 _BETWEEN = {"lt": "le", "le": "le", "gt": "gt", "ge": "gt"}
+_WORDS = {"&": "and", "&&": "and", "|": "or", "||": "or", "~": "not", "!": "not", "<>": "!="}
+"""What stands for operators in other languages, and in masks."""
+_FOREIGN = re.compile(r"&&?|\|\|?|~|!(?!=)|<>")
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
@@ -190,12 +193,15 @@ def _parsed(expression: _Expression) -> ast.expr:
     blank = len(expression.plain) - len(expression.plain.lstrip())
     if blank == len(expression.plain):
         raise InvalidInput("where: the expression is empty. Pass None to hit all.")
+    _check_operators(expression)
     try:
         parsed = _without_warnings(partial(ast.parse, mode="eval"), expression.plain[blank:])
     except SyntaxError as error:
         end = len(expression.text)
         at = min(error.offset - 1 + blank, end) if error.offset else end
         reason = "; equality is ==" if expression.text[at : at + 1] == "=" else f" ({error.msg})"
+        if re.search(r"\b(AND|OR|NOT|IN)\b", _bare(expression)):
+            reason = "; `and`, `or`, `not` and `in` are written in small letters"
         expression.fail(at, f"not an expression of labels{reason}")
     tree = cast("ast.Expression", parsed).body
     for node in ast.walk(tree):
@@ -204,6 +210,17 @@ def _parsed(expression: _Expression) -> ast.expr:
             node.col_offset += shift
             node.end_col_offset += shift  # type: ignore[attr-defined]
     return tree
+
+
+def _check_operators(expression: _Expression) -> None:
+    """Raise `InvalidInput` for operators of other languages and of masks."""
+    if found := _FOREIGN.search(_bare(expression)):
+        expression.fail(found.start(), f"`{found[0]}` is not part of expressions; write `{_WORDS[found[0]]}`")
+
+
+def _bare(expression: _Expression) -> str:
+    """Return an expression with blanks in place of its constants."""
+    return _TOKENS.sub(lambda token: " " * len(token[0]), expression.plain)
 
 
 def _condition(expression: _Expression, node: ast.expr) -> Bools | np.bool_:

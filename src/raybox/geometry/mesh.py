@@ -24,6 +24,7 @@ from raybox.geometry.labels import (
 from raybox.geometry.mesh_surface import Seed, SurfaceSample
 from raybox.geometry.row_ids import IdsInput, RowIndex, listed_ids, listed_rows
 from raybox.geometry.rows import TriangleRows
+from raybox.geometry.two_arrays import of_two_arrays, refuse_one_of_mesh
 from raybox.validation import ArrayInput, Floats, Ints
 
 
@@ -72,6 +73,7 @@ class Mesh(HasAttributes):
     _faces: Ints
     _objects: Ints | None
 
+    @of_two_arrays
     def __init__(
         self,
         vertices: ArrayInput,
@@ -81,6 +83,8 @@ class Mesh(HasAttributes):
         ids: IdsInput = None,
         labels: LabelsInput = None,
     ) -> None:
+        if faces is None:
+            refuse_one_of_mesh(vertices)
         v = validation.rows(vertices, "vertices", (3,))
         f = validation.integers(faces, "faces")
         if f.shape == (0,):

@@ -19,6 +19,7 @@ from raybox.geometry.labels import (
 )
 from raybox.geometry.row_ids import IdsInput, RowIndex, listed_rows
 from raybox.geometry.rows import PlaneRows, in_space
+from raybox.geometry.two_arrays import of_two_arrays, refuse_one_of_planes
 from raybox.validation import ArrayInput, Floats
 
 
@@ -59,9 +60,12 @@ class Planes(HasAttributes):
     _normals: Floats
     _offsets: Floats
 
+    @of_two_arrays
     def __init__(
         self, normals: ArrayInput, offsets: ArrayInput, *, ids: IdsInput = None, labels: LabelsInput = None
     ) -> None:
+        if offsets is None:
+            refuse_one_of_planes(normals)
         n, k = validation.points(normals, "normals"), validation.floats(offsets, "offsets")
         if n.ndim == 1 and k.ndim == 1:
             n = np.array(np.broadcast_to(n, (len(k), len(n))))

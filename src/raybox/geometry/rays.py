@@ -19,6 +19,7 @@ from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
 from raybox.geometry.ray_sources import FROM_START, TO_INFINITY, RaySource, SensorRays, all_rows
 from raybox.geometry.row_ids import ArrayIndex, leading_span
 from raybox.geometry.rows import RayRows, in_space
+from raybox.geometry.two_arrays import of_two_arrays, refuse_one_of_rays
 from raybox.geometry.uncopied_rays import UncopiedRays, as_floats, as_points
 from raybox.validation import ArrayInput, Floats
 
@@ -88,6 +89,7 @@ class Rays(RayConstructors, ArrayContainer):
     """of the rays' shape, or scalar arrays"""
     _skipped: ReadOnly[int]
 
+    @of_two_arrays
     def __init__(
         self,
         origins: ArrayInput,
@@ -115,6 +117,8 @@ class Rays(RayConstructors, ArrayContainer):
     ) -> None:
         """Set the arrays of these rays to input of any kind, converted and checked."""
         (origins, directions), (t_min, t_max) = vectors, ranges
+        if directions is None:
+            refuse_one_of_rays(origins)
         floats = validation.floats if copy else as_floats
         low = ZERO if t_min is _START else floats(t_min, "t_min")
         high = INF if t_max is inf else floats(t_max, "t_max")

@@ -23,12 +23,15 @@ def stacked(table: Any, names: list[str], prefixes: tuple[str, str], noun: str) 
 
     prefixes: of the names of the two vectors' columns. noun: what the rows are, for errors.
     """
-    axes = "xyz" if {f"{prefix}z" for prefix in prefixes} & {*names} else "xy"
-    wanted = [prefix + axis for prefix in prefixes for axis in axes]
+    named = {prefix + axis for prefix in prefixes for axis in "xyz"} & {*names}
+    is_deep = any(name.endswith("z") for name in named) if named else len(names) >= 6
+    wanted = [prefix + axis for prefix in prefixes for axis in ("xyz" if is_deep else "xy")]
     if missing := [name for name in wanted if name not in names]:
+        found = f"{' '.join(missing)} missing among" if named else "got"
+        array = "table.to_numpy()" if hasattr(table, "to_numpy") else f"an array of shape (M, {len(wanted)})"
         raise InvalidInput(
-            f"a table of {noun} needs the columns {' '.join(wanted)}; {' '.join(missing)} missing among "
-            f"{' '.join(map(str, names))}. Rename them, or pass an array of shape (M, {len(wanted)})."
+            f"a table of {noun} needs the columns {' '.join(wanted)}; {found} {' '.join(map(str, names))}. "
+            f"Rename them, or pass them in this order: {array}."
         )
     columns = {name: validation.floats(table[name], name) for name in wanted}
     validation.same_shape(columns, "Give one number of each for every row.")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import accumulate
 from os import PathLike
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from raybox.traversal.ray_setup import Frame, frame_of
 from raybox.validation import Array, Bools, Floats, MaskInput, freeze, names_of
 
 _MAX_IDS = 2**62
+_OF_ARRAYS = "Of boxes: Scene(raybox.Boxes(lower, upper)); of triangles: Scene(raybox.Mesh(vertices, faces))"
 _MAX_PIECES = 1_000_000  # boxes of subtrees that are transformed for the bounds of all instances
 
 
@@ -82,6 +83,17 @@ def listed(geometry: Geometry | Sequence[Geometry]) -> list[Geometry]:
             "Add or drop a coordinate."
         )
     return made
+
+
+def refuse_more(*given: object) -> NoReturn:
+    """Raise `InvalidInput` for several geometries, or arrays, in place of one geometry."""
+    kinds = ", ".join(type(one).__name__ for one in given)
+    way_out = "Put them into a list: Scene([one, other])"
+    if not all(isinstance(one, Geometry) for one in given):
+        way_out = _OF_ARRAYS
+    raise InvalidInput(
+        f"a Scene takes one geometry, or a list of them; got {len(given)}: {kinds}. {way_out}."
+    )
 
 
 def alike(given: list[Geometry], old: tuple[Geometry, ...]) -> bool:
@@ -133,7 +145,8 @@ def _way_out(geometry: Any) -> str:
     if names_of(geometry) is not None:
         return "Of a table with min_x ... max_z: Scene(raybox.Boxes.from_bounds(table))"
     if isinstance(geometry, np.ndarray | list | tuple):
-        return "Of rows of lower and upper bounds: Scene(raybox.Boxes.from_bounds(array))"
+        rows = "; of rows of lower and upper bounds: Scene(raybox.Boxes.from_bounds(array))"
+        return _OF_ARRAYS + rows
     if hasattr(geometry, "geometry"):
         return "Of another scene: Scene(scene.geometry)"
     return "Make some: Boxes(lower, upper)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Never, final
 
 import numpy as np
 
@@ -65,8 +65,14 @@ class Scene(QueryMethods):
     """
 
     def __init__(
-        self, geometry: Geometry | Sequence[Geometry], *, quality: Quality = "balanced", workers: int = -1
+        self,
+        geometry: Geometry | Sequence[Geometry],
+        *more: Never,
+        quality: Quality = "balanced",
+        workers: int = -1,
     ) -> None:
+        if more:
+            geometry_parts.refuse_more(geometry, *more)
         made = geometry_parts.make_all(geometry, quality, workers)
         self._set(isinstance(geometry, list | tuple), quality, made)
 
@@ -237,7 +243,8 @@ def check_rays(rays: object, dimension: int) -> None:
     """Raise `InvalidInput` unless rays are `Rays` of the scene's D."""
     if type(rays) is not Rays:
         raise InvalidInput(
-            f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
+            f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: "
+            "raybox.Rays(origins, directions); of rows of both: raybox.Rays.from_array(array)."
         )
     if rays.ndim_space != dimension:
         raise InvalidInput(

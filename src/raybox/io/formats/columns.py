@@ -105,6 +105,8 @@ def choose(
 
     own: columns of the table by raybox's names, where the file itself says what they are.
     """
+    if path.suffix.lower() == ".csv" and len(header) in (4, 6) and all(map(_is_number, header)):
+        raise file_error(path, _no_columns(header), _hint_of_numbers(path, options), "header")
     _check_repeated(header, path)
     names = {**own, **{name: name for name in header}}
     found = _arrays(names, path)
@@ -186,7 +188,27 @@ def _header_problem(header: Mapping[str, str]) -> str:
             lacking = [name for name in names if name not in header]
             if len(lacking) <= (len(names) // 2 if number or kind == "oriented boxes" else len(names) - 1):
                 return f"lacks the column{'s' * (len(lacking) > 1)} {' '.join(lacking)}"
+    return _no_columns(header)
+
+
+def _no_columns(header: Iterable[str]) -> str:
     return f"has no columns of boxes, rays or points, but {quoted(','.join(header))}"
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _hint_of_numbers(path: Path, options: ReadOptions) -> str:
+    """Return the way out for a file whose first line holds numbers."""
+    line = "Rays.from_array" if options.kind == "rays" else "Boxes.from_bounds"
+    numbers = "numpy.loadtxt(path, delimiter=',')"
+    return f"{_columns_hint(path, options)}, or without such a line read it: raybox.{line}({numbers})"
 
 
 def _columns_hint(path: Path, options: ReadOptions) -> str:
