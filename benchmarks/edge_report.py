@@ -75,7 +75,7 @@ def _without_one(geometry) -> Iterator:
             yield rb.Instances(inner, geometry.transforms)
     elif isinstance(geometry, rb.Mesh):
         for mask in _masks(len(geometry)):
-            corners = geometry.corners()[mask]
+            corners = geometry.triangles[mask]
             yield rb.Mesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
     elif isinstance(geometry, rb.Planes):
         for mask in _masks(len(geometry)):
@@ -99,7 +99,7 @@ def source(geometry) -> str:
     if isinstance(geometry, rb.Boxes):
         return f"rb.Boxes({_plain(geometry.lower)}, {_plain(geometry.upper)})"
     if isinstance(geometry, rb.Mesh):
-        corners = geometry.corners().reshape(-1, 3)
+        corners = geometry.triangles.reshape(-1, 3)
         return f"rb.Mesh({_plain(corners)}, {np.arange(len(corners)).reshape(-1, 3).tolist()})"
     if isinstance(geometry, rb.Planes):
         return f"rb.Planes({_plain(geometry.normals)}, {_plain(geometry.offsets)})"

@@ -64,7 +64,7 @@ class Truth:
                     if allowed[i]
                 ]
         elif name == "Mesh":
-            corners = geometry.corners().tolist()
+            corners = geometry.triangles.tolist()
             for o, d, span in self.parts:
                 found = [exact_surfaces.triangle(o, d, span, *one) for one in corners]
                 yield [Contact(x[0].t, k, i, i, x[0].t, x[0].t) for i, x in enumerate(found) if x is not None]
@@ -117,7 +117,7 @@ class Truth:
             geometry = geometry.geometry
         if type(geometry).__name__ != "Mesh":
             return [math.nan, math.nan]
-        return list(exact_instances.weights(o, d, hit.t, *geometry.corners()[hit.primitive].tolist()))
+        return list(exact_instances.weights(o, d, hit.t, *geometry.triangles[hit.primitive].tolist()))
 
 
 def _time(x: tuple[int, int]):
@@ -152,7 +152,7 @@ def _normal(geometry, row: int, o, d, span) -> list[Fraction]:
     if name == "Planes":
         return [Fraction(x) for x in geometry.normals[row].tolist()]
     if name == "Mesh":
-        a, b, c = ([Fraction(x) for x in v] for v in geometry.corners()[row].tolist())
+        a, b, c = ([Fraction(x) for x in v] for v in geometry.triangles[row].tolist())
         return exact_surfaces.normal(a, b, c)
     if name == "Grid":
         lower, upper = (side[row].tolist() for side in cell_bounds(geometry))

@@ -165,7 +165,7 @@ def sampled(mesh: rb.Mesh, scene: rb.Scene, options: argparse.Namespace) -> Foun
     candidates = rb.Scene(rb.Boxes.of_triangles(mesh.vertices, mesh.faces)).all(rb.Rays(origins, directions))
     spent = time.perf_counter() - start
     hits = {*zip(got.ray.tolist(), got.index.tolist(), got.t.tolist(), strict=True)}
-    corners, wrong, counted = mesh.corners(), 0, 0
+    corners, wrong, counted = mesh.triangles, 0, 0
     for ray, i in zip(candidates.ray.tolist(), candidates.index.tolist(), strict=True):
         o, d, triangle = origins[ray].tolist(), directions[ray].tolist(), corners[i].tolist()
         hit = exact_surfaces.triangle(o, d, (0.0, np.inf), *triangle)

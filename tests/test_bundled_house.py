@@ -14,7 +14,7 @@ BUNDLED = PACKAGE / "data" / "duplex.npz"
 
 def triangles(mesh):
     """Return each triangle's object and corners from the lowest on, sorted: ifcopenshell's order varies."""
-    corners = mesh.corners().round(4).tolist()
+    corners = mesh.triangles.round(4).tolist()
     firsts = [triangle.index(min(triangle)) for triangle in corners]
     turned = [triangle[k:] + triangle[:k] for triangle, k in zip(corners, firsts, strict=True)]
     return sorted(zip(mesh.objects.tolist(), turned, strict=True))

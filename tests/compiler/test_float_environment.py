@@ -70,7 +70,7 @@ def test_modes_that_cannot_be_set_are_an_error(monkeypatch):
 STORED = {
     rb.Rays: "__init__ t_min t_max skipped shape ndim_space reshape rows kernel_rays",
     rb.Boxes: "lower upper ids labels skipped ndim_space rows",
-    rb.Mesh: "vertices faces objects ids labels skipped ndim_space corners rows",
+    rb.Mesh: "vertices faces objects ids labels skipped ndim_space triangles corners rows",
     rb.Planes: "normals offsets ids labels skipped ndim_space rows",
     rb.Grid: "shape edges occupied ids labels skipped ndim_space bounds rows",
     rb.Instances: "geometry transforms ids labels skipped ndim_space rows",

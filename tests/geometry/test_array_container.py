@@ -94,7 +94,7 @@ def test_arrays_of_containers_are_refused_with_the_line_to_write(kind):
         "boxes": "numpy.hstack([boxes.lower, boxes.upper])",
         "rays": "numpy.concatenate([rays.origins, rays.directions], axis=-1)",
         "nearest": "hits.to_pandas()",
-        "mesh": "mesh.corners()",
+        "mesh": "mesh.triangles",
     }
     with pytest.raises(rb.InvalidInput, match=r"several arrays, not one\. Choose or join them: ") as raised:
         np.asarray(made)
@@ -168,7 +168,7 @@ def test_scenes_of_trimesh_have_an_object_for_each_node():
     for name, part in (("first", box), ("second", ball)):
         own = mesh[mesh.objects == mesh.ids.tolist().index(name)]
         assert len(own) == len(part.faces)
-        corners = own.corners()
+        corners = own.triangles
         volume = np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum() / 6
         assert volume == pytest.approx(part.volume)
     assert len(rb.Mesh.from_trimesh(trimesh.Scene())) == 0

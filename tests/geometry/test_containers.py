@@ -109,7 +109,7 @@ def test_empty_containers():
     ):
         assert len(container) == 0
         assert_sound(container)
-    assert rb.Mesh([], []).corners().shape == (0, 3, 3)
+    assert rb.Mesh([], []).triangles.shape == (0, 3, 3)
 
 
 def test_one_of_each_without_a_row_axis():
@@ -235,8 +235,12 @@ def test_planes():
 def test_mesh():
     mesh = rb.Mesh(*TETRAHEDRON)
     assert mesh.faces.dtype == np.int64
-    assert np.array_equal(mesh.corners(), mesh.vertices[mesh.faces])
-    assert np.array_equal(mesh.rows().corners, mesh.corners())
+    assert np.array_equal(mesh.triangles, mesh.vertices[mesh.faces])
+    assert np.array_equal(mesh.rows().corners, mesh.triangles)
+    assert not mesh.triangles.flags.writeable
+    with pytest.warns(DeprecationWarning, match=r"corners\(\) is now the array Mesh\.triangles") as warned:
+        assert np.array_equal(mesh.corners(), mesh.triangles)
+    assert warned[0].filename == __file__
     vertices, faces = TETRAHEDRON
     assert "three corners for each triangle; got shape (1, 4)" in refusal(rb.Mesh, vertices, [[0, 1, 2, 3]])
     assert "integer type; got float64" in refusal(rb.Mesh, vertices, [[0.0, 1.0, 2.0]])

@@ -146,7 +146,7 @@ def test_bounds_of_a_mesh_are_those_of_its_triangles():
     assert mesh[:0].bounds.tolist() == [[np.inf] * 3, [-np.inf] * 3]
     rng = np.random.default_rng(3)
     many = rb.Mesh(rng.normal(size=(40, 3)), rng.integers(0, 40, (25, 3)))
-    corners = many.corners().reshape(-1, 3)
+    corners = many.triangles.reshape(-1, 3)
     np.testing.assert_array_equal(many.bounds, [corners.min(axis=0), corners.max(axis=0)])
 
 

@@ -123,7 +123,7 @@ def contacts_with(geometry, o, d, span, cull=False):
     if name == "Boxes":
         found = of_boxes(o, d, span, geometry.lower.tolist(), geometry.upper.tolist())
     elif name == "Mesh":
-        found = of_triangles(o, d, span, geometry.corners().tolist(), cull)
+        found = of_triangles(o, d, span, geometry.triangles.tolist(), cull)
     else:
         found = of_planes(o, d, span, geometry.normals.tolist(), geometry.offsets.tolist())
     for i, *rest in found:

@@ -128,7 +128,7 @@ def terrain_of_whole_numbers(rng):
 @scene
 def terrain_of_a_map(rng):
     mesh = terrain(rng, 24, 0.1, MAP)
-    return Case([mesh], rays_through(rng, mesh.corners().mean(axis=1), 800))
+    return Case([mesh], rays_through(rng, mesh.triangles.mean(axis=1), 800))
 
 
 @scene
@@ -181,7 +181,7 @@ def rotated_boxes(rng):
 @scene
 def rotated_meshes_of_a_map(rng):
     copies = rb.Instances(terrain(rng, 6), rotations(rng, 40, MAP))
-    return Case([copies], rays_through(rng, images(copies, copies.geometry.corners().mean(axis=1)), 1000))
+    return Case([copies], rays_through(rng, images(copies, copies.geometry.triangles.mean(axis=1)), 1000))
 
 
 @scene

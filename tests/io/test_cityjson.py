@@ -238,7 +238,7 @@ def test_triangles_face_outward(tmp_path):
     """The volume of closed objects is positive; a mirrored template faces the side that its matrix says."""
     mesh = rb.load(made_city().write(tmp_path / "made.city.json"))
     names = mesh.ids.tolist()
-    a, b, c = mesh.corners().transpose(1, 0, 2)
+    a, b, c = mesh.triangles.transpose(1, 0, 2)
     volumes = np.bincount(mesh.objects, (a * np.cross(b, c)).sum(axis=-1) / 6, minlength=len(names))
     assert volumes[names.index("hall")] == pytest.approx(0.5 * 0.25 * 0.5 * 4 * (80 - 4 - 4.5), rel=1e-6)
     assert volumes[names.index("one")] == pytest.approx(0.5 * 0.25 * 0.5 * 5 * 5 * 4, rel=1e-6)
@@ -426,7 +426,7 @@ def test_harmless_differences(tmp_path, encoding):
     path = tmp_path / "other.city.json"
     path.write_bytes((bent(harmless) + "\r\n\n").encode(encoding))
     same = rb.load(path)
-    np.testing.assert_array_equal(same.corners(), plain.corners())
+    np.testing.assert_array_equal(same.triangles, plain.triangles)
     assert same.labels == plain.labels
 
 

@@ -125,7 +125,7 @@ def test_meshes_keep_the_order_of_their_faces(put, name):
         return
     mesh = rb.load(put(name, samples()[name][0]))
     faces = [[0, 2, 1], [0, 1, 2], [0, 2, 3]] if "mixed" in name else FACES
-    np.testing.assert_array_equal(mesh.corners(), CORNERS[np.array(faces)])
+    np.testing.assert_array_equal(mesh.triangles, CORNERS[np.array(faces)])
 
 
 def test_obj(put):

@@ -128,7 +128,7 @@ def test_quantized_positions(tmp_path, code, normalized, padding):
     view = made.view(packed, byteStride=size + padding)
     position = made.accessor(rows, code, view, normalized=normalized)
     made.node(mesh=made.mesh({"attributes": {"POSITION": position}}))
-    found = load(tmp_path, made.content(extensionsRequired=["KHR_mesh_quantization"])).corners()[0]
+    found = load(tmp_path, made.content(extensionsRequired=["KHR_mesh_quantization"])).triangles[0]
     for row, vertex in zip(rows, found.tolist(), strict=True):
         wanted = [max(number / limits.max, -1.0) if normalized else number for number in row]
         assert vertex == wanted
@@ -286,7 +286,7 @@ def one_buffer(uri=None, binary=BINARY, images=()):
 )
 def test_content_inside_of_the_file_is_read(tmp_path, content):
     mesh = load(tmp_path, content)
-    np.testing.assert_array_equal(mesh.corners(), [CORNERS + np.array([10, 0, 0])])
+    np.testing.assert_array_equal(mesh.triangles, [CORNERS + np.array([10, 0, 0])])
     assert mesh.ids.tolist() == ["moved"]
 
 
@@ -513,7 +513,7 @@ def test_scenes_are_what_the_specification_says(tmp_path_factory, seed):
         return
     mesh = rb.load(path)
     assert mesh.ids.tolist() == names
-    corners = mesh.corners()
+    corners = mesh.triangles
     for number, wanted in enumerate(triangles):
         found = corners[mesh.objects == number]
         assert [cyclic([tuple(map(Fraction, p)) for p in t]) for t in found.tolist()] == wanted
@@ -577,7 +577,7 @@ def test_skins_and_morph_targets_are_what_the_specification_says(tmp_path_factor
     made, wanted = posed_scene(np.random.default_rng(seed))
     path = tmp_path_factory.mktemp("pose") / "a.glb"
     path.write_bytes(made.content())
-    found = rb.load(path).corners().tolist()
+    found = rb.load(path).triangles.tolist()
     assert [cyclic([tuple(map(Fraction, p)) for p in triangle]) for triangle in found] == wanted
 
 
@@ -588,7 +588,7 @@ def test_random_poses_turn_triangles_and_move_the_mesh(tmp_path):
         plain = load(tmp_path, made.content())
         for node in made.document["nodes"]:
             node.pop("skin", None)
-        moved += not np.array_equal(plain.corners(), load(tmp_path, made.content()).corners())
+        moved += not np.array_equal(plain.triangles, load(tmp_path, made.content()).triangles)
         turned += not np.array_equal(plain.faces, load(tmp_path, made.content()).faces)
     assert moved == 40
     assert 5 < turned < 40
@@ -675,7 +675,7 @@ def test_instances_with_all_attributes(tmp_path):
     }
     node = made.document["nodes"][0]
     node["extensions"] = {"EXT_mesh_gpu_instancing": {"attributes": attributes}}
-    found = load(tmp_path, made.content(extensionsRequired=["EXT_mesh_gpu_instancing"])).corners()
+    found = load(tmp_path, made.content(extensionsRequired=["EXT_mesh_gpu_instancing"])).triangles
     for k, corners in enumerate(found):
         x, y, z, w = rotations[k] / math.sqrt(sum(rotations[k] ** 2))
         turn = np.array(quaternion_matrix((x, y, z, w)), dtype=float)
@@ -695,7 +695,7 @@ def test_instances_with_all_attributes(tmp_path):
 def test_mirrored_nodes_of_any_size(tmp_path, size):
     for signs in ((1, 1, 1), (-1, 1, 1), (1, -1, -1), (-1, -1, -1)):
         scale = [sign * size for sign in signs]
-        corners = load(tmp_path, triangle(scale=scale, translation=[0, 0, 1]).content()).corners()[0]
+        corners = load(tmp_path, triangle(scale=scale, translation=[0, 0, 1]).content()).triangles[0]
         wanted = [[x * scale[0], y * scale[1], 1] for x, y in ((0, 0), (1, 0), (0, 1))]
         assert corners.tolist() == (wanted[::-1] if np.prod(signs) < 0 else wanted)
 

@@ -161,7 +161,7 @@ def test_products_keep_their_triangles_ids_and_labels(house, mesh):
     assert mesh.labels["ifc_class"].tolist() == [product.ifc_class for product in house]
     assert mesh.labels["storey"].tolist() == [product.storey for product in house]
     assert Counter(mesh.labels["storey"]) == {"Level 1": 101, "Level 2": 93, "T/FDN": 14, "Roof": 7}
-    assert np.array_equal(mesh.corners(), np.concatenate([product.corners for product in house]))
+    assert np.array_equal(mesh.triangles, np.concatenate([product.corners for product in house]))
     assert np.array_equal(mesh.objects, np.repeat(np.arange(215), [len(p.corners) for p in house]))
     assert mesh.skipped == {"IfcSpace": 21, "IfcOpeningElement": 50}
 

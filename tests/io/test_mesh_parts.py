@@ -41,7 +41,7 @@ def test_parts_are_objects_with_names_and_labels(boxes):
     assert geometry.objects.tolist() == [0, 0, 1]
     for number, part in enumerate((PARTS[0], PARTS[2])):
         np.testing.assert_array_equal(
-            geometry[geometry.objects == number].corners(), part.vertices[part.faces]
+            geometry[geometry.objects == number].triangles, part.vertices[part.faces]
         )
 
 

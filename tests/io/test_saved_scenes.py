@@ -80,7 +80,7 @@ def test_a_mesh_in_parquet_is_a_table_of_triangles(tmp_path):
     table = pq.read_table(tmp_path / "a.parquet")
     faces = table.slice(0, 3)
     assert np.stack([faces[f"vertex{k}"] for k in range(3)], -1).tolist() == FACES
-    assert [[faces[f"{c}{k}"][1].as_py() for c in "xyz"] for k in range(3)] == MESH.corners()[1].tolist()
+    assert [[faces[f"{c}{k}"][1].as_py() for c in "xyz"] for k in range(3)] == MESH.triangles[1].tolist()
     assert faces["object"].to_pylist() == [2, 0, 2]
     assert faces["id"].to_pylist() == ["r", "p", "r"]
     assert faces["text"].to_pylist() == ["", "wall", ""]
@@ -150,7 +150,7 @@ def test_boxes_of_what_was_saved(tmp_path):
     for name in ("a.npz", "a.parquet"):
         boxes = rb.load(tmp_path / name, boxes=True)
         for row, number in enumerate([0, 2]):  # the object 1 has no triangles
-            corners = MESH.corners()[MESH.objects == number].reshape(-1, 3)
+            corners = MESH.triangles[MESH.objects == number].reshape(-1, 3)
             assert boxes.lower[row].tolist() == corners.min(axis=0).tolist()
             assert boxes.upper[row].tolist() == corners.max(axis=0).tolist()
         assert boxes.ids.tolist() == ["p", "r"]

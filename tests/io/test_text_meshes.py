@@ -47,7 +47,7 @@ def numbers(path):
     if path.suffix == ".pcd":
         return contents(path).arrays["points"].tolist()
     mesh = rb.load(path)
-    return mesh.corners().tolist(), mesh.ids.tolist()
+    return mesh.triangles.tolist(), mesh.ids.tolist()
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -67,7 +67,7 @@ def test_line_ends_marks_and_blanks(put, name, end, mark, tail):
 def test_binary_ply_with_such_headers(put, order, end, mark, tail):
     head, body = ply(order).split(b"end_header\n")
     content = mark + (head + b"end_header\n").replace(b"\n", end) + body + tail
-    np.testing.assert_array_equal(rb.load(put("a.ply", content)).corners(), CORNERS[FACES])
+    np.testing.assert_array_equal(rb.load(put("a.ply", content)).triangles, CORNERS[FACES])
 
 
 @pytest.mark.parametrize("encoding", ["binary", "binary_compressed"])
@@ -228,7 +228,7 @@ def _obj_statements(path):
 
 def test_concave_polygons_are_not_fans(put):
     mesh = rb.load(CASES / "o12b_L.obj")
-    corners = mesh.corners()
+    corners = mesh.triangles
     areas = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])[:, 2] / 2
     assert areas.sum() == 3
     assert (areas > 0).all()
@@ -245,7 +245,7 @@ def test_numbers_that_are_not_finite_only_where_they_are_used(put):
     for word in ("nan", "inf", "-inf", "1e999"):
         text = f"v 0 0 0\nv 0 {word} 0\nv 1 0 0\nv 0 1 0\no a\nf 1 3 4\no b\nf 4 3 1\n"
         mesh = rb.load(put("a.obj", text))
-        assert mesh.corners().tolist() == [
+        assert mesh.triangles.tolist() == [
             [[0, 0, 0], [1, 0, 0], [0, 1, 0]],
             [[0, 1, 0], [1, 0, 0], [0, 0, 0]],
         ]
@@ -285,7 +285,7 @@ def test_solids_are_objects_also_of_one_name(put):
     mesh = rb.load(put("a.stl", STL + spaced + "solid\nendsolid\n" + STL))
     assert mesh.ids.tolist() == ["tetra", "tür", "tetra"]
     assert mesh.objects.tolist() == [0] * 4 + [1] * 4 + [2] * 4
-    np.testing.assert_array_equal(mesh.corners(), np.tile(CORNERS[FACES], (3, 1, 1)))
+    np.testing.assert_array_equal(mesh.triangles, np.tile(CORNERS[FACES], (3, 1, 1)))
 
 
 # PLY
@@ -341,7 +341,7 @@ def test_properties_in_any_order(tmp_path_factory, seed, order):
         assert "no triangles" in refused(path, kind="scene")
         return
     mesh, skipped = counted(path)
-    assert mesh.corners().tolist() == [[vertices[k] for k in face] for face in whole]
+    assert mesh.triangles.tolist() == [[vertices[k] for k in face] for face in whole]
     short = {SHORT: len(faces) - len(whole)} if len(faces) > len(whole) else {}
     assert skipped == short | {"rows of edge": 2}
 
@@ -406,7 +406,7 @@ def test_the_property_object_of_faces_is_the_object_of_their_triangles(put, orde
         boxes = read(path, boxes=True).geometry
     assert (mesh.objects.tolist(), mesh.ids) == (objects, None)
     assert len(boxes) == len(set(objects))
-    assert boxes.upper[-1].tolist() == mesh.corners()[mesh.objects == 4].reshape(-1, 3).max(axis=0).tolist()
+    assert boxes.upper[-1].tolist() == mesh.triangles[mesh.objects == 4].reshape(-1, 3).max(axis=0).tolist()
 
 
 def test_other_properties_named_object_are_no_objects(put):

@@ -137,7 +137,7 @@ def test_rays_within_rounding_of_edges(kind):
     instances = rb.Instances(geometry, turns(rng, 8))
     copy = rng.integers(0, 8, count)
     if kind == "mesh":
-        corners = geometry.corners()[rng.integers(0, len(geometry), count)]
+        corners = geometry.triangles[rng.integers(0, len(geometry), count)]
     else:
         ends = np.stack([geometry.lower, geometry.upper])[:, rng.integers(0, len(geometry), count)]
         corners = np.stack([np.choose(rng.integers(0, 2, (count, 3)), ends) for _ in range(3)], axis=1)
@@ -315,7 +315,7 @@ def test_uv_and_normals_are_those_of_the_geometry():
     scene, instances = rb.Scene(rb.Instances(mesh, maps)), rb.Instances(mesh, maps)
     hits = scene.nearest(rays)
     assert hits.hit.sum() > 60
-    sides = mesh.corners()
+    sides = mesh.triangles
     normals = np.cross(sides[:, 1] - sides[:, 0], sides[:, 2] - sides[:, 0])
     for k in np.flatnonzero(hits.hit):
         transform = instances.transforms[hits.index[k]].tolist()

@@ -108,7 +108,7 @@ def around(points: Floats, groups: Ints) -> Bounds:
 
 def of_triangles(vertices: ArrayInput, faces: ArrayInput) -> Bounds:
     """Return the bounds of each triangle."""
-    corners = Mesh(vertices, faces).corners()
+    corners = Mesh(vertices, faces).triangles
     return corners.min(axis=1), corners.max(axis=1)
 
 

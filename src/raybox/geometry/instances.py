@@ -315,7 +315,7 @@ def _corners(geometry: Boxes | Mesh) -> tuple[Floats, Floats]:
     (0, 3) if it is empty.
     """
     if isinstance(geometry, Mesh):
-        points = geometry.corners().reshape(-1, 3)
+        points = geometry.triangles.reshape(-1, 3)
     else:
         rows = geometry.rows()
         points = np.concatenate([rows.lower, rows.upper])

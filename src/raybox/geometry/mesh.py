@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from importlib import import_module
 from typing import SupportsIndex, final
 
@@ -29,7 +30,7 @@ from raybox.validation import ArrayInput, Floats, Ints
 
 
 @final
-@guard_class("vertices", "faces", "objects", "ndim_space", "corners", "rows")
+@guard_class("vertices", "faces", "objects", "ndim_space", "triangles", "corners", "rows")
 class Mesh(HasAttributes):
     """Closed triangles in space: edges and corners belong to them, and both sides are hit.
 
@@ -68,7 +69,7 @@ class Mesh(HasAttributes):
     """
 
     __slots__ = ("_attributes", "_faces", "_objects", "_vertices")
-    _AS_ARRAY = "mesh.corners()"
+    _AS_ARRAY = "mesh.triangles"
     _vertices: Floats
     _faces: Ints
     _objects: Ints | None
@@ -152,6 +153,25 @@ class Mesh(HasAttributes):
         return self._objects
 
     @property
+    def triangles(self) -> Floats:
+        """The corners of each triangle: shape (F, 3, 3), read-only: triangle, corner, coordinate.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).triangles[0, 1]
+        array([1., 0., 0.])
+        """
+        triangles = np.take(self._vertices, self._faces, axis=0)
+        validation.freeze(triangles)
+        return triangles
+
+    def corners(self) -> Floats:
+        """Return a copy of `triangles`, which replaces this method: it is deprecated."""
+        warnings.warn("Mesh.corners() is now the array Mesh.triangles", DeprecationWarning, stacklevel=2)
+        return self.triangles.copy()
+
+    @property
     def bounds(self) -> Floats:
         """The lower and upper bound of all triangles together, shape (2, 3).
 
@@ -182,17 +202,6 @@ class Mesh(HasAttributes):
             )
         arrays = np.asarray(faces, order="C"), np.asarray(self.objects[index], order="C")
         return _made(object.__new__(Mesh), self._vertices, *arrays, self._attributes)
-
-    def corners(self) -> Floats:
-        """Return the corners of each triangle, shape (F, 3, 3): triangle, corner, coordinate.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).corners()[0, 1]
-        array([1., 0., 0.])
-        """
-        return np.take(self._vertices, self._faces, axis=0)
 
     @property
     def face_areas(self) -> Floats:
@@ -327,9 +336,7 @@ class Mesh(HasAttributes):
 
     def rows(self) -> TriangleRows:
         """Return the arrays for kernels."""
-        corners = self.corners()
-        validation.freeze(corners)
-        return TriangleRows(corners)
+        return TriangleRows(self.triangles)
 
     def __repr__(self) -> str:
         objects = "" if self._objects is None else f", objects={object_count(self)}"

@@ -52,7 +52,7 @@ def _welded(vertices: Floats) -> NDArray[np.int64]:
 
 def _unit_normals(mesh: Mesh) -> Floats:
     """Return the unit normal of each triangle; zeros without area."""
-    corners = mesh.corners()
+    corners = mesh.triangles
     with np.errstate(over="ignore", invalid="ignore"):
         corners = corners / max(float(np.abs(corners).max(initial=0.0)), 1e-300)
         normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

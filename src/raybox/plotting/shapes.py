@@ -54,7 +54,7 @@ def view_of(geometry: Bounded, rays: Rays | None, hits: Hits | None) -> Floats:
 def outlines(geometry: Bounded, view: Floats) -> tuple[Floats, Floats]:
     """Return edges ``(N, E, 2, D)`` and faces ``(N, P, K, D)``, clipped to the view."""
     if not isinstance(geometry, Boxes):
-        corners = geometry.corners()
+        corners = geometry.triangles
         return corners[:, [[0, 1], [1, 2], [2, 0]]], corners[:, None]
     lower, upper = np.clip(geometry.lower, *view), np.clip(geometry.upper, *view)
     dims = geometry.ndim_space

@@ -34,6 +34,6 @@ def boxes_of(geometry: Any, path: Path) -> Boxes:
 def boxes_of_objects(mesh: Mesh) -> Boxes:
     """Return a box around the triangles of each object, with its id and labels."""
     objects, groups = np.unique(mesh.objects, return_inverse=True)
-    boxes = Boxes.around(mesh.corners().reshape(-1, 3), np.repeat(groups, 3))
+    boxes = Boxes.around(mesh.triangles.reshape(-1, 3), np.repeat(groups, 3))
     own: HasAttributes = mesh
     return boxes._with(own._attributes.of_rows(objects))
