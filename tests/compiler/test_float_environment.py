@@ -68,7 +68,7 @@ def test_modes_that_cannot_be_set_are_an_error(monkeypatch):
 
 # Whatever is not listed must be guarded: these return or rearrange what is stored.
 STORED = {
-    rb.Rays: "__init__ t_min t_max skipped shape ndim_space reshape rows kernel_rays",
+    rb.Rays: "__init__ t_min t_max skipped shape ndim_space reshape rows",
     rb.Boxes: "lower upper ids labels skipped ndim_space rows",
     rb.Mesh: "vertices faces objects ids labels skipped ndim_space triangles corners rows",
     rb.Planes: "normals offsets ids labels skipped ndim_space rows",
@@ -84,7 +84,7 @@ STORED = {
     RayMeshIntersector: "",
     trimesh.RayTriangleIntersector: "",
     open3d.RaycastingScene: "",
-    viewer.Viewer: "url stage wait stop",
+    viewer.Viewer: "url wait stop",
 }
 DATA_ONLY = {"check_target", "install", "uninstall"}  # functions that test a path, or replace classes
 MODULES = (rb, rb.stream, rb.cluster, plotting, textbook, files, hits, viewer, trimesh, open3d)

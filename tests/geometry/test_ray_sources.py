@@ -130,7 +130,7 @@ def test_calibrated_cameras_have_the_bits_of_the_formula(width, height, skew, se
     rays = rb.Rays.from_camera(matrix, turn, upper[0], width=width, height=height)
     wanted = calibrated_directions(matrix, turn, width, height)
     assert same_bits(rays.directions, wanted)
-    assert not isinstance(rays.kernel_rays(), RayRows)
+    assert not isinstance(rays._kernel_rays(), RayRows)
     assert same_bits(rays.origins, np.array(np.broadcast_to(rays.origins[0, 0], wanted.shape), order="C"))
 
 
@@ -174,7 +174,7 @@ def test_lidars_have_the_bits_of_the_formula(azimuths, elevations, rotation, pos
 @pytest.mark.parametrize("make", SENSORS)
 def test_blocks_parts_and_picks_have_the_bits_of_the_arrays(make, small_blocks):
     rays = make()
-    source, flat = rays.kernel_rays(), make().directions.reshape(-1, 3)
+    source, flat = rays._kernel_rays(), make().directions.reshape(-1, 3)
     starts = make().origins.reshape(-1, 3)
     count = ray_count(source)
     assert count == len(flat) > 20 * ray_sources._BLOCK
@@ -254,9 +254,9 @@ def test_a_drive_stores_its_parameters_alone():
 def test_sensors_are_not_materialised_by_queries():
     rays, scene = camera(), rb.Scene(rb.Boxes(*boxes(300)))
     scene.nearest(rays).hit.sum()
-    assert rays.kernel_rays()._arrays is None
+    assert rays._kernel_rays()._arrays is None
     assert scene.nearest(rays).points.shape == (45, 70, 3)
-    assert rays.kernel_rays()._arrays is not None
+    assert rays._kernel_rays()._arrays is not None
 
 
 def boxes(count, seed=5):
@@ -361,7 +361,7 @@ def test_any_layout_gives_the_rays_of_a_copy(dtype, dims, count, small_blocks):
         for one, other in zip(rays.rows(), twin.rows(), strict=True):
             assert same_bits(one, other), name
         picks = RNG.integers(0, count, 9)
-        assert same_bits(select_rows(rays.kernel_rays(), picks).directions, twin.rows().directions[picks])
+        assert same_bits(select_rows(rays._kernel_rays(), picks).directions, twin.rows().directions[picks])
         assert scene.nearest(rays).equals(scene.nearest(twin)), name
         assert rays[..., ::3].equals(twin[..., ::3])
         assert rays.reshape(-1)[5:].equals(twin.reshape(-1)[5:])
@@ -502,7 +502,7 @@ def test_broadcast_origins_are_not_copied():
     assert rays.equals(twin)
     scene = rb.Scene(rb.Boxes(*boxes(50)))
     assert scene.count(rays).sum() == scene.count(twin).sum() > 0
-    assert np.shares_memory(rays.kernel_rays().given.origins, o)
+    assert np.shares_memory(rays._kernel_rays().given.origins, o)
     assert rb.Rays([0, 0, 0], d, copy=False).equals(rb.Rays([0, 0, 0], d))
 
 

@@ -156,7 +156,7 @@ def test_a_page_is_saved_with_its_state_and_its_table(page):
 def test_a_click_of_python_is_shown_on_all_pages(viewer, page):
     with Client(viewer) as other:
         found = viewer.click([0, 0, 0], [1, 0, 0])
-        assert found.equals(viewer.stage.scene.all(rb.Rays([0, 0, 0], [1, 0, 0])))
+        assert found.equals(viewer._content.stage.scene.all(rb.Rays([0, 0, 0], [1, 0, 0])))
         assert (found.ids.tolist(), found.t.tolist()) == (["near", "middle", "far"], [2, 5, 8])
         for one in (page, other):
             answer = one.receive("hits")
@@ -191,7 +191,7 @@ def test_another_file_replaces_the_scene_of_all_pages():
         assert viewer.answer is None
         with pytest.raises(rb.FileFormatError, match=r"bad\.csv"):
             viewer.open("bad.csv", b"\xff\xfe")
-        assert viewer.stage.name == "one.csv"
+        assert viewer._content.stage.name == "one.csv"
         assert rows(page.pick([0.5, 0.5, 5], [0, 0, -1])) == [0]
 
 

@@ -58,7 +58,7 @@ def test_a_file_is_shown_to_its_page_alone(viewer, page, folder):
         assert (scene.header["name"], scene.header["ids"]) == ("one.csv", ["alone"])
         assert page.pick([0.5, 0.5, 5], [0, 0, -1]).arrays["t"].tolist() == [4.0]
         assert other.pick([0, 0, 0], [1, 0, 0]).arrays["t"].tolist() == [2.0, 5.0]
-    assert viewer.stage.name == "scene"
+    assert viewer._content.stage.name == "scene"
     with Client(viewer) as other:
         assert other.scene.header["name"] == "scene"
     assert not list(folder.iterdir())

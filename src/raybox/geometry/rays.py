@@ -35,7 +35,6 @@ _START = 0.0
     "shape",
     "ndim_space",
     "rows",
-    "kernel_rays",
 )
 class Rays(RayConstructors, ArrayContainer):
     """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
@@ -301,12 +300,12 @@ class Rays(RayConstructors, ArrayContainer):
             return rows_of(rays)
         return RayRows(in_space(rays[0]), in_space(rays[1]), *_flat_ranges(self._t_min, self._t_max))
 
-    def kernel_rays(self) -> RayRows:
+    def _kernel_rays(self) -> RayRows:
         """Return `rows`, or what makes them block by block: see `raybox.geometry.ray_sources`."""
         rays = self._rays
         return self.rows() if type(rays) is tuple else rays  # type: ignore[return-value]  # or a source
 
-    def settled(self) -> Rays:
+    def _with_arrays(self) -> Rays:
         """Return rays with arrays of their own, all valid."""
         if isinstance(self._rays, tuple):
             return self
@@ -322,7 +321,7 @@ class Rays(RayConstructors, ArrayContainer):
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         if isinstance(self._rays, SensorRays):
             return _restored_sensor, (self._rays, self._shape, self._skipped)
-        rays = self.settled()
+        rays = self._with_arrays()
         return _restored, (*rays._arrays, rays._t_min, rays._t_max, self._skipped)
 
 

@@ -85,7 +85,7 @@ def _joined(arrays: Sequence[Array]) -> Any:
 
 def _rays(parts: Sequence[Rays]) -> Rays:
     _check_spaces(parts)
-    parts = [part.settled() for part in parts]
+    parts = [part._with_arrays() for part in parts]
     t_min = _joined([part.t_min for part in parts])  # checks the shapes, without the axis of coordinates
     origins = np.concatenate([part.origins for part in parts])
     directions = np.concatenate([part.directions for part in parts])

@@ -157,7 +157,7 @@ def _prepare(options: tuple[Any, Any, Any], rays: Rays, target: Target) -> Depos
     huge_pages.check_size(8 * sum(target.counts) * (channels or 1))
     limits = None
     if arguments.check_flag(reproducible, "reproducible"):
-        limits = fixed_point.limits_of(rays.kernel_rays(), given, per == "hit")
+        limits = fixed_point.limits_of(rays._kernel_rays(), given, per == "hit")
     return DepositOptions(given, per == "hit", limits, channels, target.counts, target.is_list)
 
 

@@ -241,7 +241,7 @@ class View(NamedTuple):
 
     def jobs(self, rays: Rays) -> list[Job]:
         """Return the jobs of a query, one for each part."""
-        given = rays.kernel_rays()
+        given = rays._kernel_rays()
         return [_job(target, given) for target in self.targets]
 
 
@@ -279,7 +279,7 @@ def target(part: Part, allowed: Bools, cull: Cull) -> JobTarget:
 
 def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
     """Return the job of a query on one part, for the kernels."""
-    return _job(target(part, allowed, cull), rays.kernel_rays())
+    return _job(target(part, allowed, cull), rays._kernel_rays())
 
 
 def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> list[Bools]:

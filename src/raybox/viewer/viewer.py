@@ -25,7 +25,6 @@ from raybox.viewer.frames import frame, hits_frame
 from raybox.viewer.open_file import ViewInput
 from raybox.viewer.server import PageServer, address_of
 from raybox.viewer.session import Session, Task
-from raybox.viewer.stage import Stage
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -58,11 +57,6 @@ class Viewer:
         return address_of(self._host, self._server.port)
 
     @property
-    def stage(self) -> Stage:
-        """The scene shown."""
-        return self._content.stage
-
-    @property
     def answer(self) -> AllHits | None:
         """All hits of the ray of the last click of any page; None without one."""
         return self._last
@@ -76,7 +70,7 @@ class Viewer:
         if ray.shape or ray.ndim_space != 3:
             found = f"got rays of shape {ray.shape}, D={ray.ndim_space}"
             raise InvalidInput(f"a click must be one ray in 3D; {found}")
-        content, hits = self._content, self.stage.all(ray)
+        content, hits = self._content, self._content.stage.all(ray)
         self._set_last(hits)
         answer = hits_frame(content.stage, ray, hits, seq=0)
         self._server.call(self._with_all(lambda page: page.send(answer), content))
