@@ -127,8 +127,8 @@ def mixed(size: int, count: int, rounds: int = 7) -> dict[str, Any]:
 
 def brute(rounds: int = 7) -> dict[str, Any]:
     """Return times of all rays against all boxes, alternated with the core's peak rates."""
-    boxes = raybox_scene.form(data.boxes("uniform", _BRUTE)).rows()
-    rays = raybox_scene.rays_of(data.rays("inside", _BRUTE, data.boxes("uniform", 1))).rows()
+    boxes = raybox_scene.form(data.boxes("uniform", _BRUTE))._rows()
+    rays = raybox_scene.rays_of(data.rays("inside", _BRUTE, data.boxes("uniform", 1)))._rows()
     task, workspace = all_pairs.make_task(rays, boxes), all_pairs.make_workspace()
     out = all_pairs.make_results(_BRUTE, np.empty(0, np.int64), np.empty(0))
     run, steps = peak_rates.make(), 20_000_000

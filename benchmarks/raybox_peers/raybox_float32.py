@@ -99,14 +99,14 @@ form = raybox_scene.form
 
 def build(boxes: rb.Boxes, threads: int) -> Engine:
     """Return a scene whose nearest box is the nearest candidate of the float32 tree."""
-    rows, everything = boxes.rows(), np.empty(0, np.bool_)
+    rows, everything = boxes._rows(), np.empty(0, np.bool_)
     everything.flags.writeable = False
     tree = build_tree(*rows, threads=threads)
     frame = frame_of(tree)
 
     def nearest(rays: rb.Rays) -> NearestResults:
         found: NearestResults = run(
-            _PER_RAY, Job(tree, rows, rays.rows(), everything, frame), None, threads, False
+            _PER_RAY, Job(tree, rows, rays._rows(), everything, frame), None, threads, False
         )
         return found
 

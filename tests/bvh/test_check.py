@@ -47,7 +47,7 @@ def tight(scene, boxes, side):
     """Return the bounds of slots on one side as narrow as float32 allows, for each box."""
     tree = scene._parts[0].tree
     way = -1 if side < 3 else 1
-    corners = (boxes.rows().lower if side < 3 else boxes.rows().upper)[:, side % 3]
+    corners = (boxes._rows().lower if side < 3 else boxes._rows().upper)[:, side % 3]
     found = []
     for x in corners.tolist():
         exact = (Fraction(x) - Fraction(tree.center[side % 3])) * Fraction(tree.scale)
@@ -121,7 +121,7 @@ def test_slots_below_enclose_their_boxes(name):
     boxes = SOUND.get(name, FAR_BOX)
     tree = rb.Scene(boxes)._parts[0].tree
     children = tree.nodes[0, CHILD:]
-    rows, order = boxes.rows(), ~children[children != EMPTY]
+    rows, order = boxes._rows(), ~children[children != EMPTY]
     lower, upper = slots_below(tree, 1)
     assert (lower <= rows.lower[order]).all()
     assert (upper >= rows.upper[order]).all()

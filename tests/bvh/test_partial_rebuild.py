@@ -256,7 +256,7 @@ def test_the_poorest_parts_are_chosen_as_many_as_it_takes():
 
 def visited(tree, boxes, rays):
     """Return the number of nodes that rays visit to find their nearest box."""
-    job = Job(tree, rb.Boxes(*boxes).rows(), rays.rows(), np.empty(0, np.bool_))
+    job = Job(tree, rb.Boxes(*boxes)._rows(), rays._rows(), np.empty(0, np.bool_))
     scratch, n = make_scratch(), len(rays)
     traverse_rays(job, RaySpan(0, n), scratch, ExactNearest(np.full(n, -1), np.full(n, INF)))
     return int(visits(scratch).nodes)

@@ -280,7 +280,7 @@ def test_kinds_are_text():
         "f8:2,f8:1r,i,f,g,b,n,(i,()),test_calls.Plain(test_calls.Outer(test_calls.Inner(f8:2,i),i4:2,"
         "(f4:1,test_calls.Inner(f8:2,i))),i)"
     )
-    assert kind_of((rb.Rays([0, 0], [1, 0]).rows(),)).startswith("RayRows(f8:2r,")  # raybox's own
+    assert kind_of((rb.Rays([0, 0], [1, 0])._rows(),)).startswith("RayRows(f8:2r,")  # raybox's own
     assert kind_of((array(1, "?"), array(1, "u2"))) == "b1:1,u2:1"
 
 

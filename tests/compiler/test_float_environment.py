@@ -68,12 +68,12 @@ def test_modes_that_cannot_be_set_are_an_error(monkeypatch):
 
 # Whatever is not listed must be guarded: these return or rearrange what is stored.
 STORED = {
-    rb.Rays: "__init__ t_min t_max skipped shape ndim_space reshape rows",
-    rb.Boxes: "lower upper ids labels skipped ndim_space rows",
-    rb.Mesh: "vertices faces objects ids labels skipped ndim_space triangles corners rows",
-    rb.Planes: "normals offsets ids labels skipped ndim_space rows",
-    rb.Grid: "shape edges occupied ids labels skipped ndim_space bounds rows",
-    rb.Instances: "geometry transforms ids labels skipped ndim_space rows",
+    rb.Rays: "__init__ t_min t_max skipped shape ndim_space reshape",
+    rb.Boxes: "lower upper ids labels skipped ndim_space",
+    rb.Mesh: "vertices faces objects ids labels skipped ndim_space triangles corners",
+    rb.Planes: "normals offsets ids labels skipped ndim_space",
+    rb.Grid: "shape edges occupied ids labels skipped ndim_space bounds",
+    rb.Instances: "geometry transforms ids labels skipped ndim_space",
     rb.Hits: "__init__ index primitive t shape t_enter t_exit",
     rb.AllHits: "__init__ offsets index primitive t shape t_enter t_exit",
     rb.Scene: "geometry",

@@ -31,7 +31,7 @@ def made():
 
 def row_arrays(container):
     """Return the arrays for kernels; rows of planes and meshes also have a flag, cull_back."""
-    return [values for values in container.rows() if isinstance(values, np.ndarray)]
+    return [values for values in container._rows() if isinstance(values, np.ndarray)]
 
 
 def arrays(container):
@@ -236,7 +236,7 @@ def test_mesh():
     mesh = rb.Mesh(*TETRAHEDRON)
     assert mesh.faces.dtype == np.int64
     assert np.array_equal(mesh.triangles, mesh.vertices[mesh.faces])
-    assert np.array_equal(mesh.rows().corners, mesh.triangles)
+    assert np.array_equal(mesh._rows().corners, mesh.triangles)
     assert not mesh.triangles.flags.writeable
     with pytest.warns(DeprecationWarning, match=r"corners\(\) is now the array Mesh\.triangles") as warned:
         assert np.array_equal(mesh.corners(), mesh.triangles)

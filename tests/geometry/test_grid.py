@@ -221,8 +221,8 @@ def test_slices_are_those_of_numpy(index, shape, is_masked):
 
 def test_a_slice_without_empty_cells_needs_no_mask():
     grid = rb.Grid([0, 1, 2], [0, 1, 2], occupied=[[True, True], [True, False]])
-    assert grid[0].rows().blocks.size == 0
-    assert grid[1].rows().words[0] == 1
+    assert grid[0]._rows().blocks.size == 0
+    assert grid[1]._rows().words[0] == 1
 
 
 # Arrays
@@ -230,7 +230,7 @@ def test_a_slice_without_empty_cells_needs_no_mask():
 
 def assert_sound(grid):
     """Check that all arrays are read-only, C-ordered, and of the right types."""
-    rows = grid.rows()
+    rows = grid._rows()
     for values in (*grid.edges, *rows[:3]):
         assert (values.dtype, values.ndim) == (np.float64, 1)
     assert {values.dtype for values in rows[3:]} == {np.dtype(np.int64)}
@@ -275,7 +275,7 @@ def test_masks_of_either_shape_and_order():
         assert repr(grid) == f"Grid(3 x 4 x 2, occupied={mask.sum()})"
     full = rb.Grid.uniform([0, 0, 0], 1, mask.shape, np.ones(mask.shape, bool))
     assert repr(full) == "Grid(3 x 4 x 2)"
-    assert full.rows().blocks.size == 0
+    assert full._rows().blocks.size == 0
     assert rb.Grid([0, 1], [0, 1], occupied=[[False]]).occupied.tolist() == [[False]]
 
 
@@ -285,18 +285,18 @@ def test_a_grid_without_a_mask_needs_no_memory_for_one():
     assert grid.occupied[5, 6, 7]
     assert len(pickle.dumps(grid)) < 10 * 30_000
     part = grid[:9, :9, :9]
-    assert rb.Grid(*part.edges, occupied=part.occupied).rows().blocks.size == 0
+    assert rb.Grid(*part.edges, occupied=part.occupied)._rows().blocks.size == 0
 
 
 def test_rows_in_2d_are_padded_as_boxes_are():
     grid = rb.Grid([0, 1, 10], [0, 2, 3, 5], occupied=[[True, True, False], [False, True, True]])
-    rows = grid.rows()
+    rows = grid._rows()
     assert rows.shape.tolist() == [2, 3, 1]
     assert rows.words[0] == 0b110011
-    padded = grid.boxes().rows()
+    padded = grid.boxes()._rows()
     lower, upper = grid_cells.all_bounds((rows.x_edges, rows.y_edges, rows.z_edges))
     assert (bits(lower), bits(upper)) == (bits(padded.lower), bits(padded.upper))
-    rows = rb.Grid([0, 1], [0, 1], [0, 1, 2]).rows()
+    rows = rb.Grid([0, 1], [0, 1], [0, 1, 2])._rows()
     assert (rows.shape.tolist(), rows.z_edges.tolist()) == ([1, 1, 2], [0, 1, 2])
 
 

@@ -357,11 +357,11 @@ def test_any_layout_gives_the_rays_of_a_copy(dtype, dims, count, small_blocks):
     for (name, starts), (_, ways) in zip(layouts(o), layouts(d), strict=True):
         rays, twin = rb.Rays(starts, ways, copy=False), rb.Rays(starts, ways)
         assert rays.equals(twin), name
-        assert rays.rows().origins.shape == (count, 3)
-        for one, other in zip(rays.rows(), twin.rows(), strict=True):
+        assert rays._rows().origins.shape == (count, 3)
+        for one, other in zip(rays._rows(), twin._rows(), strict=True):
             assert same_bits(one, other), name
         picks = RNG.integers(0, count, 9)
-        assert same_bits(select_rows(rays._kernel_rays(), picks).directions, twin.rows().directions[picks])
+        assert same_bits(select_rows(rays._kernel_rays(), picks).directions, twin._rows().directions[picks])
         assert scene.nearest(rays).equals(scene.nearest(twin)), name
         assert rays[..., ::3].equals(twin[..., ::3])
         assert rays.reshape(-1)[5:].equals(twin.reshape(-1)[5:])
@@ -454,7 +454,7 @@ def test_odd_arrays_give_the_rays_of_a_copy(name, count):
     before = np.array(o), np.array(d)
     rays, twin = rb.Rays(o, d, copy=False), rb.Rays(o, d)
     assert rays.equals(twin)
-    for one, other in zip(rays.rows(), twin.rows(), strict=True):
+    for one, other in zip(rays._rows(), twin._rows(), strict=True):
         assert same_bits(one, other)
     found = scene.nearest(rays)
     assert found.equals(scene.nearest(twin))

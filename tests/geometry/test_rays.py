@@ -32,7 +32,7 @@ def assert_sound(rays, dims=3):
     assert rays.t_min.shape == rays.t_max.shape == rays.shape
     assert rays.origins.flags.c_contiguous
     assert rays.directions.flags.c_contiguous
-    rows = rays.rows()
+    rows = rays._rows()
     count = int(np.prod(rays.shape))
     assert rows.origins.shape == rows.directions.shape == (count, 3)
     assert np.array_equal(rows.origins[:, :dims], rays.origins.reshape(-1, dims), equal_nan=True)

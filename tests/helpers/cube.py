@@ -50,11 +50,11 @@ class Cubes:
 
     def __init__(self, centers, halves):
         self._centers, self._halves = np.array(centers), np.array(halves)[:, None]
-        lower, upper = self.rows()
+        lower, upper = self._rows()
         assert (self._centers - lower == self._halves).all()
         assert (upper - self._centers == self._halves).all()
 
-    def rows(self) -> CubeRows:
+    def _rows(self) -> CubeRows:
         return CubeRows(self._centers - self._halves, self._centers + self._halves)
 
     def __len__(self) -> int:

@@ -60,7 +60,7 @@ class Disks:
     def __setattr__(self, name, value):
         raise AttributeError("disks are frozen")
 
-    def rows(self) -> DiskRows:
+    def _rows(self) -> DiskRows:
         return self._rows
 
     def __len__(self) -> int:

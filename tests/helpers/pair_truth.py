@@ -27,7 +27,7 @@ def pair_truth(ray: rb.Rays, geometry, row: int, inner: int = 0) -> PairTruth:
     if isinstance(geometry, rb.Instances):
         points = _points(geometry.geometry, inner)
         local, scaled = instance_definition.to_local(
-            one, tuple(map(tuple, geometry.rows()[row].tolist())), points
+            one, tuple(map(tuple, geometry._rows()[row].tolist())), points
         )
         is_box = isinstance(geometry.geometry, rb.Boxes)
         return _of_box(local, scaled, points) if is_box else _of_triangle(local, scaled)

@@ -159,7 +159,7 @@ def make_case(name, seed=61):
     """Return the tree of a set of boxes, rows of rays, these as Fractions, and as pairs."""
     lower, upper = BOX_SETS[name]()
     pairs = make_rays_at(seed, lower, upper)
-    tree, rays = build(lower, upper), as_rays_or_miss(pairs).rows()
+    tree, rays = build(lower, upper), as_rays_or_miss(pairs)._rows()
     return (
         tree,
         rays,

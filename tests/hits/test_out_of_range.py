@@ -191,13 +191,13 @@ def test_normals_of_triangles_at_all_scales():
         corners.append(one)
     corners = np.array(corners)
     mesh = rb.Mesh(corners.reshape(-1, 3), np.arange(180).reshape(-1, 3))
-    rays, found = rb.Rays([0, 0, 0], [0, 0, 1]).rows(), np.empty((60, 3))
-    normals_of(rays, mesh.rows(), np.zeros(60, np.int64), np.arange(60), found)
+    rays, found = rb.Rays([0, 0, 0], [0, 0, 1])._rows(), np.empty((60, 3))
+    normals_of(rays, mesh._rows(), np.zeros(60, np.int64), np.arange(60), found)
     for k, (a, b, c) in enumerate(corners.tolist()):
         want = normal_of(a, b, c)
         kinds["uneven" if min(abs(x) for x in want if x) < 1e-200 else "even"] += 1
         assert max(abs(Fraction(x) - y) for x, y in zip(found[k].tolist(), want, strict=True)) < Fraction(
             1, 10**9
         )
-        np.testing.assert_array_equal(_triangle_normal(mesh.rows(), k), found[k])
+        np.testing.assert_array_equal(_triangle_normal(mesh._rows(), k), found[k])
     assert min(kinds["uneven"], kinds["even"]) > 3, kinds

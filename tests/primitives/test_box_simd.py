@@ -31,7 +31,7 @@ def tame_rows(pairs) -> Pairs:
 
 
 def classify(pairs) -> Classified:
-    return classified(rb.Boxes(*pairs[4:]).rows(), pairs)
+    return classified(rb.Boxes(*pairs[4:])._rows(), pairs)
 
 
 def check_pairs(pairs) -> Counter:
@@ -100,7 +100,7 @@ def check_entry_times(pairs, most=None) -> Counter:
     for at, (k, plane, _) in enumerate(known):
         jobs.ray[at], jobs.item[at], jobs.status[at] = k, k, plane
     if n:
-        call_entry_times(rb.Boxes(*pairs[4:]).rows(), rays64, jobs, n)
+        call_entry_times(rb.Boxes(*pairs[4:])._rows(), rays64, jobs, n)
     for at, (k, _, want) in enumerate(known):
         got = float(jobs.low[at])
         assert jobs.status[at] != HIT or (

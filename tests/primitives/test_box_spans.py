@@ -21,7 +21,7 @@ def spans(pairs, order):
     """Return the true answers of hits in an order, and the compiled spans of the same."""
     want = exact.box_rows(*pairs)
     chosen = np.flatnonzero(want.hit)[order % max(1, want.hit.sum())] if want.hit.any() else order[:0]
-    boxes, rays = rb.Boxes(pairs.lower, pairs.upper).rows(), as_rays(pairs).rows()
+    boxes, rays = rb.Boxes(pairs.lower, pairs.upper)._rows(), as_rays(pairs)._rows()
     enter, leave = np.empty(len(chosen)), np.empty(len(chosen))
     box_spans.write_spans(rays, boxes, chosen, chosen, enter, leave)
     return want, chosen, enter, leave
@@ -62,8 +62,8 @@ def test_differences_past_the_range_of_floats():
 @pytest.mark.parametrize("number", [0, 1, LANES - 1, LANES, LANES + 1, 3 * LANES + 5])
 def test_misses_and_lists_of_any_length(number):
     boxes, rays = (
-        rb.Boxes([[2, -1, -1]], [[3, 1, 1]]).rows(),
-        rb.Rays([[0, 0, 0], [1, 0, 0]], [1, 0, 0]).rows(),
+        rb.Boxes([[2, -1, -1]], [[3, 1, 1]])._rows(),
+        rb.Rays([[0, 0, 0], [1, 0, 0]], [1, 0, 0])._rows(),
     )
     index, ray_of = np.arange(number) % 3 // 2 - 1, np.arange(number) % 2
     enter, leave = np.empty(number), np.empty(number)
@@ -73,7 +73,7 @@ def test_misses_and_lists_of_any_length(number):
 
 
 def test_misses_without_any_box():
-    none, rays = rb.Boxes(np.empty((0, 3)), np.empty((0, 3))).rows(), rb.Rays([0, 0, 0], [1, 0, 0]).rows()
+    none, rays = rb.Boxes(np.empty((0, 3)), np.empty((0, 3)))._rows(), rb.Rays([0, 0, 0], [1, 0, 0])._rows()
     enter, leave = np.empty(20), np.empty(20)
     box_spans.write_spans(rays, none, np.zeros(20, np.int64), np.full(20, -1), enter, leave)
     assert np.isnan([enter, leave]).all()

@@ -37,7 +37,7 @@ def hits_of(rays: rb.Rays, disks: Disks, where=None) -> tuple[list[list[Found]],
 
     With all numbers scaled to whole ones, a hit is a comparison of products; no time is needed for it.
     """
-    centers, axes, radii = ([*map(_fractions, disks.rows()[0])], disks.rows()[1].tolist(), disks.rows()[2])
+    centers, axes, radii = ([*map(_fractions, disks._rows()[0])], disks._rows()[1].tolist(), disks._rows()[2])
     radii = [Fraction(r) for r in radii.tolist()]
     found, counts = [], Counter()
     for o, d, low, high in zip(rays.origins, rays.directions, rays.t_min, rays.t_max, strict=True):
@@ -68,7 +68,7 @@ def _fractions(vector) -> list[Fraction]:
 def full_mantissas(rng, count) -> tuple[Disks, rb.Rays]:
     """Return disks and rays, half of which aim at a rim: the float next to it, inside or outside."""
     disks = Disks(rng.uniform(-2, 2, (40, 3)), rng.integers(0, 3, 40), rng.uniform(0.2, 1.0, 40))
-    centers, axes, radii = disks.rows()
+    centers, axes, radii = disks._rows()
     origins, which = rng.uniform(-4, 4, (count, 3)), rng.integers(0, 40, count)
     angle, reach = rng.uniform(0, 2 * np.pi, count), radii[which] * np.where(rng.random(count) < 0.5, 1, 0.7)
     goals = centers[which].copy()
@@ -82,7 +82,7 @@ def on_grid(rng, count) -> tuple[Disks, rb.Rays]:
     """Return disks and rays of small whole numbers: rims are touched, planes shared or crossed at once."""
     disks = Disks(rng.integers(-3, 4, (40, 3)), rng.integers(0, 3, 40), rng.choice([0, 1, 2, 5], 40))
     rims = np.array([[5, 0], [3, 4], [4, 3], [0, 5], [0, 0], [1, 0], [2, 0]])[rng.integers(0, 7, count)]
-    centers, axes, _ = disks.rows()
+    centers, axes, _ = disks._rows()
     which, rows = rng.integers(0, 40, count), np.arange(count)
     goals, k = centers[which].copy(), axes[which]
     goals[rows, (k + 1) % 3] += rims[:, 0] * rng.choice([-1, 1], count)
@@ -97,7 +97,7 @@ def on_grid(rng, count) -> tuple[Disks, rb.Rays]:
 @pytest.mark.parametrize("make", [full_mantissas, on_grid])
 def test_every_query_of_a_scene_of_disks_is_exact(make, scale, count):
     disks, rays = make(np.random.default_rng(120), count)
-    centers, axes, radii = disks.rows()
+    centers, axes, radii = disks._rows()
     disks = Disks(centers * scale, axes, radii * scale)
     rays = rb.Rays(rays.origins * scale, rays.directions * scale, t_min=rays.t_min, t_max=rays.t_max)
     scene, where = rb.Scene(disks), np.random.default_rng(121).random(40) < 0.7
@@ -125,7 +125,7 @@ def test_disks_are_traversed_in_streams(monkeypatch):
 def test_normals_of_disks_are_their_axes():
     disks, rays = full_mantissas(np.random.default_rng(123), 200)
     found, _ = hits_of(rays, disks)
-    want = [np.eye(3)[disks.rows().axes[row[0].index]] if row else [np.nan] * 3 for row in found]
+    want = [np.eye(3)[disks._rows().axes[row[0].index]] if row else [np.nan] * 3 for row in found]
     np.testing.assert_array_equal(rb.Scene(disks).nearest(rays).normals, want)
     np.testing.assert_array_equal(rb.Scene(disks).nearest(rays[:5]).normals, want[:5])
 
@@ -134,7 +134,7 @@ def test_normals_of_disks_are_their_axes():
 def test_intersect_decides_disks_row_by_row(count):
     disks, rays = on_grid(np.random.default_rng(124), count)
     index = np.random.default_rng(125).integers(0, 40, count)
-    own = Disks(*(array[index] for array in disks.rows()))
+    own = Disks(*(array[index] for array in disks._rows()))
     hits = rb.intersect(rays, own)
     found, _ = hits_of(rays, own)
     want = [next((hit.plain[1] for hit in row if hit.index == k), INF) for k, row in enumerate(found)]
@@ -146,8 +146,8 @@ def test_intersect_decides_disks_row_by_row(count):
 def test_disks_go_beside_boxes_into_one_scene():
     """Ties are decided exactly, and go to the geometry that comes first."""
     disks, rays = on_grid(np.random.default_rng(126), 300)
-    centers, *_ = disks.rows()
-    flat = np.where(np.arange(3) == disks.rows().axes[:, None], 0.0, disks.rows().radii[:, None])
+    centers, *_ = disks._rows()
+    flat = np.where(np.arange(3) == disks._rows().axes[:, None], 0.0, disks._rows().radii[:, None])
     boxes = rb.Boxes(centers - flat, centers + flat)
     hits = rb.Scene([boxes, disks]).nearest(rays)
     one, other = rb.Scene(boxes).nearest(rays), rb.Scene(disks).nearest(rays)
@@ -158,7 +158,7 @@ def test_disks_go_beside_boxes_into_one_scene():
 
 def test_a_scene_of_disks_is_updated():
     disks, rays = full_mantissas(np.random.default_rng(127), 100)
-    centers, axes, radii = disks.rows()
+    centers, axes, radii = disks._rows()
     scene, moved = rb.Scene(disks), Disks(centers[::-1], axes, radii)
     scene.update(moved)
     assert_scene(scene, rays, hits_of(rays, moved)[0])
@@ -189,7 +189,7 @@ def test_kernels_are_enough_for_a_scene_of_one_geometry():
 
 def test_containers_without_kernels_are_refused():
     class Spheres(Disks):
-        def rows(self):
+        def _rows(self):
             return (1, 2)
 
     spheres = Spheres([0.0, 0.0, 0.0], [0], [1.0])
@@ -228,7 +228,7 @@ def test_cubes_that_fill_their_boxes_are_traversed_in_packets(monkeypatch):
     scene = rb.Scene(cubes)
     scene.check()
     arrays = rays.origins, rays.directions, rays.t_min, rays.t_max
-    found = list(exact.along(*arrays, *cubes.rows()))
+    found = list(exact.along(*arrays, *cubes._rows()))
     assert_nearest(scene, rays, found)
     np.testing.assert_array_equal(scene.count(rays), [len(row) for row in found])
     workspaces = [workspace for some in batches._PACKETS._free.values() for _, workspace in some]
@@ -246,7 +246,7 @@ def test_cubes_in_streams_and_one_by_one_are_exact():
     cubes = Cubes(rng.integers(-8, 9, (60, 3)) / 4.0, rng.choice([0.0, 0.25, 0.5], 60))
     origins = rng.integers(-12, 13, (1500, 3)) / 4.0
     rays = rb.Rays(origins, rng.integers(-8, 9, (1500, 3)) / 4.0 - origins)
-    found = list(exact.along(rays.origins, rays.directions, rays.t_min, rays.t_max, *cubes.rows()))
+    found = list(exact.along(rays.origins, rays.directions, rays.t_min, rays.t_max, *cubes._rows()))
     scene = rb.Scene(cubes)
     assert_scene(scene, rays, found)
     assert_scene(scene, rays[:20], found[:20])

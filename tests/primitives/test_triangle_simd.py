@@ -30,7 +30,7 @@ def as_mesh(corners) -> rb.Mesh:
 
 def check_pairs(pairs: TrianglePairs, cull: bool = False) -> Counter:
     """Check status, bounds and times against the truth; return counts."""
-    found = classified(as_mesh(pairs.corners).rows()._replace(cull_back=cull), pairs)
+    found = classified(as_mesh(pairs.corners)._rows()._replace(cull_back=cull), pairs)
     status, low, high, hits, timed, t = found
     truth = [
         exact_surfaces.triangle(o, d, span, *corners, cull_back=cull)
@@ -199,7 +199,7 @@ def test_triangles_of_one_plane_tie_and_planes_across_an_axis_are_ordered():
     corners[1, 2, 1], corners[3] = 0.5, corners[3, [1, 2, 0]]
     flat = np.array([[1.0, 0, 0], [1, 2, 0], [1, 0, 3]])
     corners[4], corners[5] = flat, flat * [1 + 2.0**-52, -2, 1]
-    mesh = as_mesh(corners).rows()
+    mesh = as_mesh(corners)._rows()
     for sign in (1, -1, 0):
         ray = np.array([[0.0, 0, 0, sign, 1, 1, 0, 1]])
         order = [[int(call_certain_order(mesh, ray, i, j)) for j in range(6)] for i in range(6)]

@@ -26,8 +26,8 @@ def rows(*numbers) -> np.ndarray:
 @pytest.mark.parametrize("room", [0, 1, 5, 6, 7, 30])
 def test_nothing_is_written_past_the_end_of_the_arrays(room):
     pairs = random_scene(81, 60, 50, size=1.5)
-    boxes = rb.Boxes(*pairs[4:]).rows()
-    job = Job(build(*boxes), boxes, rb.Rays(*pairs[:2]).rows(), np.zeros(0, np.bool_))
+    boxes = rb.Boxes(*pairs[4:])._rows()
+    job = Job(build(*boxes), boxes, rb.Rays(*pairs[:2])._rows(), np.zeros(0, np.bool_))
     count = [len(row) for row in exact.along(*pairs)]
     memory = np.full((2, 100), -7), np.full((2, 100), -7.0)
     parts = HitArrays(memory[0][0, :room], memory[1][0, :room], memory[0][1, :room], memory[1][1, :room])

@@ -72,11 +72,11 @@ def tied_scene() -> tuple[Pairs, list[list[exact.Found]]]:
 def run_query(query, pairs, k=3, where=None, workers=1):
     """Return the results of a query for all rays in one span, as lists."""
     boxes = rb.Boxes(*pairs[4:])
-    tree = build(*boxes.rows())
+    tree = build(*boxes._rows())
     allowed = np.zeros(0, np.bool_) if where is None else where.copy()
     allowed.flags.writeable = False
-    rays = rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3], invalid="miss").rows()
-    job = Job(tree, boxes.rows(), rays, allowed, frame_of(tree))
+    rays = rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3], invalid="miss")._rows()
+    job = Job(tree, boxes._rows(), rays, allowed, frame_of(tree))
     options = FirstOptions(k) if query == "first" else None
     got = [x.tolist() for x in QUERIES[query].run(job, options, workers, False)]
     if query == "all":

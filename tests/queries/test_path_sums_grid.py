@@ -172,8 +172,8 @@ def test_cells_of_a_grid_share_one_scale():
     """A cell costs two words, whatever the grid."""
     grid, rays = rb.Grid(*[np.arange(9.0)] * 3), rb.Rays([0, 0, 0], [1, 2, 3])
     fixed = fixed_point(
-        Job(None, grid.rows(), rays.rows(), NO_MASK),
-        limits_of(rays.rows(), np.empty((0, 1)), False),
+        Job(None, grid._rows(), rays._rows(), NO_MASK),
+        limits_of(rays._rows(), np.empty((0, 1)), False),
         False,
         slice(None),
     )

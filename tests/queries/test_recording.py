@@ -43,7 +43,7 @@ def recorded(recorder, candidates, result=MISS_INDEX, direction=(1.0, 1.0, 1.0))
             pairs.low[number], pairs.high[number] = low, high
             number += 1
     boxes = rb.Boxes(np.arange(1.0, 6.0)[:, None] * np.ones(3), 9.0 * np.ones((5, 3)))
-    record_all(recorder, Job((), boxes.rows(), (), ()), workspace, number)
+    record_all(recorder, Job((), boxes._rows(), (), ()), workspace, number)
     return workspace
 
 

@@ -29,7 +29,7 @@ def test_statistics(grid, occupied):
     if not occupied:
         grid = rb.Grid(*grid.edges)
     stats = rb.Scene(grid).stats()
-    tree = cell_tree.build(grid.rows())
+    tree = cell_tree.build(grid._rows())
     assert stats["boxes"] == grid.occupied.sum()
     assert stats["depth"] == 3  # 4, 16 and 64 cells
     assert stats["bytes"] == sum(array.nbytes for array in tree)

@@ -277,7 +277,7 @@ def test_any_scene_is_exact(pairs):
 def undecided_share(pairs: Pairs) -> float:
     """Return the share of pairs, row by row, that float64 leaves undecided."""
     n = len(pairs.origins)
-    rays, boxes = as_rays(pairs).rows(), rb.Boxes(*pairs[4:]).rows()
+    rays, boxes = as_rays(pairs)._rows(), rb.Boxes(*pairs[4:])._rows()
     out = np.empty(n, np.int64), np.empty(n)
     return box_pairs.decide_runs(box_pairs.make_work(rays, boxes, Pairing(n, 0, 1, 1)), (0, n), *out) / n
 
@@ -292,7 +292,7 @@ def test_float64_decides_almost_all_pairs():
 
 def test_counting_all_pairs_leaves_hardly_any_undecided():
     pairs = cloud(10, 500, 500, size=0.1)
-    rays, boxes = as_rays(pairs).rows(), rb.Boxes(*pairs[4:]).rows()
+    rays, boxes = as_rays(pairs)._rows(), rb.Boxes(*pairs[4:])._rows()
     task, workspace = all_pairs.make_task(rays, boxes), all_pairs.make_workspace()
     out = all_pairs.make_results(500, np.empty(0, np.int64), np.empty(0))
     all_pairs.intersect_all_pairs(task, (0, 500), workspace, out)

@@ -224,7 +224,7 @@ def test_hits_do_not_change_with_the_input_array(dim):
 @pytest.mark.parametrize("each", [True, False])
 def test_movers_are_rows_as_kernels_read_them(dim, each):
     boxes = rb.Boxes(np.zeros((4, dim)), np.ones((4, dim)))
-    rows = MovingBoxes(boxes, np.full((4, dim) if each else dim, 2.0)).rows()
+    rows = MovingBoxes(boxes, np.full((4, dim) if each else dim, 2.0))._rows()
     assert rows.directions.tolist() == [[2.0, 2.0, 2.0 * (dim == 3)]] * 4
     for array in rows:
         assert array.shape == (4, 3)

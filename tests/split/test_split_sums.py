@@ -105,9 +105,9 @@ def test_groups_of_rays_add_up_in_any_order(case, make):
     scene = make(geometry)
     groups = [slice(0, 10), slice(10, 1500), slice(1500, None)]
     limits = TermLimits.joined(
-        fixed_point.limits_of(rays[some].rows(), weights[some], per_hit=False) for some in groups
+        fixed_point.limits_of(rays[some]._rows(), weights[some], per_hit=False) for some in groups
     )
-    whole = fixed_point.limits_of(rays.rows(), weights, per_hit=False)
+    whole = fixed_point.limits_of(rays._rows(), weights, per_hit=False)
     assert limits == whole
     wanted = scene.deposit(rays, weights, reproducible=True)
     for order in ([0, 1, 2], [2, 0, 1]):

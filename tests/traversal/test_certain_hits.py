@@ -88,8 +88,8 @@ class Case:
         lower, upper = SCENES[name]()
         self.pairs = make_rays_at(82, lower, upper, n=240)
         self.tree = build(lower, upper)
-        rays = as_rays_or_miss(self.pairs).rows()
-        self.job = Job(self.tree, rb.Boxes(lower, upper).rows(), rays, (), frame_of(self.tree))
+        rays = as_rays_or_miss(self.pairs)._rows()
+        self.job = Job(self.tree, rb.Boxes(lower, upper)._rows(), rays, (), frame_of(self.tree))
         self.workspace = set_up(self.job.frame, rays, range(240))
         self.initial_rays = self.workspace.packed_rays.copy()
         self.initial_state = self.workspace.state.copy()
@@ -295,7 +295,7 @@ def certain_orders(rows, exact_rows, r, one, other, out):
 def test_planes_of_one_axis_order_boxes(name):
     """Claimed orders are right, by Fractions; on a grid most ties are claimed."""
     case, counts = Case(name), Counter()
-    rows = rb.Boxes(*case.pairs[4:]).rows()
+    rows = rb.Boxes(*case.pairs[4:])._rows()
     triples = [(r, i, j) for r, hits in enumerate(case.hits) for i in hits for j in hits if i < j]
     if case.initial_rays.size and triples:
         triples = [t for t in triples if case.initial_rays[t[0], STOP] >= 0]

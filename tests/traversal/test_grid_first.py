@@ -23,7 +23,7 @@ def write_first_cells(rows, rays, cells) -> None:
 
 def first_cells(grid: rb.Grid, rays: rb.Rays) -> np.ndarray:
     cells = np.empty(len(rays), np.int64)
-    write_first_cells(grid.rows(), rays.rows(), cells)
+    write_first_cells(grid._rows(), rays._rows(), cells)
     return cells
 
 

@@ -58,9 +58,9 @@ def test_no_child_that_a_ray_hits_is_dropped(kind):
     rng, counts = np.random.default_rng([295, KINDS.index(kind)]), Counter()
     for _ in range(4):
         grid = random_grid(kind, rng, (4, 4, 4))
-        rays, tree = random_rays(rng, grid, 300), cell_tree.build(grid.rows())
+        rays, tree = random_rays(rng, grid, 300), cell_tree.build(grid._rows())
         masks = np.zeros((300, 5), np.int64)
-        write_masks(grid.rows(), tree, rays.rows(), make_grid_scratch(), masks)
+        write_masks(grid._rows(), tree, rays._rows(), make_grid_scratch(), masks)
         boxes = grid.boxes()
         low, high = (np.broadcast_to(t, 300) for t in (rays.t_min, rays.t_max))
         truth = exact.along(rays.origins, rays.directions, low, high, boxes.lower, boxes.upper)

@@ -45,8 +45,8 @@ def check_first_cells(grid: rb.Grid, rays: rb.Rays) -> Counter:
     """Assert that decided rays hit these cells first, or none; count them."""
     cells, boxes = np.empty(len(rays), np.int64), rb.Scene(grid.boxes())
     want = boxes.nearest(rays, where=grid.occupied.flatten())
-    assert grid.rows().words.size == 32 * grid.rows().blocks.size > 0
-    write_first_cells(grid.rows(), rays.rows(), cells)
+    assert grid._rows().words.size == 32 * grid._rows().blocks.size > 0
+    write_first_cells(grid._rows(), rays._rows(), cells)
     decided = cells != UNDECIDED
     np.testing.assert_array_equal(np.where(cells == MISS, -1, cells)[decided], want.index[decided])
     hit = cells >= 0
@@ -137,7 +137,7 @@ def test_any_even_grid(drawn):
     edges, rays = drawn
     occupied = np.random.default_rng(333).random([len(one) - 1 for one in edges]) < 0.3
     grid = rb.Grid(*edges, occupied=occupied)
-    if grid.rows().words.size == 32 * grid.rows().blocks.size > 0:
+    if grid._rows().words.size == 32 * grid._rows().blocks.size > 0:
         check_first_cells(grid, rays)
 
 

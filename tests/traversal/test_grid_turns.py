@@ -27,7 +27,7 @@ def write_kinds(rows, rays, scratch, kinds) -> None:
 
 def kinds_of(grid: rb.Grid, rays: rb.Rays) -> Counter:
     kinds = np.empty(len(rays), np.int64)
-    write_kinds(grid.rows(), rays.rows(), make_grid_scratch(), kinds)
+    write_kinds(grid._rows(), rays._rows(), make_grid_scratch(), kinds)
     return Counter(kinds.tolist())
 
 

@@ -68,7 +68,7 @@ def check(recorder: type, tie: NearTie, axes, signs, edges, span=(-np.inf, np.in
         ways[axis], grid[axis] = sign * way, sorted(sign * x for x in row)
     cells, rays = rb.Grid(*grid), rb.Rays(np.zeros((1, 3)), ways[None], t_min=span[0], t_max=span[1])
     found = recorder(np.empty((9, 2), np.int64), np.empty((9, 2)), np.zeros(1, np.int64))
-    assert cut_rays(Job(None, cells.rows(), rays.rows(), NO_MASK), RaySpan(0, 1), found) == 1
+    assert cut_rays(Job(None, cells._rows(), rays._rows(), NO_MASK), RaySpan(0, 1), found) == 1
     (cut,) = exact_grid.cut_all(cells.edges, rays)
     count = len(cut.stretches)
     assert found.used[0] == count

@@ -72,7 +72,7 @@ def test_packets_lose_no_box_of_their_rays(name):
     rng, counts = np.random.default_rng(91), Counter()
     tree = build(lower, upper)
     given = [np.concatenate(x) for x in zip(*(bundle(rng, lower, upper) for _ in range(60)), strict=True)]
-    rays = as_rays_or_miss(Pairs(*given, lower, upper)).rows()
+    rays = as_rays_or_miss(Pairs(*given, lower, upper))._rows()
     job = Job(tree, (), rays, (), frame_of(tree))
     memory, workspace = packet_batches.make_packets(LANES)
     planes = tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 2, 3, 8)
@@ -303,20 +303,20 @@ def seem_coherent_at(rays, numbers, places):
 def test_pictures_seem_coherent_and_random_rays_do_not():
     rng = np.random.default_rng(96)
     scene = rb.Boxes.from_centers(rng.random((1000, 3)), 0.05)
-    numbers = frame_of(build(*scene.rows())).numbers
+    numbers = frame_of(build(*scene._rows())).numbers
     assert 0.08 < numbers[16] < 0.12  # in tree units, of which two are one unit of the scene
     eye, goals = np.array([0.5, 0.5, -2.0]), np.stack(np.meshgrid(*[np.linspace(0, 1, 256)] * 2), axis=-1)
     goals = np.concatenate([goals, np.zeros((256, 256, 1))], axis=-1).reshape(-1, 3)
-    picture = rb.Rays(np.tile(eye, (len(goals), 1)), goals - eye).rows()
+    picture = rb.Rays(np.tile(eye, (len(goals), 1)), goals - eye)._rows()
     at = np.arange(0, len(goals), LANES)
     assert seem_coherent_at(picture, numbers, at).mean() > 0.8
-    crowd = rb.Rays(rng.random(goals.shape), rng.standard_normal(goals.shape)).rows()
+    crowd = rb.Rays(rng.random(goals.shape), rng.standard_normal(goals.shape))._rows()
     assert not seem_coherent_at(crowd, numbers, at).any()
     assert packet_batches.seem_coherent(picture, numbers, 0, len(goals), IN_ROWS)
     assert not packet_batches.seem_coherent(crowd, numbers, 0, len(goals), IN_ROWS)
-    coarse = rb.Rays(picture.origins[::64], picture.directions[::64]).rows()
+    coarse = rb.Rays(picture.origins[::64], picture.directions[::64])._rows()
     assert not seem_coherent_at(coarse, numbers, np.arange(0, 1000, LANES)).any()
-    half_row = rb.Rays(picture.origins[:128:8], picture.directions[:128:8]).rows()
+    half_row = rb.Rays(picture.origins[:128:8], picture.directions[:128:8])._rows()
     wide = [
         packet_batches.seem_coherent(half_row, numbers, 0, LANES, PacketForm(SIDE, grains))
         for grains in (5.0, 100.0)

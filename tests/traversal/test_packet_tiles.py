@@ -67,7 +67,7 @@ def picture(width, height, eye=(0.1, -6.0, 2.0), seed=0, **noise):
 @pytest.mark.parametrize("width", [33, 40, 64, 100, 255, 256, 1000, 2047])
 @pytest.mark.parametrize("noise", [{}, {"jitter": 0.8}, {"parallel": True}])
 def test_the_width_of_pictures_is_found(width, noise):
-    rays = rb.Rays(*picture(width, 60, **noise)).rows()
+    rays = rb.Rays(*picture(width, 60, **noise))._rows()
     for begin in (0, 1, 7, width - 1, width, 2 * width + 5):
         assert row_length(rays, NUMBERS, begin, 60 * width, 5.0) == width, begin
 
@@ -88,12 +88,12 @@ def test_rays_in_no_picture_have_no_width():
         (eyes[:64], ways[:64]),
         (eyes[:130], ways[:130]),
     ):
-        assert row_length(rb.Rays(o, d).rows(), NUMBERS, 0, len(o), 5.0) == 0
-    wide = rb.Rays(*picture(LONGEST_ROW + 1, 5)).rows()
+        assert row_length(rb.Rays(o, d)._rows(), NUMBERS, 0, len(o), 5.0) == 0
+    wide = rb.Rays(*picture(LONGEST_ROW + 1, 5))._rows()
     assert row_length(wide, NUMBERS, 0, len(wide.origins), 5.0) == 0
     lost = ways.copy()
     lost[::5] = np.nan
-    assert row_length(rb.Rays(eyes, lost, invalid="miss").rows(), NUMBERS, 0, len(eyes), 5.0) == 0
+    assert row_length(rb.Rays(eyes, lost, invalid="miss")._rows(), NUMBERS, 0, len(eyes), 5.0) == 0
 
 
 @pytest.mark.parametrize(("length", "stride"), [(0, 4), (1, 4), (5, 4), (6, 8), (64, 64), (65, 64), (67, 68)])

@@ -55,11 +55,11 @@ def intersect_one(job, workspace, recorder, slot, packet):
 
 def job_of(corners, bundle, cull):
     """Return a job whose tree is one node."""
-    rows = rb.Mesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3)).rows()
+    rows = rb.Mesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))._rows()
     rows = rows._replace(cull_back=cull)
     tree = build(*bounds(rows))
     assert len(tree.nodes) == 1
-    rays = rb.Rays(*bundle[:2], t_min=bundle.t_min, t_max=bundle.t_max).rows()
+    rays = rb.Rays(*bundle[:2], t_min=bundle.t_min, t_max=bundle.t_max)._rows()
     return Job(tree, rows, rays, (), frame_of(tree))
 
 

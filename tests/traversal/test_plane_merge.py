@@ -81,7 +81,7 @@ def check_ray(cells: rb.Grid, rays: rb.Rays, k: int, memory) -> str:
     """Assert the cells of one ray, if they are certain; return what is found."""
     (cut,) = exact_grid.cut_all(cells.edges, rays[k : k + 1])
     status = np.zeros(2, np.int64)
-    count = merge_ray(cells.rows(), rays.rows(), k, Nothing(np.empty(0)), memory, status)
+    count = merge_ray(cells._rows(), rays._rows(), k, Nothing(np.empty(0)), memory, status)
     if status[0] == OUTSIDE:
         assert not cut.stretches
         return "outside"
@@ -105,7 +105,7 @@ def test_certain_cells_are_those_of_rational_arithmetic(kind):
     rng, counts = np.random.default_rng([290, KINDS.index(kind)]), Counter()
     for shape in [(5, 6, 7), (1, 1, 1), (9, 1, 30), (64, 2, 2), (6, 5)]:
         cells = random_grid(kind, rng, shape)
-        rays, memory = random_rays(rng, cells, 120), make_memory(cells.rows())
+        rays, memory = random_rays(rng, cells, 120), make_memory(cells._rows())
         low, high = (np.broadcast_to(t, 120) for t in (rays.t_min, rays.t_max))
         moves = (rays.directions != 0.0).any(axis=1) & (low <= high)
         for k in np.flatnonzero(moves):
@@ -122,7 +122,7 @@ def test_certain_cells_are_those_of_rational_arithmetic(kind):
 def test_ranges_that_begin_and_end_beside_planes(kind):
     rng, found = np.random.default_rng([292, kind == "map"]), Counter()
     cells = random_grid(kind, rng, (9, 8, 7))
-    rays, memory = random_rays(rng, cells, 1200), make_memory(cells.rows())
+    rays, memory = random_rays(rng, cells, 1200), make_memory(cells._rows())
     rays = rays[(rays.directions != 0.0).all(axis=1)][:300]
     axis, rows = rng.integers(0, 3, (2, 300)), np.arange(300)
     planes = [[rng.choice(cells.edges[a][[0, 0, -1, -1, 2, 3, 5]]) for a in row] for row in axis]
@@ -140,7 +140,7 @@ def test_rays_that_go_anywhere_are_certain():
     """A merge that takes planes in a wrong order would leave them to exact arithmetic, which is slow."""
     rng, found = np.random.default_rng(294), Counter()
     cells = random_grid("random", rng, (7, 6, 5))
-    rays, memory = random_rays(rng, cells, 600)[:200], make_memory(cells.rows())
+    rays, memory = random_rays(rng, cells, 600)[:200], make_memory(cells._rows())
     for k, cut in enumerate(exact_grid.cut_all(cells.edges, rays)):
         places = np.array([one.cell for one in cut.stretches]).reshape(-1, 3)
         long = len(places) > 0 and (np.ptp(places, axis=0) > 1).all()
@@ -169,7 +169,7 @@ def test_more_planes_than_there_is_memory_for(way):
     origins = [[0.25 if way > 0.0 else number - 0.25, 0.5]] * 2
     ends = [[number - 0.25 if way > 0.0 else 0.25, 1.6], [0.5 * number, 0.75]]
     rays = rb.Rays.segments(origins, ends)
-    assert make_memory(cells.rows()).cells.size < number
+    assert make_memory(cells._rows()).cells.size < number
     segments = rb.Scene(cells).segments(rays)
     assert np.diff(segments.offsets).tolist() == [number + 1, number // 2]
     for k, row in enumerate(np.split(segments.index, segments.offsets[1:-1])):

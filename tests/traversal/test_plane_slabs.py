@@ -52,7 +52,7 @@ def slabs_of(cells: rb.Grid, rays: rb.Rays, k: int, memory) -> Found:
     """Return what is found of one ray; guard items behind the memory stay as they are."""
     memory.keys[:], memory.cells[:] = -77, -77
     found = np.zeros(2, np.int64)
-    count = pass_ray(cells.rows(), rays.rows(), k, RECORDER, memory, found)
+    count = pass_ray(cells._rows(), rays._rows(), k, RECORDER, memory, found)
     return Found(*found.tolist(), count)
 
 
@@ -87,7 +87,7 @@ def test_certain_cells_are_those_of_rational_arithmetic(seed):
     shapes = [(9, 1, 30), (7, 8, 9), (40, 40), (1, 1, 70), (23, 24, 25), (8, 8, 8), (16, 2, 3)]
     for shape in shapes:
         cells = even_grid(rng, shape)
-        rays, memory = random_rays(rng, cells, 240), make_memory(cells.rows())
+        rays, memory = random_rays(rng, cells, 240), make_memory(cells._rows())
         low, high = (np.broadcast_to(t, 240) for t in (rays.t_min, rays.t_max))
         for k in np.flatnonzero((rays.directions != 0.0).any(axis=1) & (low <= high)):
             counts[check_ray(cells, rays, k, memory), k < 80] += 1  # the first go anywhere
@@ -101,7 +101,7 @@ def test_every_number_of_slabs_and_of_planes():
     """Rays along each axis, forth and back, that cross any number of planes of it, and few of the others."""
     rng, counts = np.random.default_rng(297), Counter()
     cells = even_grid(rng, (35, 36, 37))
-    memory = make_memory(cells.rows())
+    memory = make_memory(cells._rows())
     for axis in range(3):
         edges = cells.edges[axis]
         for number in range(1, len(edges) - 1):
@@ -125,7 +125,7 @@ def test_slabs_with_two_planes_of_another_axis():
     rng, counts = np.random.default_rng(299), Counter()
     for _ in range(40):
         edges = [np.arange(31) + rng.uniform(-0.01, 0.01, 31) for _ in range(3)]
-        cells, memory = rb.Grid(*edges), make_memory(rb.Grid(*edges).rows())
+        cells, memory = rb.Grid(*edges), make_memory(rb.Grid(*edges)._rows())
         for _ in range(10):
             direction = np.array([1.0, 1.0 - rng.choice([0.0, 1e-6, 1e-3]), rng.uniform(0.1, 0.9)])
             direction = rng.permutation(direction) * rng.choice([-1.0, 1.0], 3)
@@ -141,7 +141,7 @@ def test_rays_through_edges_and_beside_them(steps):
     """Two planes at one time are never certain; a few ulps beside them, cells are exact or not certain."""
     rng, counts = np.random.default_rng(298), Counter()
     cells = rb.Grid(*[np.arange(33.0)] * 3)
-    memory, direction = make_memory(cells.rows()), np.array(steps, float)
+    memory, direction = make_memory(cells._rows()), np.array(steps, float)
     for _ in range(300):
         through = rng.integers(8, 25, 3) + np.where(rng.random(3) < 0.1, 0.5, 0.0)
         origin = through - 40 * direction
@@ -158,4 +158,4 @@ def test_any_even_grid(drawn):
     edges, rays = drawn
     cells = rb.Grid(*edges)
     if (rays.directions != 0.0).any():
-        check_ray(cells, rays, 0, make_memory(cells.rows()))
+        check_ray(cells, rays, 0, make_memory(cells._rows()))

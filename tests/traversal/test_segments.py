@@ -56,7 +56,7 @@ def check_rounded(cells: rb.Grid, rays: rb.Rays, segments: rb.AllHits, times, wh
     count = len(segments.index)
     found = Rounded(np.empty((count + 1, 2), np.int64), np.empty((count + 1, 2)), np.zeros(1, np.int64))
     mask = NO_MASK if where is None else np.ravel(where)
-    job = Job(None, cells.rows(), rays.rows(), mask)
+    job = Job(None, cells._rows(), rays._rows(), mask)
     assert cut_rays(job, RaySpan(0, len(rays)), found) == len(rays)
     assert found.used[0] == count
     np.testing.assert_array_equal(found.numbers[:count, 0], segments.ray)

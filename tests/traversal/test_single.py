@@ -162,7 +162,7 @@ SCENES = {
 @pytest.mark.parametrize("name", SCENES)
 def test_every_hit_and_its_parents_are_candidates(name):
     pairs = pad_to_3d(SCENES[name]())
-    tree, rays = build(*pairs[4:]), as_rays(pairs).rows()
+    tree, rays = build(*pairs[4:]), as_rays(pairs)._rows()
     found = list(exact.along(*pairs))
     above, slots_above, times = parents_of(tree), [], []
     for ray, box in ((ray, box) for ray, row in enumerate(found) for box in row):
@@ -211,7 +211,7 @@ def assert_slabs(tree, pairs, rays, found) -> None:
 def run_query(query, pairs):
     """Return the numbers of nodes and boxes that a query of all rays tests."""
     boxes = rb.Boxes(*pairs[4:])
-    job = Job(build(*boxes.rows()), boxes.rows(), as_rays(pairs).rows(), np.empty(0, np.bool_))
+    job = Job(build(*boxes._rows()), boxes._rows(), as_rays(pairs)._rows(), np.empty(0, np.bool_))
     n, scratch = len(pairs.origins), make_scratch()
     fields = {
         "nearest": (np.full(n, -1), np.full(n, INF)),

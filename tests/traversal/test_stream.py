@@ -117,7 +117,7 @@ def test_rows_are_the_listed_rays(bounds):
     low, high = rng.choice([-np.inf, -0.0, 0.0, 0.3], 300), rng.choice([np.inf, 1.5], 300)
     if bounds == "of all":
         low, high = -0.0, np.inf
-    rays = rb.Rays(o, d, t_min=low, t_max=high).rows()
+    rays = rb.Rays(o, d, t_min=low, t_max=high)._rows()
     numbers = rng.permutation(280).astype(np.int32)
     rows = np.full((300, 8), np.nan)
     copy_rows(rays, 20, numbers, (11, 250), rows)
@@ -246,7 +246,7 @@ def test_slabs_of_distant_rays_lose_no_box():
     tree = build(lower, lower + 0.1)
     origins = rng.normal(size=(80, 3)) * 2.0 ** rng.integers(28, 44, 80)[:, None]
     ways = rng.uniform(-1, 1, (80, 3)) - origins
-    rays = rb.Rays(origins, ways).rows()
+    rays = rb.Rays(origins, ways)._rows()
     workspace = set_up(frame_of(tree), rays, range(80))
     planes = [Fraction(float(x)) for x in np.unique(tree.nodes.view(np.float32)[:, :CHILD]) if abs(x) < 4]
     for k, slab in enumerate(slabs_of(workspace, 80)):
@@ -277,7 +277,7 @@ def test_roundings_that_add_up_stay_within_margins(place):
     ways = rng.uniform(0.5, 1, (number, 3)) * rng.choice([-1.0, 1.0], (number, 3))
     ways[:, 0] = 1.0 - 2.0**-53  # times are counted in units of the longest part
     frame = make_frame(np.zeros(3), 0, np.array([[-2.0] * 3, [2.0] * 3]))
-    workspace = set_up(frame, rb.Rays(origins, ways).rows(), range(number))
+    workspace = set_up(frame, rb.Rays(origins, ways)._rows(), range(number))
     assert np.abs(workspace.shift[:number]).max() < 2.0**-90
     slabs = np.zeros((number, 16), np.float32)
     write_slabs(workspace, slabs)
@@ -309,7 +309,7 @@ def test_zero_directions_far_from_the_bulk_are_not_packed():
     upper = lower + np.array([[0.2]] * 60 + [[2.0], [16.0]])
     origins = np.array([[2.0**24 + 1, 2.0**24 + 1, -9.0], [2.0**28 + 3, 2.0**28 + 1, -9.0]])
     tree, ways = build(lower, upper), np.array([[0.0, 0.0, 1.0]] * 2)
-    workspace = set_up(frame_of(tree), rb.Rays(origins, ways).rows(), range(2))
+    workspace = set_up(frame_of(tree), rb.Rays(origins, ways)._rows(), range(2))
     assert workspace.packed_rays[0, STOP] > 2.0**24
     assert (workspace.packed_rays[1, STOP], workspace.state[1, RESULT]) == (NOT_PACKED, UNDECIDED_INDEX)
     hits = rb.Scene(rb.Boxes(lower, upper)).nearest(
@@ -325,7 +325,7 @@ def test_zero_directions_beside_all_boxes_miss_at_once():
         np.array([[1.0, 1.0, INF], [3.0, 0.7, 4.0]]),
     )
     origins = np.array([[-5.0, 0.5, 0.0], [1.5, 9.0, 2.0], [0.5, 1.0, 7.0], [2.5, 1.5, 0.0]])
-    rays = rb.Rays(origins, np.tile([0.0, -0.0, 1.0], (4, 1))).rows()
+    rays = rb.Rays(origins, np.tile([0.0, -0.0, 1.0], (4, 1)))._rows()
     packed_rays = set_up(frame_of(build(lower, upper)), rays, range(4)).packed_rays
     assert packed_rays[:2, STOP].tolist() == [PASSES] * 2
     assert packed_rays[2, STOP] >= 0
@@ -336,7 +336,7 @@ def test_invalid_rays_miss_at_once():
     """They are not traversed one by one: sensor data may be full of them."""
     origins, ways = np.array([[-5.0, 0.5, 0.5], [np.nan, 0.5, 0.5], [-5.0, 0.5, 0.5]]), np.eye(3)[[0, 0, 0]]
     ways[2, 1] = np.nan
-    rays = rb.Rays(origins, ways, t_min=[0.0, 0.0, 0.0], t_max=[9.0, 9.0, 9.0], invalid="miss").rows()
+    rays = rb.Rays(origins, ways, t_min=[0.0, 0.0, 0.0], t_max=[9.0, 9.0, 9.0], invalid="miss")._rows()
     packed_rays = set_up(frame_of(build(np.zeros((1, 3)), np.ones((1, 3)))), rays, range(3)).packed_rays
     assert packed_rays[0, STOP] >= 0
     assert packed_rays[1:3, STOP].tolist() == [PASSES] * 2

@@ -34,7 +34,7 @@ def repeats(hits: AllHits, rays: Rays, scene: Scene, where: Bools | None = None)
     (second,) = np.nonzero(repeated)
     if second.size:
         rows, tied = state_of(scene).part.rows, np.empty(second.size, np.bool_)
-        write_ties(rays.rows(), rows, hits.ray[second], hits.index[second - 1], hits.index[second], tied)
+        write_ties(rays._rows(), rows, hits.ray[second], hits.index[second - 1], hits.index[second], tied)
         repeated[second] = tied
     return repeated
 
@@ -64,7 +64,7 @@ def weight_sides(rays: Rays, scene: Scene, index: Ints, which: Ints, weight: Flo
     """
     triangles = state_of(scene).part.rows
     assert isinstance(triangles, TriangleRows)
-    rows, corners = rays.rows(), triangles.corners[index].tolist()
+    rows, corners = rays._rows(), triangles.corners[index].tolist()
     found = np.zeros(len(index), np.int64)
     for k, (number, value) in enumerate(zip(which.tolist(), weight.tolist(), strict=True)):
         a, b, c = corners[k]

@@ -78,7 +78,7 @@ def _from_file(path: Path) -> BoxSet:
     if isinstance(geometry, Mesh):
         geometry = Boxes.of_triangles(geometry.vertices, geometry.faces)
     assert isinstance(geometry, Boxes)
-    rows = geometry.rows()
+    rows = geometry._rows()
     corner = rows.lower.min(axis=0)
     lower, upper = _single(rows.lower - corner), _single(rows.upper - corner)
     return BoxSet(lower, upper, np.stack([lower.min(axis=0), upper.max(axis=0)]), corner)
@@ -114,7 +114,7 @@ def _rays_of(path: Path, corner: Floats) -> RaySet:
 
     loaded = load(path, kind="rays")
     assert isinstance(loaded, Rays)
-    rows = loaded.rows()
+    rows = loaded._rows()
     return RaySet(_single(rows.origins - corner), _single(_unit(rows.directions)))
 
 

@@ -42,7 +42,7 @@ def content_of(geometry: Geometry) -> tuple[str, tuple[Array, ...]]:
     """Return what a geometry is made of, and the arrays that define it."""
     match geometry:
         case Grid():
-            rows = geometry.rows()
+            rows = geometry._rows()
             return "cells", (*geometry.edges, rows.blocks, rows.words)
         case Boxes():
             return "boxes", (geometry.lower, geometry.upper)
@@ -51,7 +51,7 @@ def content_of(geometry: Geometry) -> tuple[str, tuple[Array, ...]]:
         case Instances():
             kind, arrays = content_of(geometry.geometry)
             return f"copies of {len(geometry.geometry)} {kind}", (geometry.transforms, *arrays)
-    found = tuple(array for array in geometry.rows() if isinstance(array, np.ndarray))
+    found = tuple(array for array in geometry._rows() if isinstance(array, np.ndarray))
     return type(geometry).__name__.lower(), found
 
 

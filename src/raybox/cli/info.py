@@ -95,7 +95,7 @@ def _of_grid(file: str) -> Facts:
 
     grid = load_grid(file)
     lower, upper = grid.bounds.tolist()
-    rows = grid.rows()
+    rows = grid._rows()
     sizes = [np.diff(axis) for axis in grid.edges]
     return {
         **{"holds": "a grid", "count": len(grid), "shape": list(grid.shape)},

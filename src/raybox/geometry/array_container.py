@@ -1,4 +1,4 @@
-"""What containers of arrays share: `equals`, the error of `numpy.asarray`, and their public names."""
+"""What containers of arrays share: `equals`, and the errors of `numpy.asarray` and of tensors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from raybox.errors import InvalidInput
 from raybox.validation import Array
 
 V = TypeVar("V")
-
-_OF_KERNELS = {"rows"}
-"""methods for kernels, which users do not need"""
 
 
 class ReadOnly(Mapping[str, V]):
@@ -84,9 +81,6 @@ class ArrayContainer:
 
     def _not_one_array(self) -> str:
         return f"{type(self).__name__} are several arrays, not one. Choose or join them: {self._AS_ARRAY}."
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if name not in _OF_KERNELS]
 
 
 def equal_arrays(one: Array, other: Array) -> bool:

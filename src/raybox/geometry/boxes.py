@@ -27,7 +27,7 @@ from raybox.validation import ArrayInput, Bools, Floats
 
 
 @final
-@guard_class("lower", "upper", "ndim_space", "rows")
+@guard_class("lower", "upper", "ndim_space")
 class Boxes(BoxConstructors, HasAttributes):
     """Axis-aligned boxes (in 2D: rectangles): the points p with ``lower <= p <= upper`` on every axis.
 
@@ -231,7 +231,7 @@ class Boxes(BoxConstructors, HasAttributes):
     def _compared(self) -> tuple[object, ...]:
         return self._lower, self._upper, self.ids, self.labels
 
-    def rows(self) -> BoxRows:
+    def _rows(self) -> BoxRows:
         """Return the arrays for kernels; in 3D without a copy."""
         return BoxRows(in_space(self._lower), in_space(self._upper))
 

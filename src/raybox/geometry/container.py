@@ -15,7 +15,7 @@ class Geometry(Protocol):
         """D, the dimensions of space: 2 or 3."""
         ...
 
-    def rows(self) -> Any:
+    def _rows(self) -> Any:
         """Return the primitives as the kernels read them: a NamedTuple of arrays."""
         ...
 

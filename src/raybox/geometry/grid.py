@@ -30,7 +30,7 @@ from raybox.validation import ArrayInput, Bools, Floats, Ints
 
 
 @final
-@guard_class("shape", "edges", "occupied", "ndim_space", "bounds", "rows")
+@guard_class("shape", "edges", "occupied", "ndim_space", "bounds")
 class Grid(HasAttributes):
     """The cells of a rectilinear grid: axis-aligned boxes that share faces, in 2D or 3D.
 
@@ -316,7 +316,7 @@ class Grid(HasAttributes):
     def _compared(self) -> tuple[object, ...]:
         return *self._edges, *self._bits, self.ids, self.labels
 
-    def rows(self) -> GridRows:
+    def _rows(self) -> GridRows:
         """Return the arrays for kernels, without copies of edges and mask."""
         flat = np.zeros(2)
         shape = np.array([*self.shape, 1][:3], dtype=np.int64)

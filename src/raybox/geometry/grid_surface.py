@@ -12,7 +12,7 @@ def visible_cells(grid: Grid, most: int, most_of_full: int) -> Ints | None:
     Of a grid in 2D all occupied cells are visible. most_of_full: cells of a grid that is full, whose inside
     shows only through translucent faces.
     """
-    if not grid.rows().blocks.size:
+    if not grid._rows().blocks.size:
         return np.arange(len(grid)) if len(grid) <= most_of_full else None
     cells = exposed_cells(grid) if grid.ndim_space == 3 else np.flatnonzero(grid.occupied)
     return cells if len(cells) <= most else None

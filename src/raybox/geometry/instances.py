@@ -76,7 +76,7 @@ def with_scratch(rows: R, rays: int) -> R:
 
 
 @final
-@guard_class("geometry", "transforms", "ndim_space", "rows")
+@guard_class("geometry", "transforms", "ndim_space")
 class Instances(HasAttributes):
     """Instances of boxes or of a mesh: exact images under matrices.
 
@@ -284,7 +284,7 @@ class Instances(HasAttributes):
     def _compared(self) -> tuple[object, ...]:
         return self._geometry, self._placed, self.ids, self.labels
 
-    def rows(self) -> Floats:
+    def _rows(self) -> Floats:
         """Return the matrices for kernels, (M, 3, 4)."""
         return self._placed
 
@@ -317,7 +317,7 @@ def _corners(geometry: Boxes | Mesh) -> tuple[Floats, Floats]:
     if isinstance(geometry, Mesh):
         points = geometry.triangles.reshape(-1, 3)
     else:
-        rows = geometry.rows()
+        rows = geometry._rows()
         points = np.concatenate([rows.lower, rows.upper])
     if not len(points):
         return np.empty((0, 3)), np.empty((0, 3))

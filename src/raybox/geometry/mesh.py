@@ -30,7 +30,7 @@ from raybox.validation import ArrayInput, Floats, Ints
 
 
 @final
-@guard_class("vertices", "faces", "objects", "ndim_space", "triangles", "corners", "rows")
+@guard_class("vertices", "faces", "objects", "ndim_space", "triangles", "corners")
 class Mesh(HasAttributes):
     """Closed triangles in space: edges and corners belong to them, and both sides are hit.
 
@@ -216,7 +216,7 @@ class Mesh(HasAttributes):
         >>> rb.Mesh([[0, 0, 0], [4, 0, 0], [0, 3, 0], [8, 0, 0]], [[0, 1, 2], [0, 1, 3]]).face_areas
         array([6., 0.])
         """
-        return mesh_surface.areas(self.rows().corners)
+        return mesh_surface.areas(self._rows().corners)
 
     @property
     def face_normals(self) -> Floats:
@@ -232,7 +232,7 @@ class Mesh(HasAttributes):
         array([[ 0.,  0.,  1.],
                [ 0.,  0., -1.]])
         """
-        return mesh_surface.normals(self.rows().corners)
+        return mesh_surface.normals(self._rows().corners)
 
     def sample(self, n: SupportsIndex, seed: Seed = None) -> SurfaceSample:
         """Return random points on the triangles, uniform by area.
@@ -263,7 +263,7 @@ class Mesh(HasAttributes):
         >>> points.shape, faces.shape, bool((points[:, 2] == 5).all())
         ((1000, 3), (1000,), True)
         """
-        return mesh_surface.sample(self.rows().corners, n, seed)
+        return mesh_surface.sample(self._rows().corners, n, seed)
 
     def transformed(self, matrix: ArrayInput) -> "Mesh":
         """Return the mesh moved by a matrix: each vertex p becomes A p + b.
@@ -334,7 +334,7 @@ class Mesh(HasAttributes):
     def _compared(self) -> tuple[object, ...]:
         return self._vertices, self._faces, self.objects, self.ids, self.labels
 
-    def rows(self) -> TriangleRows:
+    def _rows(self) -> TriangleRows:
         """Return the arrays for kernels."""
         return TriangleRows(self.triangles)
 

@@ -66,6 +66,6 @@ class MovingBoxes:
         """(M,)."""
         return (len(self.boxes),)
 
-    def rows(self) -> MovingBoxRows:
+    def _rows(self) -> MovingBoxRows:
         """Return the arrays for kernels."""
-        return MovingBoxRows(*self.boxes.rows(), in_space(self.directions))
+        return MovingBoxRows(*self.boxes._rows(), in_space(self.directions))

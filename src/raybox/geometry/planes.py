@@ -24,7 +24,7 @@ from raybox.validation import ArrayInput, Floats
 
 
 @final
-@guard_class("normals", "offsets", "ndim_space", "rows")
+@guard_class("normals", "offsets", "ndim_space")
 class Planes(HasAttributes):
     """Planes (in 2D: lines): the points p with ``n·p = offset``, without bounds.
 
@@ -147,7 +147,7 @@ class Planes(HasAttributes):
     def _compared(self) -> tuple[object, ...]:
         return self._normals, self._offsets, self.ids, self.labels
 
-    def rows(self) -> PlaneRows:
+    def _rows(self) -> PlaneRows:
         """Return the arrays for kernels; in 3D without a copy."""
         return PlaneRows(in_space(self._normals), self._offsets)
 

@@ -27,15 +27,7 @@ _START = 0.0
 
 
 @final
-@guard_class(
-    "__init__",
-    "t_min",
-    "t_max",
-    "skipped",
-    "shape",
-    "ndim_space",
-    "rows",
-)
+@guard_class("__init__", "t_min", "t_max", "skipped", "shape", "ndim_space")
 class Rays(RayConstructors, ArrayContainer):
     """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
 
@@ -291,7 +283,7 @@ class Rays(RayConstructors, ArrayContainer):
     def _compared(self) -> tuple[object, ...]:
         return *self._arrays, self.t_min, self.t_max
 
-    def rows(self) -> RayRows:
+    def _rows(self) -> RayRows:
         """Return the arrays for kernels, all valid; in 3D without a copy, if they are in memory."""
         rays = self._rays
         if isinstance(rays, RayRows):
@@ -301,15 +293,15 @@ class Rays(RayConstructors, ArrayContainer):
         return RayRows(in_space(rays[0]), in_space(rays[1]), *_flat_ranges(self._t_min, self._t_max))
 
     def _kernel_rays(self) -> RayRows:
-        """Return `rows`, or what makes them block by block: see `raybox.geometry.ray_sources`."""
+        """Return `_rows`, or what makes them block by block: see `raybox.geometry.ray_sources`."""
         rays = self._rays
-        return self.rows() if type(rays) is tuple else rays  # type: ignore[return-value]  # or a source
+        return self._rows() if type(rays) is tuple else rays  # type: ignore[return-value]  # or a source
 
     def _with_arrays(self) -> Rays:
         """Return rays with arrays of their own, all valid."""
         if isinstance(self._rays, tuple):
             return self
-        o, d, low, high = self.rows()
+        o, d, low, high = self._rows()
         shape, width = self._shape, self.ndim_space
         vectors = (np.ascontiguousarray(v[:, :width]).reshape(*shape, width) for v in (o, d))
         ranges = (t.reshape(()) if t.size == 1 else t.reshape(shape) for t in (low, high))

@@ -192,7 +192,7 @@ class AllHits(HitTables):
         infinite, or below the normal numbers for a direction longer than 2**60, they count as they are
         before rounding, so that every finite length is returned.
         """
-        lengths, lost = path_lengths(self._rays.rows(), self.ray, *self._spans)
+        lengths, lost = path_lengths(self._rays._rows(), self.ray, *self._spans)
         if lost.size:
             derive_exactly(self._source, self.ray, self._hit_id, "lengths_of", lost, lengths)
         return frozen(lengths)

@@ -322,22 +322,22 @@ def _only_rays(rays: Rays | MovingBoxes, ray_of: Ints) -> tuple[Rays | MovingBox
 def _derive(rays: Rays | MovingBoxes, rows: Rows, hits: tuple[Ints, Ints], loop: str, *out: Floats) -> None:
     """Write a derived field for hits of one geometry; hits: numbers of rays and of primitives."""
     if isinstance(rays, Rays) and loop in _EXACT:
-        _EXACT[loop](rays.rows(), rows, hits, *out)
+        _EXACT[loop](rays._rows(), rows, hits, *out)
         return
     from raybox.primitives import box_spans, pairs
 
     ray_of, number = hits
     if loop == "spans_of" and isinstance(rows, BoxRows) and isinstance(rays, Rays):
-        box_spans.write_spans(rays.rows(), rows, ray_of, number, *out)  # eight by eight
+        box_spans.write_spans(rays._rows(), rows, ray_of, number, *out)  # eight by eight
     else:
-        getattr(pairs, loop)(rays.rows(), with_scratch(rows, 0), ray_of, number, *out)
+        getattr(pairs, loop)(rays._rows(), with_scratch(rows, 0), ray_of, number, *out)
     if isinstance(rays, MovingBoxes) or not isinstance(rows, InstanceRows):
         return
     if loop == "weights_of" and isinstance(rows.rows, BoxRows):
         return
     undecided = np.isnan(np.column_stack(out)).any(axis=1)
     for k in np.flatnonzero((number >= 0) & undecided):
-        contact = instance_contact(rows, exact_table.ray_at(rays.rows(), ray_of[k]), number[k])
+        contact = instance_contact(rows, exact_table.ray_at(rays._rows(), ray_of[k]), number[k])
         assert contact is not None  # it is a hit
         _WRITERS[loop](contact, k, *out)
 

@@ -162,7 +162,7 @@ def write_grid(folder: Path, grid: Grid, quality: Quality) -> str:
     A grid's tree is built again in less time than it takes to check.
     """
     write_edges(folder, grid)
-    mask = grid.occupied.reshape(-1) if grid.rows().blocks.size else NO_MASK
+    mask = grid.occupied.reshape(-1) if grid._rows().blocks.size else NO_MASK
     np.save(folder / f"{_MASK}.npy", mask.view(np.uint8))
     facts: SceneFacts = {"kind": "grid", "size": len(grid), "quality": quality}
     facts |= {"axes": grid.ndim_space}

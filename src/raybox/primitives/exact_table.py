@@ -42,9 +42,9 @@ class ExactFunctions(NamedTuple):
 
 def rows_of(geometry: Any) -> Any:
     """Return the rows of a container of primitives; None for anything else."""
-    if isinstance(geometry, type) or not hasattr(geometry, "ndim_space") or not hasattr(geometry, "rows"):
+    if isinstance(geometry, type) or not hasattr(geometry, "ndim_space") or not hasattr(geometry, "_rows"):
         return None
-    rows = geometry.rows()
+    rows = geometry._rows()
     return rows if type(rows) in TABLE else None
 
 

@@ -219,7 +219,7 @@ def intersect_all_pairs(
 def measure_rate(rays: RayRows, boxes: BoxRows, seconds: float = 1.0) -> float:
     """Return the number of ray-box tests a second of one thread, measured.
 
-    Rays and boxes are rows of three, as from `Rays.rows` and `Boxes.rows`. Hits are counted, undecided pairs
+    Rays and boxes are rows of three, as those of `Rays` and `Boxes`. Hits are counted, undecided pairs
     are not; rays that miss the bounds of all boxes are neither tested nor counted.
     """
     task, workspace = make_task(rays, boxes), make_workspace()

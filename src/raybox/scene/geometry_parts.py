@@ -205,7 +205,7 @@ def restored(geometry: Geometry, state: TreeState, quality: str) -> Part:
     """Return the part of a geometry whose tree is built already."""
     refit_policy = RefitPolicy(quality, check_workers(-1))
     refit_policy.built = state.built
-    rows, inner = geometry.rows(), None
+    rows, inner = geometry._rows(), None
     if isinstance(geometry, Instances) and state.inner:
         inner = restored(geometry.geometry, state.inner, quality)
         rows = _instance_rows(geometry, inner)
@@ -223,7 +223,7 @@ def moved(part: Part, geometry: Geometry) -> Part:
             inner = make(geometry.geometry, part.refit_policy.quality, part.refit_policy.threads)
         rows: Rows = _instance_rows(geometry, inner)
     else:
-        rows = geometry.rows()
+        rows = geometry._rows()
     box_rows = bounds(rows)
     tree = part.refit_policy.move(part.tree, part.box_rows, box_rows)
     return _made(geometry, rows, tree, box_rows, part.refit_policy, inner)
@@ -361,7 +361,7 @@ def _instance_rows(geometry: Instances, inner: Part) -> InstanceRows:
             f"instances may have up to 2**62 - 1 rows in all; got {len(geometry)} times {size}. "
             "Split them by space."
         )
-    placed = geometry.rows()
+    placed = geometry._rows()
     high, low = _inverses(placed)
     tame = _is_tame(placed) & (np.abs(high) < TAME_HIGH).all(axis=(1, 2))
     lower, upper = around(placed, *_pieces(inner, len(geometry)))

@@ -110,7 +110,7 @@ def intersect(
     index, t = np.empty(total, np.int64), np.empty(total)
     step = int(len(geometry) != 1)
     pairing = Pairing(source.inner, source.row, source.column, step)
-    task = _PairTask(rays.rows(), rows, pairing, index, t)
+    task = _PairTask(rays._rows(), rows, pairing, index, t)
     _run_kernels(task, _How(workers, progress))
     return Hits(index.reshape(shape), t.reshape(shape), source)
 

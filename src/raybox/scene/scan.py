@@ -42,7 +42,7 @@ def scan(ray: Rays, geometry: Bounded, where: MaskInput = None) -> AllHits:
             f"a scan is of one ray of the scene's D = {geometry.ndim_space}; "
             f"got rays of shape {ray.shape} and D = {ray.ndim_space}. Build a Scene for many rays."
         )
-    one, rows, objects = exact_table.ray_at(ray.rows(), 0), geometry.rows(), object_rows(geometry)
+    one, rows, objects = exact_table.ray_at(ray._rows(), 0), geometry._rows(), object_rows(geometry)
     allowed = None if where is None else row_mask(where, objects, len(geometry))
     contacts: list[tuple[Ratio, int]] = []
     if one.t_min <= one.t_max:

@@ -42,7 +42,7 @@ def _divided(block: Block, limit: int) -> list[Block]:
 
 def block_of(grid: Grid, block: Block) -> Grid:
     """Return the cells of a block as a grid, without ids and labels."""
-    rows = grid.rows()
+    rows = grid._rows()
     axes = zip(grid.edges, block, strict=True)
     edges = tuple(one[cells.start : cells.stop + 1].copy() for one, cells in axes)
     return of_bits(edges, part_of(CellBits(rows.blocks, rows.words), grid.shape, block))

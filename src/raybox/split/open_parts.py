@@ -77,7 +77,7 @@ class OpenCells(NamedTuple):
     def rows_of(self, index: Ints) -> Rows:
         """Return some cells as boxes."""
         grid: Grid = self.scene.geometry
-        return boxes_of(*bounds_of(grid.edges, np.unravel_index(index, grid.shape))).rows()
+        return boxes_of(*bounds_of(grid.edges, np.unravel_index(index, grid.shape)))._rows()
 
     def count_rows(self, found: Ints) -> bool:
         """Add 1 for each cell of the part; return True, for a block is in order."""

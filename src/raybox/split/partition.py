@@ -106,7 +106,7 @@ def _write_parts(geometry: Bounded, folder: Path, size: int) -> int:
     if isinstance(geometry, Boxes):
         lower, upper = geometry.lower, geometry.upper
     else:
-        lower, upper = bounds(geometry.rows())
+        lower, upper = bounds(geometry._rows())
     partition = _plan(lower, upper, size)
     lengths = [min(size, len(lower) - start) for start in range(0, len(lower), size)]
     for part in range(len(lengths)):
@@ -160,14 +160,14 @@ def _spool(blocks: Iterable[Boxes], folder: Path) -> Boxes:
 def _blocks(lower: Floats, upper: Floats) -> Iterator[tuple[int, Floats, Floats]]:
     """Yield the number of the first box and the bounds of each block, in three dimensions."""
     for start in range(0, len(lower), BLOCK_BOXES):
-        rows = restored(lower[start : start + BLOCK_BOXES], upper[start : start + BLOCK_BOXES]).rows()
+        rows = restored(lower[start : start + BLOCK_BOXES], upper[start : start + BLOCK_BOXES])._rows()
         yield start, rows.lower, rows.upper
 
 
 def _plan(lower: Floats, upper: Floats, size: int) -> Partition:
     """Fit the curve, and count the boxes in its cells."""
     step = max(1, len(lower) // _SAMPLE)
-    sample = restored(lower[::step].copy(), upper[::step].copy()).rows()
+    sample = restored(lower[::step].copy(), upper[::step].copy())._rows()
     curve = fit_curve(sample.lower, sample.upper)
     bits = min(max(len(lower).bit_length() + 2, 6), _FINEST)
     shift = np.uint64(BITS - bits)

@@ -285,7 +285,7 @@ class SplitScene(QueryMethods):
     def _prepared(self, query: Query[Opt, Res, Public], rays: Rays, options: Any, workers: int) -> Any:
         """Return the options of a query, checked."""
         check_rays(rays, self.ndim_space)
-        target = Target((self._like.rows(),), (len(self),), is_list=False, workers=workers)
+        target = Target((self._like._rows(),), (len(self),), is_list=False, workers=workers)
         return query.prepare(options, rays, target) if query.prepare else options
 
     def _visit_parts(
@@ -303,9 +303,9 @@ class SplitScene(QueryMethods):
         threads = check_workers(workers)
         shape = getattr(self._like, "shape", None)
         allowed = None if where is None else row_mask(where, self._objects, len(self), shape)
-        facing(self._like, self._like.rows(), cull)
+        facing(self._like, self._like._rows(), cull)
         flat = rays.reshape(-1)
-        merger = query.part_merger(flat.rows(), _EMPTY[self.kind].rows(), options)
+        merger = query.part_merger(flat._rows(), _EMPTY[self.kind]._rows(), options)
 
         def visit(part: OpenPart | OpenCells, which: Ints) -> None:
             mask = None if allowed is None else allowed[part.numbers]

@@ -105,7 +105,7 @@ def _geometry_arrays(geometry: Solid, cells: Ints | None = None) -> Arrays:
         return {"normals": geometry.normals, "offsets": geometry.offsets}
     if isinstance(geometry, Instances):
         base = _geometry_arrays(geometry.geometry)
-        return {"transforms": geometry.rows(), **{f"base.{name}": values for name, values in base.items()}}
+        return {"transforms": geometry._rows(), **{f"base.{name}": values for name, values in base.items()}}
     return _mesh_arrays(geometry) if isinstance(geometry, Mesh) else _grid_arrays(geometry, cells)
 
 
@@ -119,7 +119,7 @@ def _mesh_arrays(mesh: Mesh) -> Arrays:
 def _grid_arrays(grid: Grid, cells: Ints | None) -> Arrays:
     """Return edges, occupied bits (none if all are), and the objects with a free face (none: too many)."""
     arrays: Arrays = dict(zip("xyz", grid.edges, strict=True))
-    if grid.rows().blocks.size:
+    if grid._rows().blocks.size:
         arrays["occupied"] = packed_bits(grid.occupied)
     visible = None if cells is None else exposed_cells(grid)
     if cells is not None and visible is not None and len(visible) <= MAX_DRAWN_CELLS:
@@ -129,7 +129,7 @@ def _grid_arrays(grid: Grid, cells: Ints | None) -> Arrays:
 
 def rays_frame(rays: Rays) -> bytes:
     """Return the frame ``rays``: an even sample of those that can be drawn."""
-    rows, total = rays.rows(), len(rays)
+    rows, total = rays._rows(), len(rays)
     drawn = min(total, MAX_DRAWN_RAYS)
     row = np.arange(drawn) * total // max(drawn, 1)
     arrays: Arrays = {

@@ -156,7 +156,7 @@ def make_stage(
 
 def rays_in_3d(rays: Rays) -> Rays:
     """Return rays in 3D, flattened; invalid ones remain misses."""
-    rows = rays.rows()
+    rows = rays._rows()
     return Rays(rows.origins, rows.directions, t_min=rows.t_min, t_max=rows.t_max, invalid="miss")
 
 
@@ -187,9 +187,9 @@ def _in_3d(solid: Solid, mask: Bools | None) -> tuple[Solid, Bools | None]:
         return _in_3d(solid.boxes(cells), None if mask is None else mask[cells])
     made: Solid
     if isinstance(solid, Instances):
-        made = Instances(cast("Boxes", _in_3d(solid.geometry, None)[0]), solid.rows())
+        made = Instances(cast("Boxes", _in_3d(solid.geometry, None)[0]), solid._rows())
     else:
-        made = (Planes if isinstance(solid, Planes) else Boxes)(*solid.rows()[:2])
+        made = (Planes if isinstance(solid, Planes) else Boxes)(*solid._rows()[:2])
     return made._with(solid._attributes), mask
 
 
@@ -198,7 +198,7 @@ def _part(solid: Solid, first: int) -> StagePart:
         return StagePart(solid, first, object_count(solid), stored_objects(solid))
     if not isinstance(solid, Grid):
         return StagePart(solid, first, len(solid))
-    if count_occupied(solid.rows()) > MAX_CELLS:
+    if count_occupied(solid._rows()) > MAX_CELLS:
         return StagePart(solid, first, 1, np.broadcast_to(np.uint8(0), len(solid)))
     cells = np.flatnonzero(solid.occupied)
     return StagePart(solid, first, len(cells), cells=cells)
