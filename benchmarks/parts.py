@@ -118,16 +118,16 @@ def _real(files: Path, made: Path) -> dict[str, Part]:
         "voxels": files / "voxel_store" / "scene_store8.vox",
     }
     triangles = {"skull": skull, "city": city, "house": files / "duplex_ifc" / "duplex_a_20110907.ifc"}
-    house = {"names": ("raybox", "embreex", "open3d")}  # of the README's chart
+    peers = {"house": {"names": ("raybox", "embreex", "open3d")}}  # of the README's chart
     beams = {"boxes": str(made / "cuboids.npz"), "rays": (str(made / "beams.npz"),)}
     two = _own(WORKERS) | {"boxes": str(skull), "rays": data.SCENE_KINDS, "ray_count": 2**20}
     return (
         {
-            f"real-{name}": Part(versus, REAL | (house if name == "house" else {}) | {"boxes": str(path)})
+            f"real-{name}": Part(versus, REAL | peers.get(name, {}) | {"boxes": str(path)})
             for name, path in boxes.items()
         }
         | {
-            f"mesh-{name}": Part(meshes.measure, MESH | (house if name == "house" else {}) | {"mesh": str(path)})
+            f"mesh-{name}": Part(meshes.measure, MESH | peers.get(name, {}) | {"mesh": str(path)})
             for name, path in triangles.items()
         }
         | {"real-street": Part(versus, REAL | beams), "workers-skull": Part(versus, two, 2)}

@@ -8,8 +8,6 @@ import re
 import sys
 from pathlib import Path
 
-import pytest
-
 import raybox as rb
 import user_script
 from needs import package

@@ -22,7 +22,7 @@ def run(*arguments, source=PACKAGE.parent, **environment):
 
 
 def build_copy(folder):
-    """Copy the package into a folder, with a library of two kernels, or skip the test without a C compiler."""
+    """Copy the package into a folder, with a library of two kernels; without a C compiler, skip the test."""
     c_compiler()
     shutil.copytree(PACKAGE, folder / "raybox", ignore=shutil.ignore_patterns("__pycache__", "raybox-*"))
     (folder / "raybox" / "kernels" / "kernels.txt").write_text(f"{SPIN}\n{KEYS}\n")

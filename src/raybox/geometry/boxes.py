@@ -203,7 +203,7 @@ class Boxes(BoxConstructors, HasAttributes):
         corners = bounds.expanded((self._lower, self._upper), margin)
         return _made(object.__new__(Boxes), *corners, self._attributes)
 
-    def translated(self, offset: ArrayInput) -> "Boxes":
+    def translated(self, offset: ArrayInput) -> Boxes:
         """Return the boxes moved by an offset; ids and labels stay.
 
         Each bound is rounded to float64. No bound stays no bound.

@@ -265,7 +265,7 @@ class Mesh(HasAttributes):
         """
         return mesh_surface.sample(self._rows().corners, n, seed)
 
-    def transformed(self, matrix: ArrayInput) -> "Mesh":
+    def transformed(self, matrix: ArrayInput) -> Mesh:
         """Return the mesh moved by a matrix: each vertex p becomes A p + b.
 
         Objects, ids and labels stay. A matrix that mirrors reverses the order of each triangle's corners, so

@@ -58,7 +58,7 @@ def save(
     Parameters
     ----------
     path : str or path
-        The file to write; ``docs/files/index.md`` lists the columns of each kind of content. ``.npz`` holds all
+        The file to write; ``docs/files/results.md`` lists the columns of each kind. ``.npz`` holds all
         content, and loads again as what was saved. ``.npy .csv .parquet`` are tables of boxes, rays and
         results, ``.parquet`` of a mesh, too; ``.ply`` are meshes; ``.las .laz .ply .pcd`` points of `Hits`
         and `AllHits`.
