@@ -4,14 +4,13 @@ The length is that of the direction, which is end - start rounded to float64. Qu
 floats, accurate to 2^-98 of themselves; integers decide where these do not prove the rounding.
 """
 
-from fractions import Fraction
 from math import inf, isqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from raybox import validation
-from raybox.exact.definition import rounded
+from raybox.exact.definition import rounded, whole
 from raybox.exact.splitter import SPLITTER
 from raybox.geometry.ray_input import ONE, ZERO, per_ray
 from raybox.validation import ArrayInput, Bools, Floats
@@ -82,7 +81,8 @@ def _ranges(margins: Floats, ways: Floats, least: Floats | float) -> Ranges:
     low = np.maximum(quotients(margins, ways), least)
     high, short = 1.0 - low, low > 0.5
     for k in np.flatnonzero(low == 0.5):
-        short[k] = 4 * _square(margins[k], ways[k]) > 1
+        above, below = _squares(margins[k], ways[k])
+        short[k] = 4 * above > below
     low[short] = high[short] = inf
     return Ranges(low, high)
 
@@ -148,19 +148,18 @@ def _halves(x: Floats) -> tuple[Floats, Floats]:
     return high, x - high
 
 
-def _square(margin: float, way: Floats) -> Fraction:
-    """Return the square of a margin over that of the length of a direction that is not zero."""
-    square = Fraction(float(margin)) ** 2 / sum(Fraction(x) ** 2 for x in way.tolist())
-    assert isinstance(square, Fraction)
-    return square
+def _squares(margin: float, way: Floats) -> tuple[int, int]:
+    """Return the squares of a margin and of the length of a direction, times one number."""
+    (first, *others), _ = whole([float(margin), *way.tolist()])
+    return first * first, sum(x * x for x in others)
 
 
 def _exact_quotient(margin: float, way: Floats) -> float:
     """Return a margin above 0 over the length of a direction that is not zero, rounded once."""
-    square = _square(margin, way)
-    shift = max(0, _BITS + (square.denominator.bit_length() - square.numerator.bit_length()) // 2)
-    whole, left = divmod(square.numerator << 2 * shift, square.denominator)
-    root = isqrt(whole)
+    above, below = _squares(margin, way)
+    shift = max(0, _BITS + (below.bit_length() - above.bit_length()) // 2)
+    square, left = divmod(above << 2 * shift, below)
+    root = isqrt(square)
     # halfway between two integers, an inexact root is on the right side of every float
-    twice = 2 * root + (left > 0 or root * root != whole)
+    twice = 2 * root + (left > 0 or root * root != square)
     return rounded((twice, 1 << (shift + 1)))
