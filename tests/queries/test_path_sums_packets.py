@@ -7,6 +7,7 @@ import pytest
 
 import raybox as rb
 from aim import INF, Pairs
+from core_marks import with_core
 from path_truth import assert_sums, count_cases, integrals, paths
 from ray_cases import as_rays_or_miss
 from raybox.compiler.buffer_pool import SizedPool
@@ -107,7 +108,7 @@ def test_where_applies_to_packets(pictures, packet_calls):  # noqa: F811
     assert packet_calls[0][0] < packet_calls[0][1]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", with_core(range(3), 0))
 def test_full_mantissas(seed, packet_calls):  # noqa: F811
     """Pictures from outside and inside, at places of other sizes."""
     rng = np.random.default_rng([96, seed])

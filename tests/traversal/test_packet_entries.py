@@ -86,7 +86,7 @@ def test_shared_and_nearly_shared_planes(query, packet_calls):  # noqa: F811
     assert min(counts.values()) > 25, counts
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", with_core(QUERIES, "nearest"))
 def test_streams_of_the_same_rays(query, packet_calls):  # noqa: F811
     """In no order, so that no sixteen of them form a packet; in lists, and one by one."""
     for seed in range(4):

@@ -136,6 +136,7 @@ def test_ranges_that_begin_and_end_beside_planes(kind):
     assert min(found["certain"], found["undecided"], found["outside"]) > 20, found
 
 
+@pytest.mark.core
 def test_rays_that_go_anywhere_are_certain():
     """A merge that takes planes in a wrong order would leave them to exact arithmetic, which is slow."""
     rng, found = np.random.default_rng(294), Counter()
