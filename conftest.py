@@ -29,9 +29,10 @@ settings.register_profile("local", deadline=None, suppress_health_check=_QUIET)
 settings.register_profile("ci", deadline=None, suppress_health_check=_QUIET, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
-
 # Modules without examples, which doctest cannot import where a package is missing.
 collect_ignore = ["docs/conf.py", "src/raybox/io/formats/ifc_products.py"]
+
+
 HAS_NUMBA = find_spec("numba") is not None
 NEEDS_NUMBA = "needs Numba"
 

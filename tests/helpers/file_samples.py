@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 import raybox as rb
-from needs import package
 from raybox.geometry import with_skipped
 
 CASES = Path(__file__).parents[1] / "data" / "cases"
@@ -365,6 +364,8 @@ def saved() -> dict[str, tuple[bytes, dict[str, object]]]:
 
 def sample(name: str) -> tuple[bytes, dict]:
     """Return one of the files and its options; skip the test where the package that reads it is missing."""
+    from needs import package  # and pytest, which benchmarks do without
+
     if name.endswith(".ifc"):
         package("ifcopenshell")
     return samples()[name]
