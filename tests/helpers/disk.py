@@ -42,7 +42,7 @@ class DiskRows(NamedTuple):
 class Disks:
     """Closed disks, each perpendicular to one axis. The arrays are read-only copies."""
 
-    __slots__ = ("_rows",)
+    __slots__ = ("_arrays",)
     ndim_space = 3
 
     def __init__(self, centers, axes, radii):
@@ -55,16 +55,16 @@ class Disks:
         assert np.isin(rows.axes, (0, 1, 2)).all()
         for array in rows:
             array.flags.writeable = False
-        object.__setattr__(self, "_rows", rows)
+        object.__setattr__(self, "_arrays", rows)
 
     def __setattr__(self, name, value):
         raise AttributeError("disks are frozen")
 
     def _rows(self) -> DiskRows:
-        return self._rows
+        return self._arrays
 
     def __len__(self) -> int:
-        return len(self._rows.radii)
+        return len(self._arrays.radii)
 
 
 def bounds(disks: DiskRows) -> tuple[np.ndarray, np.ndarray]:
