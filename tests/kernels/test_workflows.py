@@ -19,7 +19,7 @@ RUN_BY = {
         'bash -c "$readme -m core"',
     ),
     r"python \.ci/wheel (none|\S*levels\S*)": (".ci/run", ".ci/wheel --into "),
-    r"python -m pip install (-e \.|\"\.\[dev\]\")": ("README.md", '/bin/pip install -q -e "'),
+    r"python -m pip install (-e \.|\"\.\[test\]\")": ("README.md", '/bin/pip install -q -e "'),
     r"python -m raybox\.kernels\.build v3 --into twice --check": (
         TEST_OF_BYTES,
         '"raybox.kernels.build", LEVEL, "--into", str(tmp_path), "--check"',
