@@ -42,7 +42,7 @@ from test_view_server import (  # noqa: F401
     test_it_listens_on_this_machine_only,
     viewer,
 )
-from test_view_uploads import test_every_scene_format_opens_from_bytes  # noqa: F401
+from test_view_uploads import test_a_scene_opens_from_bytes  # noqa: F401
 from windows import cp1252, windows  # noqa: F401
 
 pytestmark = [
