@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 import grid_hits
 import raybox as rb
+from core_marks import with_core
 from grids import even_grid, random_rays
 from loops import loop
 from raybox.compiler.entry_points import entry
@@ -59,7 +60,7 @@ def check_first_cells(grid: rb.Grid, rays: rb.Rays) -> Counter:
     )
 
 
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
+@pytest.mark.parametrize("share", with_core([0.02, 0.3, 0.9], 0.3))
 def test_first_cells_are_those_of_boxes(share):
     rng, counts = np.random.default_rng([330, int(100 * share)]), Counter()
     for shape in ((19, 3, 30), (13, 14, 15), (60, 40), (2, 2, 700), (23, 24, 25)):
@@ -98,7 +99,6 @@ def test_planes_that_are_crossed_sooner_than_guessed():
     assert min(counts["hits"], counts["misses"], counts["undecided"]) > 100, counts
 
 
-@pytest.mark.core
 def test_rays_through_edges_and_beside_them():
     """Occupied cells that touch a ray at an edge or a corner alone are hit, as boxes are."""
     rng, counts = np.random.default_rng(332), Counter()
