@@ -222,17 +222,17 @@ def test_an_index_of_the_first_axis_makes_no_arrays(make):
     rays, arrays = make(), rb.Rays(make().origins, make().directions)
     count, whole = len(rays), len(pickle.dumps(rays))
     for stored in (False, True):
-        assert (rays.kernel_rays()._arrays is not None) == stored
+        assert (rays._kernel_rays()._arrays is not None) == stored
         for index in (0, np.int64(count - 1), -2, slice(1, 3), slice(None, -1), slice(3, 1), slice(-2, None)):
             part = rays[index]
-            assert not isinstance(part.kernel_rays(), RayRows)
+            assert not isinstance(part._kernel_rays(), RayRows)
             assert part.shape == arrays[index].shape
             assert len(pickle.dumps(part)) < whole + 200
             assert pickle.loads(pickle.dumps(part)).equals(arrays[index])
             assert part.equals(arrays[index])
             if part.shape[0] > 2:
                 assert part[1:][1].equals(arrays[index][1:][1])
-        assert (rays.kernel_rays()._arrays is not None) == stored
+        assert (rays._kernel_rays()._arrays is not None) == stored
         for index in (slice(None, None, 2), [0, 1], None, (0, 1), ..., np.arange(count) > 2):
             assert rays[index].equals(arrays[index])
     for index in (count, -count - 1):

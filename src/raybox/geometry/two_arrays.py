@@ -6,7 +6,6 @@ from typing import Any, NoReturn, TypeVar
 
 from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.geometry import table_columns
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -50,7 +49,7 @@ def refuse_one_of_planes(value: Any) -> NoReturn:
 
 def _line_of_pairs(value: Any, constructor: str) -> str:
     """Return how two vectors a row are passed: side by side, by columns, or stacked."""
-    if table_columns.names_of(value) is not None:
+    if validation.names_of(value) is not None:
         return f".{constructor}(table)"
     shape = _shape(value)
     if shape[-1:] in ((4,), (6,)):
@@ -70,7 +69,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 def _refuse(name: str, arrays: tuple[str, str], value: Any, line: str) -> NoReturn:
     first, second = arrays
-    columns, shape = table_columns.names_of(value), _shape(value)
+    columns, shape = validation.names_of(value), _shape(value)
     got = f"one {type(value).__name__}" + (f" of shape {shape}" if shape else "")
     if columns is not None:
         got = f"one table of {len(columns)} columns"
