@@ -119,6 +119,28 @@ def triangles_in_near_planes(rng, rays, number):
     return at_face(rng, rays), across(rng, 1 + ULP * rng.permutation(number))
 
 
+def oblique(rng, number):
+    """Return triangles in the plane x = 1 + y / 2 - z / 4, exactly; rays of `at_face` hit them."""
+    corners = np.tile([[0.0, -9, -9], [0, 9, -9], [0, 0, 9]], (number, 1))
+    corners[:, 1:] = np.round(corners[:, 1:] * rng.uniform(1, 2, (3 * number, 1)) * 2.0**40) * 2.0**-40
+    corners[:, 0] = 1 + corners[:, 1] / 2 - corners[:, 2] / 4
+    return corners
+
+
+@family
+def triangles_in_one_oblique_plane(rng, rays, number):
+    return at_face(rng, rays), rb.Mesh(oblique(rng, number), np.arange(3 * number).reshape(-1, 3))
+
+
+@family
+def triangles_in_near_oblique_planes(rng, rays, number):
+    """As a matrix leaves them that turns triangles of one plane: each number is rounded."""
+    turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    cast, corners = at_face(rng, rays), oblique(rng, number) @ turn
+    rays = rb.Rays(cast.origins @ turn, cast.directions @ turn)
+    return rays, rb.Mesh(corners, np.arange(3 * number).reshape(-1, 3))
+
+
 @family
 def identical_instances(rng, rays, number):
     where = np.tile(np.column_stack([np.eye(3), [1.0, 0, 0]]), (number, 1, 1))

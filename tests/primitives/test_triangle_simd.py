@@ -12,16 +12,10 @@ import raybox as rb
 from compare import assert_scene
 from exact import rounded
 from families_surfaces import TrianglePairs
-from pair_checks import classified, loop
-from raybox.primitives.status import HIT, MISS, UNKNOWN_ORDER
-from raybox.primitives.table import certain_order
+from pair_checks import classified
+from raybox.primitives.status import HIT, MISS
 
 INF = np.inf
-
-
-@loop
-def call_certain_order(mesh, rays64, i, j):
-    return certain_order(mesh, rays64, 0, i, j)
 
 
 def as_mesh(corners) -> rb.Mesh:
@@ -192,22 +186,6 @@ def test_ranges_that_end_at_the_triangle():
 def plain(pairs: TrianglePairs):
     for o, d, low, high, corners in zip(*(x.tolist() for x in pairs), strict=True):
         yield o, d, (low, high), *corners
-
-
-def test_triangles_of_one_plane_tie_and_planes_across_an_axis_are_ordered():
-    corners = np.tile(np.eye(3), (6, 1, 1))
-    corners[1, 2, 1], corners[3] = 0.5, corners[3, [1, 2, 0]]
-    flat = np.array([[1.0, 0, 0], [1, 2, 0], [1, 0, 3]])
-    corners[4], corners[5] = flat, flat * [1 + 2.0**-52, -2, 1]
-    mesh = as_mesh(corners)._rows()
-    for sign in (1, -1, 0):
-        ray = np.array([[0.0, 0, 0, sign, 1, 1, 0, 1]])
-        order = [[int(call_certain_order(mesh, ray, i, j)) for j in range(6)] for i in range(6)]
-        same = {0, 2, 3}  # the plane, in any order of the corners
-        want = [[0 if i == j or {i, j} <= same else UNKNOWN_ORDER for j in range(6)] for i in range(6)]
-        if sign:
-            want[4][5], want[5][4] = -sign, sign
-        assert order == want
 
 
 # Many rays in a mesh: streams

@@ -180,6 +180,11 @@ def square_root(x: Lanes) -> Lanes:
     return _call("sqrt", x)
 
 
+def truncated(x: Lanes) -> Lanes:
+    """Return floats without their fractions."""
+    return _call("trunc", x)
+
+
 def _call(name: str, *operands: Lanes) -> Lanes:
     """Return the result of an LLVM intrinsic of vectors of one type."""
     x = operands[0]

@@ -15,6 +15,7 @@ from raybox.geometry import InstanceRows, TriangleRows
 from raybox.primitives import triangle
 from raybox.primitives.instance_ray import InstanceRay, order, twofold_ray
 from raybox.primitives.status import HIT, MISS, UNDECIDED
+from raybox.primitives.triangle_order import are_in_one_plane
 
 _FILTER = 2.0**-48  # a volume has seven roundings: 2^-50 of the sum of its terms' sizes
 _TINY = 1e-290  # more than underflow can lose in a product of two numbers
@@ -125,7 +126,12 @@ def decide(mesh: TriangleRows, rows: InstanceRows, ray: InstanceRay, i: int) -> 
 def tie(
     mesh: TriangleRows, rows: InstanceRows, one: InstanceRay, i: int, other: InstanceRay, j: int
 ) -> tuple[bool, int]:
-    """Return (certain, order of the first contacts with two triangles that are hit: -1, 0 or 1)."""
+    """Return (certain, order of the first contacts with two triangles that are hit: -1, 0 or 1).
+
+    A plane's image under a matrix is a plane: triangles of one plane tie in one instance.
+    """
+    if one.instance == other.instance and are_in_one_plane(mesh, i, j) == 1:
+        return True, 0
     num_i, den_i = _ratio(mesh, rows, one, i)
     num_j, den_j = _ratio(mesh, rows, other, j)
     first = (

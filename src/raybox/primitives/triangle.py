@@ -17,12 +17,12 @@ from raybox.compiler.intrinsics import prefetch
 from raybox.exact import bigint, double_double, triangle_normal
 from raybox.exact.bigint import Big, Big3, beyond, difference3, ratio, ratio_order
 from raybox.exact.double_double import DD, Vector3
-from raybox.exact.error_free import order_of
 from raybox.exact.predicate import sign
 from raybox.geometry import TriangleRows
 from raybox.primitives.instance_ray import InstanceRay
-from raybox.primitives.ray import DIRECTION, Ray
+from raybox.primitives.ray import Ray
 from raybox.primitives.status import UNKNOWN_ORDER
+from raybox.primitives.triangle_order import certain_order, crossing_order
 from raybox.primitives.triangle_simd import classify, first_contacts
 from raybox.validation import Floats
 
@@ -70,49 +70,6 @@ def prefetch_rows(mesh: TriangleRows, i: int) -> None:
     """Prefetch the corners of triangle i."""
     prefetch(mesh.corners, 9 * i)
     prefetch(mesh.corners, 9 * i + 8)
-
-
-@device
-def certain_order(mesh: TriangleRows, exact: Floats, r: int, i: int, j: int) -> int:
-    """Return the order of two triangles that have the same plane, or planes across the same axis."""
-    d = exact[r, DIRECTION], exact[r, DIRECTION + 1], exact[r, DIRECTION + 2]
-    order = _plane_order(mesh, d, i, j)
-    return 0 if order == UNKNOWN_ORDER and _coplanar(mesh, i, j) else order
-
-
-@device
-def _coplanar(mesh: TriangleRows, i: int, j: int) -> bool:
-    """Return whether two triangles are in one plane, for certain in double-double.
-
-    So are the walls between two houses: each has its own.
-    """
-    a, b, c = _point(mesh, i, 0), _point(mesh, i, 1), _point(mesh, i, 2)
-    if not (double_double.is_moderate(a) and double_double.is_moderate(b) and double_double.is_moderate(c)):
-        return False
-    n = double_double.cross(double_double.diff3(b, a), double_double.diff3(c, a))
-    for k in range(3):
-        p = _point(mesh, j, k)
-        if not double_double.is_moderate(p):
-            return False
-        off = double_double.inner(double_double.diff3(p, a), n)
-        if off.head != 0.0 or off.slack != 0.0:
-            return False
-    return True
-
-
-@device
-def _plane_order(mesh: TriangleRows, d: Vector3, i: int, j: int) -> int:
-    """Return the order of times as the planes of two triangles prove it, or `UNKNOWN_ORDER`."""
-    same = _point(mesh, i, 0) == _point(mesh, j, 0) and _point(mesh, i, 1) == _point(mesh, j, 1)
-    if same and _point(mesh, i, 2) == _point(mesh, j, 2):
-        return 0
-    for axis in range(3):
-        p, q, across = mesh.corners[i, 0, axis], mesh.corners[j, 0, axis], d[axis] != 0.0
-        for k in range(1, 3):
-            across = across and mesh.corners[i, k, axis] == p and mesh.corners[j, k, axis] == q
-        if across:
-            return order_of(p, q) if d[axis] > 0.0 else order_of(q, p)
-    return UNKNOWN_ORDER
 
 
 @device
@@ -252,7 +209,7 @@ def _is_time_of(mesh: TriangleRows, ray: Ray, i: int, t: float) -> bool:
 @device
 def tie(mesh: TriangleRows, ray: Ray, i: int, j: int) -> int:
     """Compare the crossings of triangles i and j, both hit, exactly: -1, 0 or 1."""
-    order = _plane_order(mesh, ray.direction, i, j)
+    order = crossing_order(mesh, i, j, ray.origin, ray.direction)
     return _tie_exact(mesh, ray, i, j) if order == UNKNOWN_ORDER else order
 
 

@@ -31,6 +31,8 @@ from raybox.compiler.intrinsics import Fields, vector_code, void
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar, greater, multiply_add
 from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
+from raybox.exact import double_double_simd
+from raybox.exact.double_double_simd import Twofold, difference
 from raybox.exact.error_free_simd import product_error
 from raybox.geometry import TriangleRows
 from raybox.primitives.box_simd import (
@@ -170,64 +172,32 @@ def classify(mesh: TriangleRows, exact: Floats, pairs: Pairs, number: int) -> No
     _classify(mesh, exact, pairs, number)
 
 
-class Twofold(NamedTuple):
-    """Numbers as sums of a head and a tail: double-double, lane by lane."""
+class TimeRatios(NamedTuple):
+    """Crossing times as ratios in double-double, and bounds of their errors."""
 
-    head: Lanes
-    tail: Lanes
-
-
-def _sum(x: Lanes, y: Lanes) -> Twofold:
-    """Return x + y, exactly (Knuth)."""
-    s = x + y
-    z = s - x
-    return Twofold(s, (x - (s - z)) + (y - z))
+    num: Twofold
+    den: Twofold
+    num_error: Lanes
+    den_error: Lanes
+    size: Lanes  # M, the largest part of the first corner less the origin
+    side: Lanes  # e, the largest part of two edges
 
 
-def _fast_sum(x: Lanes, y: Lanes) -> Twofold:
-    """Return x + y, exactly, where x is the larger (Dekker)."""
-    s = x + y
-    return Twofold(s, y - (s - x))
-
-
-def _plus(x: Twofold, y: Twofold) -> Twofold:
-    s, t = _sum(x.head, y.head), _sum(x.tail, y.tail)
-    s = _fast_sum(s.head, s.tail + t.head)
-    return _fast_sum(s.head, s.tail + t.tail)
-
-
-def _times(x: Twofold, y: Twofold) -> Twofold:
-    p = x.head * y.head
-    e = product_error(x.head, y.head, p)
-    return _fast_sum(p, e + multiply_add(x.head, y.tail, x.tail * y.head))
-
-
-def _negative(x: Twofold) -> Twofold:
-    return Twofold(-x.head, -x.tail)
-
-
-def _difference(p: Vector, q: Vector) -> list[Twofold]:
-    """Return p - q, exactly."""
-    return [_sum(x, -y) for x, y in zip(p, q, strict=True)]
-
-
-def _dot_twofold(p: list[Twofold], q: list[Twofold]) -> Twofold:
-    first, second, third = (_times(x, y) for x, y in zip(p, q, strict=True))
-    return _plus(_plus(first, second), third)
+def crossing_of(o: Vector, direction: Vector, corners: list[Vector]) -> TimeRatios:
+    """Return the times at which rays cross the planes of triangles."""
+    a, b, c = corners
+    to_b, to_c, to_a = difference(b, a), difference(c, a), difference(a, o)
+    normal = double_double_simd.cross(to_b, to_c)
+    d = [Twofold(x, x * 0.0) for x in direction]
+    num, den = double_double_simd.dot(normal, to_a), double_double_simd.dot(normal, d)
+    side, size = largest(*(x.head for x in (*to_b, *to_c))), largest(*(x.head for x in to_a))
+    off = side * side * _OFF_TWOFOLD
+    return TimeRatios(num, den, size * off, largest(*direction) * off, size, side)
 
 
 def time_of(o: Vector, direction: Vector, corners: list[Vector]) -> tuple[Lanes, Lanes]:
     """Return (known, time rounded once) of hits."""
-    a, b, c = corners
-    to_b, to_c, to_a = _difference(b, a), _difference(c, a), _difference(a, o)
-    normal = [
-        _plus(_times(to_b[k - 2], to_c[k - 1]), _negative(_times(to_b[k - 1], to_c[k - 2]))) for k in range(3)
-    ]
-    d = [Twofold(x, x * 0.0) for x in direction]
-    num, den = _dot_twofold(normal, to_a), _dot_twofold(normal, d)
-    side = largest(*(x.head for x in (*to_b, *to_c)))
-    size, step = largest(*(x.head for x in to_a)), largest(*direction)
-    off = side * side * _OFF_TWOFOLD
+    num, den, num_error, den_error, *_ = crossing_of(o, direction, corners)
     width = den.head.magnitude()
 
     # The remainder of the first quotient is exact in its first two terms.
@@ -236,7 +206,7 @@ def time_of(o: Vector, direction: Vector, corners: list[Vector]) -> tuple[Lanes,
     error = product_error(q, den.head, product)
     rest = ((num.head - product) - error) + num.tail - q * den.tail
     correction = rest / den.head
-    slack = (size + q.magnitude() * step) * off * 1.1 / width + correction.magnitude() * _ZIV
+    slack = (num_error + q.magnitude() * den_error) * 1.1 / width + correction.magnitude() * _ZIV
     slack = slack + q.magnitude() * 2.0**-100
     t = q + (correction - slack)
     return t.equals(q + (correction + slack)), t + 0.0

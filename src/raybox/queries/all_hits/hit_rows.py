@@ -12,7 +12,7 @@ from raybox.compiler.simd_arrays import Register, loop
 from raybox.geometry import Rows
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.ray import T_MIN
-from raybox.primitives.status import HIT, UNDECIDED_INDEX
+from raybox.primitives.status import HIT, UNDECIDED_INDEX, UNKNOWN_ORDER
 from raybox.primitives.table import certain_order, first_contacts
 from raybox.queries.all_hits.recorder import PACKED, AllHitsRecorder
 from raybox.queries.hit_sorting import ByTime, HitArrays, sort
@@ -76,19 +76,29 @@ def _write_row(
         at = first + c - begin
         recorder.hits.index[at], recorder.hits.t[at] = pairs.item[c], pairs.low[c]
     sort(ByTime(0), recorder.hits, first, first + end - begin)
-    return not _may_tie(job.rows, recorder.hits, first, first + end - begin, (workspace.rays64, r))
+    row = Span(0, first, first + end - begin)
+    return _sort_ties(job.rows, recorder.hits, row, workspace.rays64, r)
 
 
 @inlined
-def _may_tie(rows: Rows, hits: HitArrays, first: int, stop: int, ray: tuple[Floats, int]) -> bool:
-    """Return whether two sorted hits may have the same time but for rounding, in no certain order."""
-    rays64, r = ray
-    for c in range(first + 1, stop):
-        i, j = whole(hits.index[c]), whole(hits.index[c - 1])
-        equal = hits.t[c] == hits.t[c - 1] and hits.t[c] != rays64[r, T_MIN]
-        if equal and certain_order(rows, rays64, whole(r), i, j) not in (0, 1):
-            return True
-    return False
+def _sort_ties(rows: Rows, hits: HitArrays, row: Span, rays64: Floats, r: int) -> bool:
+    """Sort the hits of ray r whose times are equal but for rounding; return False if their order is open.
+
+    row: they are sorted by time, then by index.
+    """
+    index, t = hits.index, hits.t
+    for c in range(row.begin + 1, row.end):
+        for k in range(c, row.begin, -1):
+            if t[k] != t[k - 1] or t[k] == rays64[r, T_MIN]:
+                break
+            i, j = whole(index[k]), whole(index[k - 1])
+            order = certain_order(rows, rays64, whole(r), i, j)
+            if order == UNKNOWN_ORDER or (order < 0 and row.end - row.begin > _SHORT):
+                return False
+            if order > 0 or (order == 0 and i > j):
+                break
+            index[k], index[k - 1] = j, i
+    return True
 
 
 @device
