@@ -10,8 +10,8 @@ import pytest
 
 import raybox as rb
 from raybox.cli import main
+from raybox.compiler.cores import cores
 from raybox.store.lock import locked
-from raybox.threads.pool import cores
 from streaming import RAYS, SCENE
 from test_cast_files import test_no_rays_and_two_dimensions  # noqa: F401  # reads and writes all formats
 from test_cast_resume import (  # noqa: F401

@@ -12,9 +12,9 @@ import pytest
 
 import raybox as rb
 from processes import output_of
+from raybox.compiler.cores import cores
 from raybox.threads import chunks as parallel
 from raybox.threads.chunks import check_workers, run_chunks
-from raybox.threads.pool import cores
 from waiting import SECONDS
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TypedDict
 
 from raybox.bench import peers
+from raybox.compiler.cores import cores
 from raybox.compiler.library import code_source
-from raybox.threads.pool import cores
 
 WARNING = (
     "Machines are noisy and shared: compare ratios of one run, whose contestants took turns, and no absolute "

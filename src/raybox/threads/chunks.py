@@ -11,9 +11,10 @@ from itertools import pairwise
 from math import ceil
 from typing import NamedTuple, Protocol, TypeVar
 
+from raybox.compiler.cores import cores
 from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput
-from raybox.threads.pool import ThreadPool, acquire, cores
+from raybox.threads.pool import ThreadPool, acquire
 
 T = TypeVar("T")
 Work = Callable[[int, int], T]

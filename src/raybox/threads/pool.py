@@ -21,23 +21,13 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.compiler.cores import cores
 from raybox.compiler.float_environment import in_default_environment
 from raybox.compiler.fork import after_fork_in_child, fork_safe_lock
 from raybox.errors import RayboxError
-from raybox.threads.control_group import cpu_limit
 
 T = TypeVar("T")
 _SWITCH = "RAYBOX_PIN_THREADS"
-
-
-def cores() -> int:
-    """Return how many threads this process may run at once, by its affinity and its control group."""
-    if hasattr(os, "sched_getaffinity"):
-        number = len(os.sched_getaffinity(0))
-    else:
-        number = getattr(os, "process_cpu_count", os.cpu_count)() or 1
-    limit = cpu_limit()
-    return number if limit is None else min(number, limit)
 
 
 def other_cores() -> frozenset[int]:

@@ -3,8 +3,9 @@
 import pytest
 
 import raybox as rb
-from raybox.threads import chunks, control_group, pool
-from raybox.threads.control_group import read_limit
+from raybox.compiler import cores as cores_of
+from raybox.compiler.cores import cores, read_limit
+from raybox.threads import chunks
 
 
 def group(root, name, **files):
@@ -59,12 +60,12 @@ def test_no_control_groups(tmp_path):
 
 def test_cores_obey_the_limit_which_is_read_once(monkeypatch):
     read = []
-    monkeypatch.setattr(control_group, "read_limit", lambda *_: read.append(1) or 1)
-    control_group.cpu_limit.cache_clear()
+    monkeypatch.setattr(cores_of, "read_limit", lambda *_: read.append(1) or 1)
+    cores_of.cpu_limit.cache_clear()
     try:
-        assert [pool.cores() for _ in range(3)] == [1, 1, 1]
+        assert [cores() for _ in range(3)] == [1, 1, 1]
     finally:
-        control_group.cpu_limit.cache_clear()
+        cores_of.cpu_limit.cache_clear()
     assert read == [1]
 
 

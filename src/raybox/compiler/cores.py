@@ -1,11 +1,25 @@
-"""The limit on processor time that a container sets: Linux control groups, versions 1 and 2."""
+"""How many cores a process may use: its affinity, and the limit that a container sets.
 
+The limit is that of Linux control groups, versions 1 and 2.
+"""
+
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
+
+
+def cores() -> int:
+    """Return how many threads this process may run at once, by its affinity and its control group."""
+    if hasattr(os, "sched_getaffinity"):
+        number = len(os.sched_getaffinity(0))
+    else:
+        number = getattr(os, "process_cpu_count", os.cpu_count)() or 1
+    limit = cpu_limit()
+    return number if limit is None else min(number, limit)
 
 
 @cache
