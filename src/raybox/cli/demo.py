@@ -56,6 +56,7 @@ def demo(out: str, force: bool) -> None:
     target = _picture(out)
     page = target.with_name(PAGE)
     check_new(*(path for path in (target, page) if not _is_own(path)), force=force)
+    _expect_kernels()
     building = _building()
     print_versions()
     scene = Scene(building)
@@ -75,6 +76,21 @@ def demo(out: str, force: bool) -> None:
     click.echo(f"The lidar's rays in the building, a page for the browser: {page}")
     click.echo(f"Building: {CREDIT}")
     click.echo(_NEXT)
+
+
+def _expect_kernels() -> None:
+    """Compile what takes longest on other cores, while the scene is made."""
+    from raybox.bvh.sah_build import build_nodes
+    from raybox.compiler.entry_points import expect
+    from raybox.geometry import RayRows
+    from raybox.geometry.rows import TriangleRows
+    from raybox.primitives.pairs import normals_of
+    from raybox.queries.nearest.stream import NearestRecorder
+    from raybox.traversal.packet_batches import traverse_packets
+    from raybox.traversal.ray_groups import traverse_groups
+
+    functions = traverse_packets, traverse_groups, normals_of, build_nodes
+    expect(functions, TriangleRows, RayRows, NearestRecorder)
 
 
 def live_page() -> bytes:

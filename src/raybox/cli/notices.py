@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from raybox._version import __version__
+from raybox.compiler.jit.bar import hidden
 from raybox.errors import printable
 
 QUIET, USUAL, VERBOSE = -1, 0, 1
@@ -18,6 +19,8 @@ def _set(level: int) -> Any:
         if ctx.meta.get(_KEY, level) != level:
             raise click.UsageError("Pass -q or -v, not both.")
         ctx.meta[_KEY] = level
+        if level == QUIET:
+            ctx.with_resource(hidden())
 
     return store
 

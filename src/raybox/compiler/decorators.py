@@ -43,6 +43,9 @@ class Overload(NamedTuple):
 OVERLOADS: list[Overload] = []
 DISPATCHERS: dict[Callable[..., Any], Callable[[type], Any]] = {}  # kernel of a stub for a class
 APART: dict[str, ApartFunction] = {}
+ALONGSIDE: dict[
+    Callable[..., Any], tuple[Callable[..., Any], ...]
+] = {}  # entries that are called with another
 
 
 def device(function: F) -> F:

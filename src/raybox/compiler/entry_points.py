@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import update_wrapper
+from inspect import unwrap
 from typing import TypeVar, cast
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy.typing as npt
 
 from raybox.compiler import library
 from raybox.compiler.calls import Entry, Found, PreparedCall
+from raybox.compiler.decorators import ALONGSIDE
 from raybox.compiler.kinds import KindWalk, class_name
 from raybox.errors import RayboxError
 
@@ -29,6 +32,26 @@ def entry(function: F) -> F:
 
     name = f"{function.__module__}.{function.__qualname__}"
     return cast(F, update_wrapper(Entry(find, name), function))
+
+
+def alongside(function: Callable[..., object], *others: Callable[..., object]) -> None:
+    """Register entry points that are called with another: when that is compiled, so are they, on other cores.
+
+    Those are compiled whose lines in `kernels.txt` have the same named tuples.
+    """
+    ALONGSIDE[unwrap(function)] = tuple(map(unwrap, others))
+
+
+def expect(functions: Iterable[Callable[..., object]], *classes: type) -> None:
+    """Compile entry points for these named tuples on other cores, as they are called soon.
+
+    Nothing happens where there is a library of kernels, or no compiler.
+    """
+    if library.library() is None:
+        with suppress(ImportError):
+            from raybox.compiler.jit import compile as jit
+
+            jit.expect(map(unwrap, functions), set(map(class_name, classes)))
 
 
 def prepared(

@@ -14,19 +14,20 @@ import multiprocessing
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from inspect import signature
 from pathlib import Path
 from pkgutil import iter_modules
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from raybox.compiler import jit
 from raybox.compiler.jit.code_generator import compile_for
 from raybox.compiler.jit.compile import apart_object, object_of
+from raybox.compiler.jit.lines import HOOKS, ListedEntry, class_names, named_tuples
 from raybox.compiler.jit.store import ObjectFile
-from raybox.compiler.jit.struct_type import class_names, types_of
+from raybox.compiler.jit.struct_type import types_of
 from raybox.compiler.kinds import without_marks, writable_arrays
 from raybox.compiler.library import FOLDER, MANIFEST, Entries, LibraryManifest, stamp, usable_levels
 from raybox.compiler.target import CodeTarget
@@ -35,7 +36,6 @@ from raybox.kernels.symbols import imported
 from raybox.store import checksum, record
 
 MAX_BYTES = 6_000_000
-_HOOKS = ("raybox.scene.scene", "raybox.scene.pairwise", "raybox.scene.sweep")
 _LINE = re.compile(r"(raybox(?:\.\w+)*)\.(\w+)\((.*)\)")
 _VALUE = r"(?:[a-z]\d:\dr?|[ifgbn])"
 _TUPLE = re.compile(rf"[\w.]*\((?:{_VALUE}(?:,{_VALUE})*)?\)")
@@ -70,23 +70,15 @@ def parse(text: str) -> Line:
     return Line(*found.groups())
 
 
-class ListedEntry(NamedTuple):
-    """What a line names."""
-
-    function: Callable[..., Any]
-    classes: dict[str, type]
-    """The named tuples among the kinds, by their names."""
-
-
 def find_entry(line: Line) -> ListedEntry:
     """Return what a line names in the modules that are imported; raise `BuildError` if they lack it."""
     function = getattr(getattr(sys.modules[line.module], line.function, None), "__wrapped__", None)
     if function is None:
         raise BuildError(f"{line.module} has no entry {line.function}")
-    classes, names = _classes(), class_names(line.kinds)
+    classes, names = named_tuples(), class_names(line.kinds)
     if missing := sorted(names - classes.keys()):
         raise BuildError(f"raybox has no named tuple {', '.join(missing)}")
-    return ListedEntry(function, {name: classes[name] for name in names})
+    return ListedEntry(function, line.kinds, {name: classes[name] for name in names})
 
 
 def check(lines: list[Line]) -> None:
@@ -110,7 +102,7 @@ def _problem(line: Line) -> str:
 def _import_modules(lines: list[Line]) -> None:
     """Import the modules of lines, all hooks of queries, and the compiler."""
     compilers = (info.name for info in iter_modules(jit.__path__, f"{jit.__name__}."))
-    for name in [*sorted({*_HOOKS, *(line.module for line in lines)}), *compilers]:
+    for name in [*sorted({*HOOKS, *(line.module for line in lines)}), *compilers]:
         try:
             importlib.import_module(name)
         except ImportError as error:
@@ -178,15 +170,7 @@ def _start(target: CodeTarget, lines: list[Line]) -> None:
 
 def _compile_line(line: Line) -> ObjectFile:
     """Return the object file of a line."""
-    entry = find_entry(line)
-    return object_of(entry.function, line.kinds, entry.classes)
-
-
-def _classes() -> dict[str, type]:
-    """Return the named tuples of raybox, by name; names of classes are unique there."""
-    modules = [module for name, module in sys.modules.items() if name.startswith("raybox.")]
-    items = [item for module in modules for item in vars(module).values()]
-    return {item.__qualname__: item for item in items if isinstance(item, type) and hasattr(item, "_fields")}
+    return object_of(*find_entry(line))
 
 
 def _sources() -> list[str]:

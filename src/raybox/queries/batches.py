@@ -13,6 +13,7 @@ import numpy as np
 
 from raybox.compiler import huge_pages
 from raybox.compiler.buffer_pool import BufferPool, SizedPool
+from raybox.compiler.entry_points import alongside
 from raybox.compiler.struct_ref import laid_out
 from raybox.geometry import RayRows
 from raybox.geometry.ray_sources import NO_ROWS, Window, all_rows, select_rows, windows
@@ -36,6 +37,8 @@ from raybox.traversal.workspace import (
     undecided_count,
 )
 from raybox.validation import Ints, Ints32
+
+alongside(packet_batches.traverse_packets, ray_groups.traverse_groups)  # of rays that form no packet
 
 R = TypeVar("R", bound=Recorder)
 BATCH = 1 << 20

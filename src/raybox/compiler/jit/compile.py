@@ -2,10 +2,11 @@
 
 import hashlib
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterable
+from contextlib import nullcontext, suppress
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import llvmlite
 import numba
@@ -14,9 +15,9 @@ from llvmlite import binding
 from numba.core.compiler_lock import global_compiler_lock
 
 from raybox.compiler.calls import Found
-from raybox.compiler.decorators import APART
+from raybox.compiler.decorators import ALONGSIDE, APART
 from raybox.compiler.fork import fork_after, fork_safe_lock
-from raybox.compiler.jit import store
+from raybox.compiler.jit import bar, lines, processes, store
 from raybox.compiler.jit.fingerprint import Unidentified, fingerprint
 from raybox.compiler.jit.objects import compile_apart, compile_entry, load
 from raybox.compiler.jit.store import ObjectFile
@@ -41,28 +42,45 @@ def compiled(function: Callable[..., Any], kinds: str, classes: dict[str, type])
             "raybox needs Numba's compiler; got NUMBA_DISABLE_JIT=1 (environment or .numba_config.yaml), "
             "which turns it off. Unset it and start Python again."
         )
+    kinds = lines.marked(lines.name_of(function), kinds)
     with _LOCK:
-        made = object_of(function, kinds, classes)
+        source = _source_of_entry(function, kinds, classes)
+        made = _stored(source)
+        if made is None:
+            if function in ALONGSIDE and lines.is_listed(source.line):
+                expect(ALONGSIDE[function], classes)
+            made = _make(source)
         if made.symbol not in _LOADED:
-            for name in made.requires:
-                _load_apart(name)
+            for required in made.requires:
+                _load_apart(required)
             _LOADED[made.symbol] = Found(load(made), made.results, writable_arrays(kinds))
         return _LOADED[made.symbol]
 
 
+def expect(functions: Iterable[Callable[..., Any]], classes: Collection[str]) -> None:
+    """Start to compile entry points in other processes: of their lines, those closest to some classes."""
+    if numba.config.DISABLE_JIT or not processes.are_allowed():
+        return
+    missing = list[str]()
+    for function in functions:
+        for line in lines.closest(lines.name_of(function), classes):
+            with suppress(LookupError):  # a class of it is not imported
+                source = _source_of_entry(*lines.entry_of(line))
+                if source.path and not source.path.exists():
+                    missing.append(line)
+    processes.start(missing)
+
+
 def object_of(function: Callable[..., Any], kinds: str, classes: dict[str, type]) -> ObjectFile:
-    """Return the object file of an entry point, stored or compiled."""
-
-    def make(symbol: str) -> ObjectFile:
-        return compile_entry(function, types_of(kinds, classes), symbol)
-
-    return _stored(function, kinds, classes, make)
+    """Return the object file of an entry point, stored or compiled here."""
+    source = _source_of_entry(function, kinds, classes)
+    return _stored(source) or _compile(source)
 
 
 def apart_object(name: str) -> ObjectFile:
-    """Return the object file of a function of `apart`, stored or compiled."""
-    made = APART[name]
-    return _stored(made.py_func, "", {}, lambda _symbol: compile_apart(made))
+    """Return the object file of a function of `apart`, stored or compiled here."""
+    source = _source_of_apart(name)
+    return _stored(source) or _compile(source)
 
 
 def load_all_apart() -> None:
@@ -74,20 +92,44 @@ def load_all_apart() -> None:
 
 def _load_apart(name: str) -> None:
     if name in APART and name not in _LOADED:
-        address = load(apart_object(name))
+        source = _source_of_apart(name)
+        address = load(_stored(source) or _make(source))
         binding.add_symbol(name, address)
         _LOADED[name] = Found(address, "", 0)
 
 
-def _stored(
+class _Source(NamedTuple):
+    """What an object file is made of, and where it is stored."""
+
+    line: str
+    symbol: str
+    path: Path | None
+    key: bytes
+    make: Callable[[str], ObjectFile]
+    """(symbol) -> the object file"""
+
+
+def _source_of_entry(function: Callable[..., Any], kinds: str, classes: dict[str, type]) -> _Source:
+    def make(symbol: str) -> ObjectFile:
+        return compile_entry(function, types_of(kinds, classes), symbol)
+
+    return _source(function, kinds, classes, make)
+
+
+def _source_of_apart(name: str) -> _Source:
+    made = APART[name]
+    return _source(made.py_func, "", {}, lambda _symbol: compile_apart(made))
+
+
+def _source(
     function: Callable[..., Any],
     kinds: str,
     classes: dict[str, type],
     make: Callable[[str], ObjectFile],
-) -> ObjectFile:
-    """Return what is stored of a function, or make and store it."""
-    name = f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
-    symbol = f"raybox_{hashlib.blake2b(f'{name}({kinds})'.encode(), digest_size=8).hexdigest()}"
+) -> _Source:
+    name = lines.name_of(function).replace("<", "").replace(">", "")
+    line = f"{name}({kinds})"
+    symbol = f"raybox_{hashlib.blake2b(line.encode(), digest_size=8).hexdigest()}"
     folder = store.cache_folder()
     try:
         made_of = fingerprint(function, [classes[name] for name in sorted(classes)])
@@ -96,11 +138,46 @@ def _stored(
     text = repr((name, kinds, made_of, compile_target(), _versions()))
     key = hashlib.blake2b(text.encode(), digest_size=32).digest()
     path = folder / f"{name}.{key.hex()[:16]}.o" if folder else None
-    made = store.load(path, key) if path else None
-    if made is None:
-        made = make(symbol)
-        if path:
-            store.save(path, key, made)
+    return _Source(line, symbol, path, key, make)
+
+
+def _make(source: _Source) -> ObjectFile:
+    """Return an object file that another process has stored, or that is compiled here; show the bar."""
+    with bar.shown(_counts):
+        try:
+            found = _stored(source) if processes.wait_for(source.line) else None
+        except KeyboardInterrupt:
+            processes.stop()
+            raise
+        if found is None:
+            _HERE.total = _HERE.compiled + 1
+            found = _compile(source)
+            _HERE.compiled += 1
+        return found
+
+
+class _Here:
+    """How many object files this process has compiled, and with the one that it compiles."""
+
+    compiled, total = 0, 0
+
+
+_HERE = _Here()
+
+
+def _counts() -> tuple[int, int]:
+    stored, total = processes.counts()
+    return stored + _HERE.compiled, total + _HERE.total
+
+
+def _stored(source: _Source) -> ObjectFile | None:
+    return store.load(source.path, source.key) if source.path else None
+
+
+def _compile(source: _Source) -> ObjectFile:
+    made = source.make(source.symbol)
+    if source.path:
+        store.save(source.path, source.key, made)
     return made
 
 

@@ -65,6 +65,17 @@ def _user_cache() -> str | Path | None:
     return None
 
 
+def is_writable() -> bool:
+    """Return whether object files can be stored; make the folder."""
+    folder = cache_folder()
+    if folder is not None:
+        with suppress(OSError, FileFormatError):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(folder).close()
+            return os.access(folder, os.W_OK)
+    return False
+
+
 def load(path: Path, key: bytes) -> ObjectFile | None:
     """Return the object file stored under a key; None if missing, damaged or foreign."""
     try:

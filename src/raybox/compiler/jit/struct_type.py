@@ -133,11 +133,6 @@ def types_of(kinds: str, classes: Mapping[str, type]) -> tuple[Any, ...]:
     return tuple(_items(_TOKEN.finditer(kinds), classes, in_struct=False))
 
 
-def class_names(kinds: str) -> set[str]:
-    """Return the names of the named tuples among arguments."""
-    return {token[4] for token in _TOKEN.finditer(kinds) if token[4]}
-
-
 def _items(tokens: Iterator[re.Match[str]], classes: Mapping[str, type], *, in_struct: bool) -> Iterator[Any]:
     """Yield types up to the closing parenthesis. in_struct: named tuples are structs."""
     for token in tokens:
