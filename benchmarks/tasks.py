@@ -4,7 +4,7 @@
     python benchmarks/tasks.py [--rounds 5] [--only NAME ...]
 
 A time is that of the whole task, from arrays or files that are there to the result: trees, rays, queries, and what
-is written. Contestants alternate on one thread; a ratio is the median over rounds of a contestant's time over
+is written. `benchmarks/lidar_drive.py` has another task. Contestants alternate on one thread; a ratio is the median over rounds of a contestant's time over
 raybox's in the same round. Those that are not installed are left out. The last column is the share of results
 that differ from raybox's; of tomography, the mean error of the picture.
 """
@@ -117,52 +117,6 @@ def sky() -> Ways:
     }
 
 
-def drive(folder: Path) -> Ways:
-    """A lidar of 64 beams that drives through a city for 20 turns, as LAS."""
-    city = at_origin(rb.load(real_data.CITY))
-    stops = np.stack([np.linspace(100.0, 400.0, 20), np.full(20, 150.0), np.full(20, 4.0)], axis=1)
-    azimuths, elevations = np.linspace(0, 360, 1024, endpoint=False), np.linspace(-25, 15, 64)
-    path = folder / "drive.las"
-
-    def of_raybox() -> np.ndarray:
-        hits = rb.Scene(city).nearest(rb.Rays.lidar(stops, azimuths, elevations), workers=1)
-        rb.save(path, hits)
-        return hits.t.ravel()
-
-    def beams() -> tuple[np.ndarray, np.ndarray]:
-        turn, height = np.radians(azimuths), np.radians(elevations)[:, None]
-        around = np.cos(height) * np.cos(turn), np.cos(height) * np.sin(turn), np.sin(height) + 0 * turn
-        return stops[:, None], np.stack(around, axis=-1).reshape(-1, 3)
-
-    def write(points: np.ndarray) -> None:
-        import laspy
-
-        cloud = laspy.create(point_format=6, file_version="1.4")
-        cloud.header.scales = [1e-6] * 3
-        cloud.x, cloud.y, cloud.z = points.T
-        cloud.write(path)
-
-    def of_trimesh() -> np.ndarray:
-        origins, directions = flat(*beams())
-        t = np.full(len(origins), np.inf)
-        _, ray, location = embreex_scene(city).intersects_id(
-            origins, directions, multiple_hits=False, return_locations=True
-        )
-        t[ray] = np.linalg.norm(location - origins[ray], axis=1)
-        write(location)
-        return t
-
-    def of_open3d() -> np.ndarray:
-        origins, directions = flat(*beams())
-        found = open3d_scene(city).cast_rays(open3d_rays(origins, directions), nthreads=1)
-        t = found["t_hit"].numpy()
-        is_hit = np.isfinite(t)
-        write(origins[is_hit] + t[is_hit, None] * directions[is_hit])
-        return t
-
-    return {"raybox": of_raybox, "trimesh, embreex": of_trimesh, "Open3D": of_open3d}
-
-
 def files(folder: Path) -> Ways:
     """Four million rays in a file, and the triangle that each hits in another."""
     house = at_origin(rb.load(real_data.HOUSE))
@@ -270,7 +224,6 @@ def tasks(names: list[str]) -> Iterator[dict[str, Ways]]:
         made = {
             "windows": windows,
             "sky view": sky,
-            "lidar drive": lambda: drive(Path(folder)),
             "tomography": tomography,
             "file of rays": lambda: files(Path(folder)),
         }
