@@ -3,10 +3,10 @@
     pip install astra-toolbox scikit-image
     python benchmarks/tasks.py [--rounds 5] [--only NAME ...]
 
-A time is that of the whole task, from arrays or files that are there to the result: trees, rays, queries, and what
-is written. `benchmarks/lidar_drive.py` has another task. Contestants alternate on one thread; a ratio is the median over rounds of a contestant's time over
+A time is that of the whole task, from arrays or files that are there to the result: trees, rays, queries, and
+what is written. Contestants alternate on one thread; a ratio is the median over rounds of a contestant's time over
 raybox's in the same round. Those that are not installed are left out. The last column is the share of results
-that differ from raybox's; of tomography, the mean error of the picture.
+that differ from raybox's; of tomography, the mean error of the picture. `benchmarks/lidar_drive.py` is one more.
 """
 
 import argparse
@@ -21,8 +21,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
-import real_data
 import raybox as rb
+import real_data
 from raybox.bench import machine, report, timing, worker
 
 Way = Callable[[], np.ndarray]
@@ -187,7 +187,7 @@ def tomography() -> Ways:
         beams = astra.create_proj_geom("parallel", 1.0, detectors, turn.ravel())
         projector = astra.create_projector("line", beams, volume)
         picture = np.flipud(truth.T)
-        data, measured = astra.create_sino(picture, projector)
+        data, _ = astra.create_sino(picture, projector)
         found = astra.data2d.create("-vol", volume)
         config = astra.astra_dict("SIRT")
         config |= {"ProjectorId": projector, "ProjectionDataId": data, "ReconstructionDataId": found}
@@ -251,9 +251,7 @@ def main() -> None:
             for name, result in results.items():
                 middle, low, high = timing.ratio(seconds["raybox"], seconds[name])
                 differing = (
-                    f"{abs(result).mean():.3f}"
-                    if task == "tomography"
-                    else differ(results["raybox"], result)
+                    f"{abs(result).mean():.3f}" if task == "tomography" else differ(results["raybox"], result)
                 )
                 cells = f"{median(seconds[name]):.2f}", f"{middle:.2f}", f"{low:.2f} to {high:.2f}", differing
                 lines.append((task, name, *cells))
