@@ -4,9 +4,10 @@
     python benchmarks/tasks.py [--rounds 5] [--only NAME ...]
 
 A time is that of the whole task, from arrays or files that are there to the result: trees, rays, queries, and
-what is written. Contestants alternate on one thread; a ratio is the median over rounds of a contestant's time over
-raybox's in the same round. Those that are not installed are left out. The last column is the share of results
-that differ from raybox's; of tomography, the mean error of the picture. `benchmarks/lidar_drive.py` is one more.
+what is written. Contestants alternate on one thread; a ratio is the median over rounds of a contestant's time
+over raybox's in the same round. Those that are not installed are left out. The last column is the share of
+results that differ from raybox's; of tomography, the mean error of the picture.
+`benchmarks/lidar_drive.py` times one more task.
 """
 
 import argparse

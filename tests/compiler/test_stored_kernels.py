@@ -166,6 +166,25 @@ def test_what_has_no_identity_is_an_error_of_its_own():
         fingerprint(unknown, [])
 
 
+def test_code_that_a_table_of_modules_supplies_is_identified(monkeypatch):
+    """Vector code takes `TABLE[rows.__class__].plane_order` while it is compiled, without a dispatcher."""
+    from raybox.compiler.jit.fingerprint import fingerprint
+    from raybox.geometry import BoxRows, TriangleRows
+    from raybox.primitives import box, table, triangle
+
+    def prints(function):
+        return [fingerprint(function, [rows]) for rows in (BoxRows, TriangleRows)]
+
+    of_boxes, of_triangles = prints(table.plane_order)
+    monkeypatch.setattr(box, "plane_order", box.entry_planes)
+    assert prints(table.plane_order)[0] != of_boxes
+    assert prints(table.plane_order)[1] == of_triangles
+    have_planes = prints(table.has_planes)  # names its attribute by a text
+    monkeypatch.setattr(triangle, "entry_planes", box.entry_planes, raising=False)
+    changed = prints(table.has_planes)
+    assert (changed[0], changed[1] != have_planes[1]) == (have_planes[0], True)
+
+
 def test_damaged_code_is_compiled_again_and_replaced(engine):
     assert count(engine) == BOTH
     (path,) = (engine / "cache").rglob("engine.count.*.o")

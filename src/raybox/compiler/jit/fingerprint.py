@@ -15,7 +15,7 @@ from functools import partial
 from inspect import unwrap
 from itertools import product
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,13 @@ def fingerprint(function: Callable[..., Any], structs: Iterable[type]) -> bytes:
     return walk.digest.digest()
 
 
+class _Table(NamedTuple):
+    """A table of modules by class, and the names that a function may take from them."""
+
+    modules: dict[type, ModuleType]
+    names: tuple[str, ...]
+
+
 class _Walk:
     """Objects that were reached, each added to the hash once."""
 
@@ -56,7 +63,8 @@ class _Walk:
         self._pending = list[object]()  # not described yet: calls of calls would go too deep
         self._structs = list[type]()
         self._stubs = list[Callable[..., Any]]()
-        self._chosen = set[tuple[Callable[..., Any], type]]()
+        self._tables = list[_Table]()
+        self._chosen = set[tuple[int, type]]()  # address of a stub or table, and struct
 
     def add(self, item: object) -> None:
         """Add the number of an object, which is described later, once."""
@@ -73,13 +81,16 @@ class _Walk:
             self._add_kernels()
 
     def _add_kernels(self) -> None:
-        """Add the kernels that tables choose for the structs that were reached, for stubs that were."""
-        for stub, struct in product(self._stubs, self._structs):
-            if (stub, struct) not in self._chosen:
-                self._chosen.add((stub, struct))
-                with suppress(LookupError):  # a table of other classes
-                    self._put(stub.__name__, struct.__qualname__)
-                    self.add(DISPATCHERS[stub](struct))
+        """Add what stubs and tables choose for the structs that were reached."""
+        for chooser, struct in product([*self._stubs, *self._tables], self._structs):
+            if (id(chooser), struct) not in self._chosen:
+                self._chosen.add((id(chooser), struct))
+                self._put(struct.__qualname__)
+                if isinstance(chooser, _Table):
+                    self._add_named(chooser.modules.get(struct), chooser.names)
+                else:
+                    with suppress(LookupError):  # a table of other classes
+                        self.add(DISPATCHERS[chooser](struct))
 
     def _put(self, *words: object) -> None:
         self.digest.update(f"{words!r}\n".encode())
@@ -122,18 +133,25 @@ class _Walk:
                 self._describe_code(constant, namespace, None)
             else:
                 self.add(None if k == 0 and constant == docstring else constant)
+        texts = tuple(constant for constant in code.co_consts if isinstance(constant, str))  # of `hasattr`
         for name in code.co_names:
             if name in namespace:
-                self._add_global(namespace[name], code.co_names)
+                self._add_global(namespace[name], code.co_names + texts)
 
     def _add_global(self, value: object, names: tuple[str, ...]) -> None:
-        """Add a global; of a module, only what a function may name of it."""
-        if not isinstance(value, ModuleType):
+        """Add a global; of modules, only what a function may name of them."""
+        if isinstance(value, ModuleType):
+            self._add_named(value, names)
+        elif isinstance(value, dict) and value and all(isinstance(item, ModuleType) for item in value.values()):
+            self._tables.append(_Table(value, names))
+        else:
             self.add(value)
-        elif value.__name__.partition(".")[0] not in _VERSIONED:
+
+    def _add_named(self, module: ModuleType | None, names: tuple[str, ...]) -> None:
+        if module and module.__name__.partition(".")[0] not in _VERSIONED:
             for name in names:
-                if hasattr(value, name):
-                    self.add(getattr(value, name))
+                if hasattr(module, name):
+                    self.add(getattr(module, name))
 
     def _describe_class(self, cls: type) -> None:
         self._put(cls.__module__, cls.__qualname__)
