@@ -142,7 +142,7 @@ class _Walk:
         """Add a global; of modules, only what a function may name of them."""
         if isinstance(value, ModuleType):
             self._add_named(value, names)
-        elif isinstance(value, dict) and value and all(isinstance(item, ModuleType) for item in value.values()):
+        elif isinstance(value, dict) and value and all(isinstance(one, ModuleType) for one in value.values()):
             self._tables.append(_Table(value, names))
         else:
             self.add(value)
