@@ -68,7 +68,8 @@ def house(lines: Sequence[HouseRates], path: Path, caption: str) -> None:
                 axes.plot(rate, y, marker, color=colour, ms=8, zorder=2)
         axes.set_xscale("log")
         axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
-        axes.set_xlim(min(min(line.rates.values()) for line in lines) / 1.5, None)
+        rates = [rate for line in lines for rate in line.rates.values()]
+        axes.set_xlim(min(rates) / 1.5, 1.5 * max(rates))
         axes.minorticks_off()
         axes.grid(axis="x", color="#dddddd")
         axes.set_axisbelow(True)

@@ -83,6 +83,18 @@ def apart_object(name: str) -> ObjectFile:
     return _stored(source) or _compile(source)
 
 
+def store_line(line: str) -> bool:
+    """Store the code of a line of `kernels.txt` and of what it calls by symbols; return whether it is."""
+    try:
+        made = object_of(*lines.entry_of(line))
+        for name in made.requires:
+            if name in APART:
+                apart_object(name)
+    except Exception:  # whoever needs the line compiles it, and raises it
+        return False
+    return True
+
+
 def load_all_apart() -> None:
     """Define the symbols of all functions of `apart`, for code that Numba itself links."""
     with _LOCK:
@@ -145,7 +157,7 @@ def _make(source: _Source) -> ObjectFile:
     """Return an object file that another process has stored, or that is compiled here; show the bar."""
     with bar.shown(_counts):
         try:
-            found = _stored(source) if processes.wait_for(source.line) else None
+            found = _stored(source) if processes.wait_for(source.line, store_line) else None
         except KeyboardInterrupt:
             processes.stop()
             raise

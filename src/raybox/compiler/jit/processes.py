@@ -2,13 +2,14 @@
 
 A process is given lines of `kernels.txt` one by one, by a thread of its own, and reports each that it has
 stored (`raybox.compiler.jit.worker`). It ends when no line is left, or when its input ends with this process.
-What a process does not store, for whatever reason, is compiled here.
+While this one waits for a line, it compiles the next. What a process does not store, for whatever reason, is
+compiled here.
 """
 
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -55,18 +56,37 @@ def start(lines: Iterable[str]) -> None:
             Thread(target=_run, args=(process,), daemon=True).start()
 
 
-def wait_for(line: str) -> bool:
-    """Return whether another process has stored a line, after waiting for one that is compiling it."""
+def wait_for(line: str, store: Callable[[str], bool]) -> bool:
+    """Return whether another process has stored a line; until then, store lines that none has begun.
+
+    False if the line is not begun, or could not be stored.
+    """
     future = _LINES.get(line)
     if future is None or future.cancel():
         return False
-    while True:
-        with suppress(TimeoutError):
-            return future.result(_POLL)
+    while not future.done():
+        if not _take_over(store):
+            with suppress(TimeoutError):
+                return future.result(_POLL)
+    return future.result()
+
+
+def _take_over(store: Callable[[str], bool]) -> bool:
+    """Store the next line in this process; return False if there is none."""
+    with _LOCK:
+        line = _QUEUE.popleft() if _QUEUE else ""
+        future = _LINES.get(line)
+    if future and future.set_running_or_notify_cancel():
+        stored = False
+        try:
+            stored = store(line)
+        finally:
+            future.set_result(stored)
+    return future is not None
 
 
 def counts() -> tuple[int, int]:
-    """Return how many lines other processes have stored, and how many they have, or will."""
+    """Return how many of these lines are stored, and how many are or will be."""
     futures = [future for future in list(_LINES.values()) if not future.cancelled()]
     stored = [future.done() and future.result() for future in futures]
     failed = sum(future.done() for future in futures) - sum(stored)

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from threading import Thread
 
 from raybox.compiler.cores import cores
-from raybox.compiler.jit.lines import HOOKS, entry_of
+from raybox.compiler.jit.lines import HOOKS
 from raybox.compiler.jit.processes import STORED
 from raybox.compiler.jit.store import cache_folder
 from raybox.errors import FileFormatError
@@ -34,10 +34,12 @@ def main() -> None:
     Thread(target=_read, args=(lines,), daemon=True).start()
     with ExitStack() as stack:
         if _takes_slot(stack):
+            from raybox.compiler.jit.compile import store_line  # imports Numba
+
             for name in HOOKS:
                 import_module(name)
             for line in iter(lines.get, ""):
-                os.write(replies, STORED if _store(line) else b"failed\n")
+                os.write(replies, STORED if store_line(line) else b"failed\n")
 
 
 def _read(lines: "SimpleQueue[str]") -> None:
@@ -56,18 +58,3 @@ def _takes_slot(stack: ExitStack) -> bool:
             stack.enter_context(locked(path, path))
             return True
     return False
-
-
-def _store(line: str) -> bool:
-    """Compile a line, and what it calls by symbols, and store both; return whether that was done."""
-    from raybox.compiler.decorators import APART
-    from raybox.compiler.jit.compile import apart_object, object_of
-
-    try:
-        made = object_of(*entry_of(line))
-        for name in made.requires:
-            if name in APART:
-                apart_object(name)
-    except Exception:  # the other process raises it, if it compiles that line
-        return False
-    return True
