@@ -16,7 +16,7 @@ RUN_BY = {
     ".ci/run": (".ci/run", "#!"),
     r"bash -c \"\$\(grep -m 1 -E '\^python3 -m venv \.\*pytest' README\.md\) -m core\"": (
         ".ci/run",
-        'bash -c "$readme -m core"',
+        'bash -c "${readme//.venv/.venv-ci}"',
     ),
     r"python \.ci/wheel (none|\S*levels\S*)": (".ci/run", ".ci/wheel --into "),
     r"python -m pip install (-e \.|\"\.\[test\]\")": ("README.md", '/bin/pip install -q -e "'),
@@ -26,7 +26,7 @@ RUN_BY = {
     ),
     r"for wheel in dist/\*\.whl; do python -m pip install \"\$wheel\[test\]\"; done": (
         ".ci/run",
-        '/pip install -q --disable-pip-version-check "${wheel[0]}[test]"',
+        '"${wheel[0]}[all,test,docs,lint,browser]"',
     ),
     r'if python -c "import numba"; then .* exit 1; fi': (".ci/run", 'python -c "import numba"'),
     "raybox demo": ("README.md", "\nraybox demo\n"),  # whose commands .ci/wheel runs
@@ -35,7 +35,7 @@ RUN_BY = {
         ".ci/run",
         "tests/helpers/everything.py --digests",
     ),
-    r'for file in digests-\*\.txt; do diff digests-jit\.txt "\$file"; done': (".ci/run", "\ncmp "),
+    r'for file in digests-\*\.txt; do diff digests-jit\.txt "\$file"; done': (".ci/run", "\nstep cmp "),
     r'echo \S+ >> "\$GITHUB_PATH"': None,
     r'git config --global --add safe\.directory "\*"': None,
     r'echo "\S*matrix.numba\S*" > constraints\.txt': None,
