@@ -43,6 +43,10 @@ def pytest_addoption(parser):
         "--needs-numba",
         help="without Numba: write the names of tests that need it to a file; with Numba: run these alone",
     )
+    parser.addoption("--write-passed", metavar="FILE", help="write the names of the tests that passed")
+    parser.addoption(
+        "--without", metavar="FILE", help="leave out the tests that passed in another run, but for the core"
+    )
 
 
 def pytest_configure(config):
@@ -53,14 +57,24 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes a minute, most of it compilation; runs with --long")
 
 
+def _names(path):
+    """Return the lines of a file; none without a path."""
+    return set(Path(path).read_text(encoding="utf-8").splitlines()) if path else set()
+
+
+def _write_names(path, names):
+    Path(path).write_text("".join(f"{name}\n" for name in sorted(names)), encoding="utf-8")
+
+
 def pytest_collection_modifyitems(config, items):
     """Drop long tests without --long; with it, begin with them: at the end a process would wait for them."""
     path = config.option.needs_numba if HAS_NUMBA else None
-    names = set(Path(path).read_text().splitlines()) if path else set()
+    alone, passed = _names(path), _names(config.option.without)
 
     def is_dropped(item):
-        is_other = path and not names & {item.nodeid, item.nodeid.partition("::")[0]}
-        return is_other or (item.get_closest_marker("long") and not config.option.long)
+        is_other = path and not alone & {item.nodeid, item.nodeid.partition("::")[0]}
+        has_passed = item.nodeid in passed and not item.get_closest_marker("core")
+        return is_other or has_passed or (item.get_closest_marker("long") and not config.option.long)
 
     dropped = [item for item in items if is_dropped(item)]
     if dropped:
@@ -76,13 +90,15 @@ def pytest_runtest_setup(item):
 
 
 def pytest_sessionfinish(session):
-    """Without Numba, write which tests need it, and fail if others were skipped: these would never run."""
-    path = session.config.option.needs_numba
+    """Write which tests passed, and which need Numba; fail if others are skipped: no run would have them."""
+    option = session.config.option
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if path and reporter and not HAS_NUMBA:
+    if reporter and option.write_passed:
+        _write_names(option.write_passed, {report.nodeid for report in reporter.stats.get("passed", [])})
+    if reporter and option.needs_numba and not HAS_NUMBA:
         skipped = reporter.stats.get("skipped", [])
         names = {report.nodeid for report in skipped if NEEDS_NUMBA in str(report.longrepr)}
-        Path(path).write_text("".join(f"{name}\n" for name in sorted(names)))
+        _write_names(option.needs_numba, names)
         if {report.nodeid for report in skipped} - names:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -16,7 +16,7 @@ RUN_BY = {
     ".ci/run": (".ci/run", "#!"),
     r"bash -c \"\$\(grep -m 1 -E '\^python3 -m venv \.\*pytest' README\.md\) -m core\"": (
         ".ci/run",
-        'bash -c "${readme//.venv/.venv-ci}"',
+        'bash -c "${readme//.venv/.venv-ci} ',
     ),
     r"python \.ci/wheel (none|\S*levels\S*)": (".ci/run", ".ci/wheel --into "),
     r"python -m pip install (-e \.|\"\.\[test\]\")": ("README.md", '/bin/pip install -q -e "'),
