@@ -54,7 +54,9 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "core: each layer, query, geometry and fast path in two minutes; `pytest -m core`"
     )
-    config.addinivalue_line("markers", "long: takes a minute, most of it compilation; runs with --long")
+    config.addinivalue_line(
+        "markers", "long: takes many seconds and guards what seldom changes; runs with --long"
+    )
 
 
 def _names(path):

@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from traceback import extract_tb
@@ -163,7 +164,7 @@ CHECKS = (
     points,
     normals,
     uv,
-    edge_sums.to_sparse,
+    *([edge_sums.to_sparse] if find_spec("scipy") else []),
     edge_sums.integrate,
     edge_sums.deposit,
     edge_sums.segments,

@@ -67,6 +67,7 @@ def test_an_example_runs_anywhere(name, tmp_path):
         assert "hit: [True, False, False, True, False]" in out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", REAL)
 def test_an_example_runs_on_real_data(name, tmp_path):
     out = run(name, tmp_path, "--data", REAL[name])

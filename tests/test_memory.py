@@ -59,6 +59,7 @@ CALLS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CALLS)
 def test_what_no_memory_holds(name):
     if name == "to_sparse":

@@ -67,6 +67,7 @@ def test_the_notebook_shows_what_the_page_shows(maker, tmp_path):
     assert len(drawn) == PAGE.count("](images/tutorial/")
 
 
+@pytest.mark.long
 def test_the_page_makes_its_pictures_and_its_commands_run(maker, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = maker.run(PAGE.replace("tempfile.mkdtemp()", "'.'"), tmp_path)

@@ -46,6 +46,7 @@ from test_view_uploads import test_a_scene_opens_from_bytes  # noqa: F401
 from windows import cp1252, windows  # noqa: F401
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
     pytest.mark.usefixtures("windows"),
 ]

@@ -33,6 +33,7 @@ def boxes(*spans):
 # Equal times
 
 
+@pytest.mark.long
 def test_faces_nearer_than_float64_resolves_are_two_crossings():
     mesh = RayMeshIntersector(boxes((1e-18, 1.0), (-1.0, 0.0)))
     points = [[0.1, 0.2, 0.5], [0.1, 0.2, 0.5e-18], [0.1, 0.2, -0.5], [0.1, 0.2, 1.5], [0.1, 0.2, 1e-18]]

@@ -12,6 +12,7 @@ from trimesh.ray.ray_triangle import RayMeshIntersector as Own
 
 import exact_surfaces
 import raybox as rb
+from needs import package
 from processes import output_of
 from raybox.adapters.trimesh import RayMeshIntersector, install, uninstall
 
@@ -295,6 +296,7 @@ def installed():
 
 @pytest.mark.usefixtures("installed")
 def test_installed_engine_survives_copies_and_parts():
+    package("scipy")  # of trimesh's convex hulls
     mesh = trimesh.creation.box()
     parts = mesh.submesh([[0, 1, 2], [5, 6]])
     merged = trimesh.util.concatenate([mesh, mesh])

@@ -313,6 +313,7 @@ def test_brute_force_in_numpy_agrees(scene, build):
         assert found.differ <= 1  # float32 may lose a grazing ray
 
 
+@pytest.mark.long
 @pytest.mark.jit
 @pytest.mark.parametrize("count", [100, 3000])
 def test_the_float32_peer_returns_the_nearest_box(count):
@@ -494,6 +495,7 @@ def test_the_loop_of_slab_tests_counts_hits():
     assert [run(steps) for steps in (1, 2, 17)] == [8, 16, 136]
 
 
+@pytest.mark.long
 @pytest.mark.jit
 def test_jobs_of_raybox_alone_return_what_the_page_shows():
     results = {
@@ -555,6 +557,7 @@ def test_parts_run_once_and_a_failure_stops_no_other(tmp_path, monkeypatch):
 # Small batches, rays of arrays, triangles, grids
 
 
+@pytest.mark.long
 @pytest.mark.jit
 def test_small_batches_are_measured_and_compared_with_their_aims():
     measured = small_batches.measure(300, rounds=1)
@@ -644,6 +647,7 @@ def _absent(_mesh, _threads):
     raise ImportError("no such library")
 
 
+@pytest.mark.long
 @pytest.mark.jit
 def test_the_plain_loop_of_grids_is_raybox():
     """Results are compared within `measure`; the ratios, with the aims."""
@@ -811,6 +815,7 @@ def test_builds_memory_and_kernels_are_compared_with_their_aims():
     assert where == [f"1,000,000 boxes, {threads} thread(s)" for threads in (1, 2)]
 
 
+@pytest.mark.long
 def test_the_page_and_its_plot_are_written(tmp_path):
     pytest.importorskip("matplotlib")
     results = {

@@ -316,6 +316,7 @@ def has_joined(parts):
     return log.exists() and log.stat().st_size > 0
 
 
+@pytest.mark.long
 def test_ctrl_c_in_a_process_of_its_own(tmp_path):
     """The command ends before all rays are cast, reports what is stored, and resumes from there."""
     rays, out = tmp_path / "rays.npy", tmp_path / "out.csv"

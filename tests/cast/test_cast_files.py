@@ -106,6 +106,7 @@ def test_points_of_tables(tmp_path, ending):
     check(tmp_path / "out.npz", SCENE.all(rb.Rays([0, 0, 2], POINTS - [0.0, 0.0, 2.0])))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ordered", [True, False])
 def test_all_is_bounded_in_hits_too(tmp_path, monkeypatch, ordered):
     """About CHUNK_HITS hits are in memory at a time, wherever rays hit much, and without counting all."""

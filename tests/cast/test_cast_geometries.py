@@ -122,6 +122,7 @@ def test_casts_write_what_fractions_say(case, query, tmp_path):
         np.testing.assert_array_equal(as_numbers(found["t_exit"]), [rounded(c.t_exit) for _, c in hits])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ["oriented boxes", "several"])
 def test_counts_and_masks(case, tmp_path):
     geometries = CASES[case]

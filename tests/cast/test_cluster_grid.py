@@ -62,6 +62,7 @@ def test_arrays_of_rays():
     assert len(want.index) > 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", GRIDS)
 def test_a_scene_is_read_as_it_was_written(tmp_path, kind):
     grid = GRIDS[kind]

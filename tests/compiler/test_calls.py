@@ -949,6 +949,7 @@ def blocks_after(call, count):
     return sys.getallocatedblocks() - before
 
 
+@pytest.mark.long
 def test_memory_does_not_grow(api, library):
     inner = array(2)
     args = (1, outer(inner=5, rows=(6,), pair=inner), Plain(np.int64(2**40), np.float32(3)))

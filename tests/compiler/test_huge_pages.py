@@ -129,6 +129,7 @@ early.hits, late.hits = scene.nearest(rays), scene.nearest(rays)
 """
 
 
+@pytest.mark.long
 def test_results_that_live_to_the_end_of_the_process_print_nothing():
     done = python("-c", LATE)
     assert (done.returncode, done.stderr) == (0, "")

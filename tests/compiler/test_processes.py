@@ -152,7 +152,7 @@ processes.start([{next(line for line in lines._listed().values() if "traverse_pa
 {STARTED}
 print(next(iter(processes._RUNNING))._process.pid, flush=True)
 try:
-    processes.wait_for(*processes._LINES)
+    processes.wait_for(*processes._LINES, lambda line: False)
 finally:
     processes.stop()
 """

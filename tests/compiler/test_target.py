@@ -72,6 +72,7 @@ print(scene.occluded(rays).sum(), target._instruction_sets.cache_info().currsize
 """
 
 
+@pytest.mark.long
 def test_stored_code_is_loaded_without_generating_any(tmp_path):
     first, again = (run(QUERY, RAYBOX_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first[0] == again[0]

@@ -302,6 +302,7 @@ def test_any_size_and_every_plane(scale, axis):
     assert polygon_truth.broken_rule([spike], triangles) == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "installed"), [(1, False), (2, True)])
 def test_many_polygons_keep_the_rules(seed, installed, monkeypatch):
     """Polygons that are simple have triangles; triangles keep the rules; all branches are taken."""
@@ -389,6 +390,7 @@ def test_near_pairs_are_those_of_boxes_that_meet():
     assert sorted(np.concatenate([one for one, _ in blocks]).tolist()) == [5] * 4 + [6] * 3 + [7] * 2 + [8]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("turned", [False, True])
 def test_polygons_of_hundreds_of_corners(turned):
     """Triangles around them prove that they do not cross themselves, or their edges do."""

@@ -284,6 +284,7 @@ def results(scene, rays, query):
     return [found.index, found.t] + ([found.offsets] if query == "all" else [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["boxes", "mesh", "planes", "copies", "grid", "list"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_every_query_takes_rays_block_by_block(name, query, small_blocks):
@@ -487,7 +488,7 @@ def test_rays_in_place_are_checked_where_their_rays_hit_nothing(which, bad, coun
 @pytest.mark.parametrize("count", [4, 1500])
 def test_uncopied_zero_directions_are_points(count):
     o, d = RNG.uniform(-1.5, 1.5, (count, 3)), np.zeros((count, 3))
-    d[1::2] = -0.0
+    o[:2], d[1::2] = [[0.5, 0.5, 0.5], [1.2, 0.5, 0.5]], -0.0
     scene = rb.Scene(rb.Boxes([-1, -1, -1], [1, 1, 1]))
     inside = (np.abs(o) <= 1).all(axis=1)
     assert (scene.occluded(rb.Rays(o, d, copy=False)) == inside).all()
@@ -527,6 +528,7 @@ def test_later_changes_of_arrays_are_changes_of_the_rays():
     assert not scene.count(before).any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("count", "bad"), [(3, np.nan), (1000, np.inf), (5000, -np.inf), (40_000, np.nan)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("aligned", [False, True])

@@ -36,6 +36,7 @@ def are_frozen(values):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", SCENES)
 @pytest.mark.parametrize("after", [False, True], ids=["new", "used"])

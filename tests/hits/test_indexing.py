@@ -90,6 +90,7 @@ def check_all_hits(hits, index):
     return Counter(several=1, hits=len(chosen), empty=sum(not len(row) for row in rows))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SCENES)
 def test_every_index_of_a_scene(name):
     scene, found, of_all = rb.Scene(SCENES[name]), Counter(), Counter()

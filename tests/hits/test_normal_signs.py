@@ -72,6 +72,7 @@ def cross(p, q):
     return [p[k - 2] * q[k - 1] - p[k - 1] * q[k - 2] for k in range(3)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("inner", INNER)
 @pytest.mark.parametrize("matrix", [axes, turn_about_an_axis, turn, tiny])
 def test_every_query_returns_the_normals_of_a_large_batch(inner, matrix):

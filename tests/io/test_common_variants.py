@@ -320,6 +320,7 @@ def test_casting_reads_csv_as_load_does(put, start, end):
 DAMAGED = [name for name in samples() if not name.endswith((".ifc", ".json", ".las", ".laz"))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_files_are_read_or_refused_in_plain_words(tmp_path, name):
     content, options = samples()[name]

@@ -18,6 +18,7 @@ MUST_OCCUR = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", campaigns.CAMPAIGNS)
 def test_a_tenth_of_each_campaign(name):
     outcomes = campaigns.run(name, 0.1)

@@ -248,6 +248,7 @@ def test_files_cut_anywhere(put, name):
     assert refusals > 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_files_bent_anywhere(put, name):
     """Changed bytes give geometry or a refusal: no other error, no endless loop, little memory."""

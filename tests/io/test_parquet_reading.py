@@ -94,6 +94,7 @@ def test_other_types_columns_and_empty_groups(tmp_path):
         assert values.tolist() == columns[NAMES[0]].tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("pages", [1, 3])
 @pytest.mark.parametrize("every", [False, True])

@@ -205,6 +205,7 @@ def test_ends_of_lines_may_differ(tmp_path, rows, end):
     assert rb.stream.cast(FLAT, path, tmp_path / "out.npy")[:2] == (3, 2)
 
 
+@pytest.mark.long
 def test_wide_tables_take_linear_time(tmp_path):
     """In quadratic time this would take a quarter of an hour."""
     names = ",".join(f"column {k}" for k in range(300_000))

@@ -369,6 +369,7 @@ def test_wrong_numbers_of_saved_boxes_are_refused_by_place(tmp_path):
     refused(tmp_path / "a.parquet", "", kind="rays")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["a.npz", "list.npz", "a.parquet", "a.ply"])
 def test_damaged_files_are_refused_or_read(tmp_path, name):
     rb.save(tmp_path / name, [*COPIES.values()] if name == "list.npz" else MESH)

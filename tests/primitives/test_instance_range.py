@@ -83,6 +83,7 @@ def test_rays_that_overflow_in_an_instance():
     assert hits.lengths.tolist() == pytest.approx([want] * 40, rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("copies", [1, 1500])
 def test_normals_whose_local_parts_are_lost(copies):
     """Parts of a local normal below the smallest float matter where the matrix is as uneven."""

@@ -38,6 +38,7 @@ def fallback_rays(monkeypatch):
     return rays
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", GEOMETRIES)
 def test_plain_instances_are_exact_without_fallback(kind, fallback_rays):
     rng = np.random.default_rng(40)
@@ -73,6 +74,7 @@ def test_a_grid_of_cells_with_rays_in_its_walls_and_edges(fallback_rays):
     assert not fallback_rays
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mesh", [TETRAHEDRON, None])
 def test_back_faces_of_reflected_instances_are_culled_by_their_own_normals(mesh, fallback_rays):
     rng = np.random.default_rng(43)

@@ -191,6 +191,7 @@ def plain(pairs: TrianglePairs):
 # Many rays in a mesh: streams
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cull", [False, True])
 def test_many_rays_in_a_soup_with_ties(cull):
     """Some triangles are there twice, some share edges; some rays run exactly through their corners."""

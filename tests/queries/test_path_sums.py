@@ -57,6 +57,7 @@ def check(rays, boxes, seed=0, where=None, counts=None) -> Counter:
     return counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", families.FAMILIES)
 def test_families(name, batches):
     pairs = families.scene(name, 7, 48, 48)

@@ -95,6 +95,7 @@ def test_lengths_add_up_to_the_length_inside():
     np.testing.assert_allclose(found.ravel(), sums, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.long
 def test_deposits_of_one_channel_and_of_two_have_the_same_bits():
     """Two channels are added cell by cell, one four cells at a time where a ray's times are certain."""
     rng, counts = np.random.default_rng(12), Counter()

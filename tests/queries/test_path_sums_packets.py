@@ -61,6 +61,7 @@ def pictures():
     return [(pairs, paths(as_rays_or_miss(pairs), rb.Boxes(*pairs[4:]))) for pairs in both]
 
 
+@pytest.mark.long
 def test_pictures_of_scenes_full_of_ties(pictures, packet_calls):  # noqa: F811
     counts, undecided = Counter(), 0
     for pairs, rows in pictures:
@@ -184,6 +185,7 @@ def test_rays_are_listed_once_for_the_exact_fallback(deferred, packet_calls, und
         assert (left > 100) == deferred
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("each", [0, 2])
 def test_lists_that_are_full(each, packet_calls, monkeypatch):  # noqa: F811
     """What has no room in the list is added at once, in the same order."""
@@ -199,6 +201,7 @@ def test_lists_that_are_full(each, packet_calls, monkeypatch):  # noqa: F811
     assert {left for left, _ in packet_calls} == {0}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exponent", [-470, -390, 55, 480])
 def test_directions_of_any_size(exponent, pictures, packet_calls, undecided_counts):  # noqa: F811
     """Directions past 2^60 or 2^-400 are computed elsewhere."""

@@ -55,6 +55,7 @@ def points_in(dim) -> rb.Rays:
     return rb.Rays(origins, directions, t_min=low, t_max=np.maximum(low, high))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("repeats", [1, 12, 30])
 @pytest.mark.parametrize("kind", GEOMETRIES)
 def test_points_hit_what_holds_them(kind, repeats):

@@ -92,6 +92,7 @@ def test_adjacent_instances_touch_without_a_gap():
     assert counts["touches"] > 150, counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", GEOMETRIES)
 @pytest.mark.parametrize("size", [1e-30, 1e30, 1e-300, 1e140])
 def test_huge_and_tiny_instances(kind, size):
@@ -173,6 +174,7 @@ def test_edges_far_from_the_origins_of_ray_and_instance(kind):
     assert 0.2 < counts["hits"] / count < 1, counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", GEOMETRIES)
 @pytest.mark.parametrize("way", [None, (0, 0, 1), (0.5, 0, 1)])
 def test_edges_of_steep_shears(kind, way):

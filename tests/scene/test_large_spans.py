@@ -102,6 +102,7 @@ def test_tiny_boxes_in_a_far_plane_are_found():
 # Seeded scenes against Fractions
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize("dim", [2, 3])
 def test_boxes_before_and_after_an_update(dim, quality):

@@ -149,6 +149,7 @@ def test_during_a_query():
     """)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["scene", "trimesh", "open3d", "split"])
 def test_during_a_build(kind, tmp_path):
     forked(f"""
@@ -204,6 +205,7 @@ def test_a_mesh_is_added():
     """)
 
 
+@pytest.mark.long
 @pytest.mark.jit
 def test_a_fork_waits_for_the_compiler():
     """What is compiled only in part cannot be used; the child compiles something of its own."""

@@ -232,6 +232,7 @@ def test_planes_of_entry_are_unknown_at_edges(intersect, monkeypatch):
     assert min(counts[axis] for axis in range(3)) > 5, counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("intersect", [as_list, one_by_one])
 @pytest.mark.parametrize("name", SCENES)
 @pytest.mark.parametrize("room", [ROOM, 0])

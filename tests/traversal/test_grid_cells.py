@@ -41,6 +41,7 @@ def test_nearly_empty_and_full_grids(share):
     assert (counts["hits"] > 20) == (share > 0), counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("places", [-1060, -700, 0, 700, 1010])
 @pytest.mark.parametrize("ways", [-1060, -600, 0, 600, 1010])
 def test_very_small_and_very_large_numbers(places, ways):

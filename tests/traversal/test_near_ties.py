@@ -84,6 +84,7 @@ def check(recorder: type, tie: NearTie, axes, signs, edges, span=(-np.inf, np.in
     return cut
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recorder", [Rounded, RoundedOnce])
 @pytest.mark.parametrize("axes", AXES)
 def test_two_planes_between_begin_and_end(recorder, axes):

@@ -155,6 +155,7 @@ def test_pictures_of_any_width(widths, packet_calls, strides):  # noqa: F811
     assert counts["tiles"] > 1000, counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("group", [16, 48, 128, 4096])
 @pytest.mark.parametrize("first", [9, 40, 100])
 def test_chunks_groups_and_threads_cut_bands(group, first, packet_calls, strides, monkeypatch):  # noqa: F811

@@ -125,6 +125,7 @@ def check_certain(counts, corners, bundle, cull) -> None:
                     assert float(found.low[lane]) < t < float(found.high[lane]), (at, lane, triangle)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_float32_makes_certain_is_true(kind):
     """Hits are hits, misses are misses, exact times are within their bounds."""
@@ -197,6 +198,7 @@ def tally(counts, bundle, corners, found) -> None:
             counts["edge"] += 0 in (u, v, 1 - u - v)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_packets_of_triangles_give_the_results_of_fractions(kind, query, wide_packets):

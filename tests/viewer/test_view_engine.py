@@ -39,6 +39,7 @@ def kinds(found: Answers, rays: int) -> Counter:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(set(families.FAMILIES) - {"planar"}))
 def test_boxes_of_adversarial_families(name):
     counts = Counter()
@@ -56,6 +57,7 @@ def test_families_have_all_kinds_of_hits():
     assert min(counts[kind] for kind in ("hits", "misses", "touches", "ties")) > 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", page_scenes.SCENES)
 def test_scenes(name):
     counts = Counter()
