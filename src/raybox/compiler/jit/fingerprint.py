@@ -82,7 +82,8 @@ class _Walk:
 
     def _add_kernels(self) -> None:
         """Add what stubs and tables choose for the structs that were reached."""
-        for chooser, struct in product([*self._stubs, *self._tables], self._structs):
+        choosers: list[Callable[..., Any] | _Table] = [*self._stubs, *self._tables]
+        for chooser, struct in product(choosers, self._structs):
             if (id(chooser), struct) not in self._chosen:
                 self._chosen.add((id(chooser), struct))
                 self._put(struct.__qualname__)
