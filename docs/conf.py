@@ -62,7 +62,7 @@ def setup(app: Any) -> None:
 
 def write_live_page(app: Any, error: Exception | None) -> None:
     """Write the page of `raybox demo` into the site, where a click on the building is a ray."""
-    if error is None:
+    if error is None and app.builder.name == "html":
         Path(app.outdir, "_static", "demo.html").write_bytes(live_page())
 
 

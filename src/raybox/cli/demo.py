@@ -1,6 +1,7 @@
 """``raybox demo``: casts a camera and a lidar into a real building that the package contains."""
 
 import time
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -103,6 +104,7 @@ def live_page() -> bytes:
     return content.saved() + f"\n<!-- {_MARK} -->\n".encode()
 
 
+@cache
 def _building() -> "Mesh":
     """Return the building that the package contains."""
     from raybox.io.formats import load
