@@ -163,6 +163,13 @@ def test_pick_for_programs(folder):
     assert (found["t_max"], found["hits"], found["objects"]) == (None, [], [])
 
 
+def test_pick_leaves_out_the_ends_of_a_segment(folder):
+    ends = "--from=-1,0.5,0.5", "--to", "0,0.5,0.5"
+    assert len(json.loads(raybox("pick", "boxes.csv", *ends, "--json").stdout)["hits"]) == 1
+    found = json.loads(raybox("pick", "boxes.csv", *ends, "--margin", "0.25", "--json").stdout)
+    assert (found["t_min"], found["t_max"], found["hits"]) == (0.25, 0.75, [])
+
+
 @pytest.mark.core
 def test_pick_in_a_mesh(folder):
     Path("parts.obj").write_bytes(samples()["parts.obj"][0])

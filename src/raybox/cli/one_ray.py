@@ -29,6 +29,12 @@ def ray_options(command: FC) -> FC:
             "--from", "start", type=finite_vector, metavar="X,Y,Z", help="A segment's start: t = 0."
         ),
         click.option("--to", "end", type=finite_vector, metavar="X,Y,Z", help="A segment's end: t = 1."),
+        click.option(
+            "--margin",
+            type=float,
+            metavar="LENGTH",
+            help="Leave out this length at both ends of a segment, so that what its ends lie on is not hit.",
+        ),
         click.option("--t-min", type=float, help="Where the ray's range begins. [default: 0]"),
         click.option("--t-max", type=float, help="Where it ends. [default: inf, or 1 for a segment]"),
     ]
@@ -44,27 +50,34 @@ class RayOptions(TypedDict):
     direction: Vector | None
     start: Vector | None
     end: Vector | None
+    margin: float | None
     t_min: float | None
     t_max: float | None
 
 
 def ray_of(
+    *,
     origin: Vector | None,
     direction: Vector | None,
     start: Vector | None,
     end: Vector | None,
+    margin: float | None,
     t_min: float | None,
     t_max: float | None,
 ) -> "Rays":
     """Return the ray; raise if options are missing or contradict each other."""
     from raybox.geometry import Rays
 
+    if margin is not None and not (start and end and t_min is None and t_max is None):
+        raise click.UsageError("--margin goes with --from and --to, without --t-min and --t-max.")
     if origin and direction and not (start or end):
         _check_lengths(("--origin", origin), ("--direction", direction))
         first, step, last = origin, direction, math.inf
     elif start and end and not (origin or direction):
         _check_lengths(("--from", start), ("--to", end))
         first, step, last = start, _step(start, end), 1.0
+        if margin is not None:
+            return Rays.segments(start, end, margin=margin)
     else:
         raise click.UsageError("Pass --origin and --direction, or --from and --to, as X,Y,Z.")
     low, high = 0.0 if t_min is None else t_min, last if t_max is None else t_max
