@@ -23,6 +23,8 @@ _REASONS = 5  # named on one line
 _SURROGATES = re.compile("[\ud800-\udfff]")
 Labels = dict[str, NDArray[Any]]
 Tessellation = Literal["opencascade", "hybrid"]
+ObjectsOf = Literal["surfaces"]
+Up = Literal["y", "z"]
 
 
 class ReadOptions(NamedTuple):
@@ -39,6 +41,12 @@ class ReadOptions(NamedTuple):
     progress: bool = False
     tessellation: Tessellation = "opencascade"
     """of IFC"""
+    objects: ObjectsOf | None = None
+    """of CityJSON: each semantic surface is an object"""
+    up: Up | None = None
+    """the axis that the geometry is turned to; None: the file's"""
+    layout: str | None = None
+    """the columns of a file of bare numbers, such as x,y,z,i"""
 
 
 SceneGeometry = Boxes | Grid | Instances | Mesh | Planes
@@ -54,6 +62,10 @@ class Loaded(NamedTuple):
     geometry: Loadable
     skipped: Mapping[str, int] = MappingProxyType({})
     left_out: Mapping[str, int] = MappingProxyType({})
+    units: str | None = None
+    """what the file states: metre, millimetre, degree, …; None if nothing"""
+    up: Up | None = None
+    """the axis that is up, if the file or its format states it"""
 
     @property
     def ids(self) -> list[str | int] | None:

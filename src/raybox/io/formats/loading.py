@@ -17,9 +17,11 @@ from raybox.io.formats.common import (
     FileArrays,
     Loadable,
     Loaded,
+    ObjectsOf,
     ReadOptions,
     SceneGeometry,
     Tessellation,
+    Up,
     file_error,
     path_of,
     reader_errors,
@@ -40,7 +42,16 @@ class _SceneOptions(TypedDict, total=False):
     all_objects: bool
     progress: bool
     tessellation: Tessellation
-    format: str | None
+    objects: ObjectsOf | None
+    up: Up | None
+    layout: str | None
+
+
+class _Options(_SceneOptions, total=False):
+    kind: str | None
+    origin: tuple[float, ...] | None
+    boxes: bool
+    invalid: Invalid
 
 
 @overload
@@ -58,11 +69,17 @@ def load(
     *,
     kind: Literal["scene"] | None = None,
     boxes: Literal[True],
+    format: str | None = None,
     **options: Unpack[_SceneOptions],
 ) -> Boxes: ...
 @overload
 def load(
-    path: Source, *, kind: Literal["scene"], boxes: Literal[False] = False, **options: Unpack[_SceneOptions]
+    path: Source,
+    *,
+    kind: Literal["scene"],
+    boxes: Literal[False] = False,
+    format: str | None = None,
+    **options: Unpack[_SceneOptions],
 ) -> SceneGeometry | list[SceneGeometry]: ...
 @overload
 def load(
@@ -72,6 +89,7 @@ def load(
     origin: tuple[float, ...] | None = None,
     boxes: bool = False,
     invalid: Invalid = "raise",
+    format: str | None = None,
     **options: Unpack[_SceneOptions],
 ) -> Loadable: ...
 
@@ -88,6 +106,9 @@ def load(  # noqa: PLR0913
     all_objects: bool = False,
     progress: bool = False,
     tessellation: Tessellation = "opencascade",
+    objects: ObjectsOf | None = None,
+    up: Up | None = None,
+    layout: str | None = None,
     format: str | None = None,
 ) -> Loadable:
     """Return the boxes, the mesh or the rays in a file, or in an open one.
@@ -152,27 +173,17 @@ def load(  # noqa: PLR0913
     >>> duplex
     Mesh(26348, vertices=15034, objects=215)
     """
-    options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress, tessellation)
+    options = ReadOptions(
+        *(kind, origin, boxes, invalid, lod, all_objects, progress, tessellation, objects, up, layout)
+    )
     found = opened(path, options, format)
     warn_of_skipped(name_of(path), found.skipped)
     return found.geometry
 
 
 @in_default_environment
-def read(  # noqa: PLR0913
-    path: Source,
-    *,
-    kind: str | None = None,
-    origin: tuple[float, ...] | None = None,
-    boxes: bool = False,
-    invalid: Invalid = "raise",
-    lod: str | None = None,
-    all_objects: bool = False,
-    progress: bool = False,
-    tessellation: Tessellation = "opencascade",
-    format: str | None = None,
-) -> Loaded:
-    """Return the content of a file, with ids and labels as lists.
+def read(path: Source, *, format: str | None = None, **options: Unpack[_Options]) -> Loaded:
+    """Return the content of a file, with ids and labels as lists; options are those of `load`.
 
     Returns
     -------
@@ -187,8 +198,7 @@ def read(  # noqa: PLR0913
     >>> duplex.ids[0], duplex.labels["ifc_class"][0]
     ('2O2Fr$t4X7Zf8NOew3FNtn', 'IfcWallStandardCase')
     """
-    options = ReadOptions(kind, origin, boxes, invalid, lod, all_objects, progress, tessellation)
-    found = opened(path, options, format)
+    found = opened(path, ReadOptions(**options), format)
     warn_of_skipped(name_of(path), found.skipped)
     return found
 
