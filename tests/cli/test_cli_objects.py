@@ -18,7 +18,7 @@ import raybox as rb
 from needs import package
 from raybox.cast import arguments as cast_arguments
 from raybox.cli import main
-from raybox.geometry.labels import with_skipped
+from raybox.geometry.labels import with_facts
 from raybox.viewer.open_file import stage_of
 from streaming import fail_at
 
@@ -337,7 +337,7 @@ def test_info_of_objects(folder):
 
 def test_info_names_labels_as_expressions_do_and_what_was_left_out_before_saving(folder):
     boxes = rb.Boxes(np.zeros((4, 3)), np.ones((4, 3)), labels={"ifc_class": ["a", "a", "b", "b"]})
-    rb.save("named.npz", with_skipped(boxes, {"IfcSpace": 3}))
+    rb.save("named.npz", with_facts(boxes, {"IfcSpace": 3}))
     facts = facts_of(raybox("info", "named.npz").stdout)
     assert facts["ifc_class"] == "a 2, b 2"
     assert facts["left out"] == "IfcSpace 3"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import raybox as rb
-from raybox.geometry import with_skipped
+from raybox.geometry import with_facts
 
 CASES = Path(__file__).parents[1] / "data" / "cases"
 # A tetrahedron, as vertices and faces, and the three boxes and four rays of every table.
@@ -352,8 +352,8 @@ def saved() -> dict[str, tuple[bytes, dict[str, object]]]:
         "flag": [True, False, True],
     }
     bare = rb.Mesh(CORNERS, FACES, objects=[0, 2, 0, 1], ids=["a", "ö", "c"], labels=labels)
-    mesh = with_skipped(bare, {"faces of fewer than three corners": 3})
-    boxes = with_skipped(rb.Boxes(BOXES.lower, BOXES.upper, ids=IDS, labels=labels), {"rows": 2})
+    mesh = with_facts(bare, {"faces of fewer than three corners": 3})
+    boxes = with_facts(rb.Boxes(BOXES.lower, BOXES.upper, ids=IDS, labels=labels), {"rows": 2})
     copies = rb.Instances(mesh, [np.eye(3, 4)] * 3, ids=[1, 2, 3], labels=labels)
     grid = rb.Grid([0, 1, 2], [0, 3.5], [0, 2], occupied=[True, False], ids=["u", "v"])
     planes = rb.Planes([[0, 0, 1]], [0.5], labels={"a": ["x"]})

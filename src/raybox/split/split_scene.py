@@ -195,7 +195,7 @@ class SplitScene(QueryMethods):
     @property
     def skipped(self) -> Mapping[str, int]:
         """What the reader of the geometry's file left out: counts by reason, read-only."""
-        return self._objects.attributes.skipped
+        return self._objects.attributes.facts.skipped
 
     @property
     def digest(self) -> str:

@@ -28,7 +28,8 @@ def build(parts: FileArrays, path: Path, options: ReadOptions) -> Loaded:
     kind = choose_kind([k for k, arrays in KINDS.items() if set(arrays) <= set(parts.arrays)], path, options)
     check_origin(kind, path, options)
     try:
-        return Loaded(_geometry(kind, parts, path, options), parts.skipped, parts.left_out)
+        geometry = _geometry(kind, parts, path, options)
+        return Loaded(geometry, parts.skipped, parts.left_out, parts.units, parts.up)
     except OutOfMemory:
         raise  # no number of the file is wrong
     except InvalidInput as error:

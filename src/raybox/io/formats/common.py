@@ -15,16 +15,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxError, SkippedWarning
+from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxError, SkippedWarning, UnitsWarning
 from raybox.geometry import Boxes, Grid, Instances, Invalid, Mesh, Planes, Rays
+from raybox.geometry.file_facts import Up
 
 Floats = NDArray[np.float64]
+DEGREE = "degree"
+IN_DEGREES = "its coordinates are degrees, not lengths; project them to metres, or t and angles mean nothing"
 _REASONS = 5  # named on one line
 _SURROGATES = re.compile("[\ud800-\udfff]")
 Labels = dict[str, NDArray[Any]]
 Tessellation = Literal["opencascade", "hybrid"]
 ObjectsOf = Literal["surfaces"]
-Up = Literal["y", "z"]
 
 
 class ReadOptions(NamedTuple):
@@ -114,13 +116,18 @@ class FileArrays(NamedTuple):
     """Counts of what is lost, by reason."""
     left_out: Mapping[str, int] = MappingProxyType({})
     """Counts of what documented defaults leave out."""
+    units: str | None = None
+    up: Up | None = None
+    """as of `Loaded`"""
 
 
-def warn_of_skipped(path: str | os.PathLike[str], skipped: Mapping[str, int]) -> None:
-    """Warn of what is lost, at the line that called the public function that calls this one."""
+def warn_of(path: str | os.PathLike[str], skipped: Mapping[str, int], units: str | None = None) -> None:
+    """Warn of what is lost, and of degrees, at the line that called the public function that calls this."""
     if skipped:
         text = f"{path}: left out: {counts_in_words(skipped)}; see geometry.skipped"
         warnings.warn(text, SkippedWarning, stacklevel=4)
+    if units == DEGREE:
+        warnings.warn(f"{path}: {IN_DEGREES}", UnitsWarning, stacklevel=4)
 
 
 def counts_in_words(counts: Mapping[str, int]) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from raybox import validation
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.geometry import Grid, grid_edges, with_skipped
+from raybox.geometry import Grid, grid_edges, with_facts
 from raybox.geometry.cell_bits import pack
 from raybox.geometry.grid import of_bits
 from raybox.io.formats import vox
@@ -25,7 +25,7 @@ from raybox.io.formats.common import (
     path_of,
     quoted,
     reader_errors,
-    warn_of_skipped,
+    warn_of,
 )
 from raybox.io.formats.numpy_arrays import as_floats, load_array, load_members
 from raybox.io.formats.table import format_of
@@ -80,8 +80,8 @@ def load_grid(
         cells = read(file)
         start, step = _corner(cells, given, file)
         edges = grid_edges.increasing("origin", start, step, cells.first, cells.occupied.shape)
-    warn_of_skipped(path, cells.skipped)
-    return with_skipped(of_bits(edges, pack(cells.occupied)), cells.skipped)
+    warn_of(path, cells.skipped)
+    return with_facts(of_bits(edges, pack(cells.occupied)), cells.skipped)
 
 
 def read_npy(path: Path) -> GridCells:

@@ -9,7 +9,7 @@ from typing import Literal, TypedDict, Unpack, get_args, overload
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import FileFormatError, InvalidInput
-from raybox.geometry import Boxes, Invalid, Rays, with_skipped
+from raybox.geometry import Boxes, Invalid, Rays, with_facts
 from raybox.io.formats.assembly import build
 from raybox.io.formats.cityjson import level_of
 from raybox.io.formats.columns import ACCEPTED
@@ -25,16 +25,17 @@ from raybox.io.formats.common import (
     file_error,
     path_of,
     reader_errors,
-    warn_of_skipped,
+    warn_of,
 )
 from raybox.io.formats.open_files import Source, name_of, with_path
 from raybox.io.formats.own_results import results_in
 from raybox.io.formats.table import parse
+from raybox.io.formats.turning import turned
 
 _DEFAULTS = ReadOptions()
 _IFC = (".ifc", "IFC")
 _ONLY_FOR = {"lod": (".json", "CityJSON"), "all_objects": _IFC, "tessellation": _IFC}
-_CHOICES = {"invalid": ("raise", "miss"), "tessellation": get_args(Tessellation)}
+_CHOICES = {"invalid": ("raise", "miss"), "tessellation": get_args(Tessellation), "up": (None, *get_args(Up))}
 
 
 class _SceneOptions(TypedDict, total=False):
@@ -140,6 +141,9 @@ def load(  # noqa: PLR0913
     tessellation : {"opencascade", "hybrid"}
         Of IFC: the library of ifcopenshell that makes triangles. "hybrid" is faster; curved bodies have other
         triangles.
+    up : {"y", "z"}, optional
+        Turn a geometry whose file states another axis as `up`, without rounding: from y to z, (x, y, z)
+        becomes (x, -z, y). An error for a file that states none. None: the axes of the file.
     format : str, optional
         Of an open file whose name does not tell it: the extension, such as ``".ply"``.
 
@@ -164,6 +168,8 @@ def load(  # noqa: PLR0913
     -----
     SkippedWarning
         If content of the file is lost: `raybox.errors.SkippedWarning` with reasons and counts.
+    UnitsWarning
+        If the coordinates of the file are degrees.
 
     Examples
     --------
@@ -177,7 +183,7 @@ def load(  # noqa: PLR0913
         *(kind, origin, boxes, invalid, lod, all_objects, progress, tessellation, objects, up, layout)
     )
     found = opened(path, options, format)
-    warn_of_skipped(name_of(path), found.skipped)
+    warn_of(name_of(path), found.skipped, found.units)
     return found.geometry
 
 
@@ -199,7 +205,7 @@ def read(path: Source, *, format: str | None = None, **options: Unpack[_Options]
     ('2O2Fr$t4X7Zf8NOew3FNtn', 'IfcWallStandardCase')
     """
     found = opened(path, ReadOptions(**options), format)
-    warn_of_skipped(name_of(path), found.skipped)
+    warn_of(name_of(path), found.skipped, found.units)
     return found
 
 
@@ -246,12 +252,19 @@ def contents(path: str | os.PathLike[str], options: ReadOptions = _DEFAULTS) -> 
 
 
 def _built(found: Loaded | FileArrays, file: Path, options: ReadOptions) -> Loaded:
-    """Return the geometry of a file, which has the counts of what was left out, by its reasons."""
+    """Return the geometry of a file, which has the facts of its file, turned as `options.up` says."""
     if isinstance(found, FileArrays):
         with reader_errors(file, "a table"):
             found = build(found, file, options)
-    counts = Counter(found.skipped) + Counter(found.left_out)
-    return found._replace(geometry=with_skipped(found.geometry, counts))
+    geometry, counts = found.geometry, Counter(found.skipped) + Counter(found.left_out)
+    if not isinstance(geometry, list):  # a saved geometry has facts of its own
+        units, up = found.units or geometry.units, found.up or geometry.up
+        geometry = with_facts(geometry, counts or geometry.skipped, units=units, up=up)
+    if options.up is not None:
+        with reader_errors(file, "a scene or rays"):
+            geometry = turned(geometry, options.up, file)
+    stated = (None, None) if isinstance(geometry, list) else (geometry.units, geometry.up)
+    return found._replace(geometry=geometry, units=stated[0], up=stated[1])
 
 
 def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions:
@@ -270,7 +283,7 @@ def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions
         raise InvalidInput(f'kind must be "scene", "rays" or None; got {options.kind!r}')
     for name, choices in _CHOICES.items():
         if getattr(options, name) not in choices:
-            known = " or ".join(f'"{choice}"' for choice in choices)
+            known = " or ".join(f'"{choice}"' if choice else "None" for choice in choices)
             raise InvalidInput(f"{name} must be {known}; got {getattr(options, name)!r}")
     if options.origin is not None and options.kind == "scene":
         reason = "origin turns points into rays, so it does not go with a scene"

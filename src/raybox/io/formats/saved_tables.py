@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from raybox.geometry import Boxes, Mesh
 from raybox.geometry.array_container import ReadOnly
+from raybox.geometry.file_facts import FileFacts, checked_up
 from raybox.geometry.labels import Attributes, Labels, checked_attributes
 from raybox.io.formats.assembly import build
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, require
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _AGAIN = "copy or save it again"
 _PYTHON = {b"raybox.values": b"objects"}
 """Metadata of an integer or bool column whose values were objects of Python, with or without None."""
-_SKIPPED_KEY = "raybox.skipped"
+_SKIPPED_KEY, _UNITS_KEY, _UP_KEY = "raybox.skipped", "raybox.units", "raybox.up"
 _KINDS = {"integers": ("u?int[0-9]+", "int64", -1), "float64": ("double", "double", np.nan)}
 """Types of Arrow that are read, the one they become, and the number for null."""
 ArrowColumns: TypeAlias = "dict[str, pyarrow.ChunkedArray]"
@@ -61,6 +62,8 @@ def arrow_table(geometry: Boxes | Mesh) -> "pyarrow.Table":
     facts = {SCENE_KEY: "mesh" if isinstance(geometry, Mesh) else "boxes"}
     if geometry.skipped:
         facts[_SKIPPED_KEY] = json.dumps({reason: int(count) for reason, count in geometry.skipped.items()})
+    stated = {_UNITS_KEY: geometry.units, _UP_KEY: geometry.up}
+    facts |= {key: value for key, value in stated.items() if value is not None}
     return table.cast(require("pyarrow", "io", ".parquet").schema(fields, metadata=facts))
 
 
@@ -160,14 +163,16 @@ def _attributes(table: ParquetTable, columns: ArrowColumns, rows: Ints) -> Attri
     for name, values in labels.items():
         if (table.field(name).metadata or {}).items() >= _PYTHON.items():
             labels[name] = values.astype(object)
-    return Attributes(found.ids, Labels(labels), _skipped(table))
+    return Attributes(found.ids, Labels(labels), _facts(table))
 
 
-def _skipped(table: ParquetTable) -> ReadOnly[int]:
-    """Return counts by reason of what a reader left out, as they were saved."""
+def _facts(table: ParquetTable) -> FileFacts:
+    """Return the facts of the file of which a geometry was, as they were saved."""
+    units, up = (table.metadata.get(key.encode()) for key in (_UNITS_KEY, _UP_KEY))
     try:
         counts = json.loads(table.metadata.get(_SKIPPED_KEY.encode(), b"{}"))
-        return ReadOnly({str(reason): int(count) for reason, count in counts.items()})
+        skipped = ReadOnly({str(reason): int(count) for reason, count in counts.items()})
+        return FileFacts(skipped, units and units.decode(), checked_up(up and up.decode()))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise file_error(table.path, f"has damaged metadata {_SKIPPED_KEY}", _AGAIN, "footer") from error
 

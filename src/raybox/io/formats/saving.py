@@ -218,7 +218,7 @@ def _npz(file: BinaryIO, content: Saveable, options: Options) -> None:
             if found.keys() <= {"raybox", "lower", "upper", "id"} and ids.dtype.kind == "U":
                 del found["raybox"]  # boxes as all programs write them
         case Rays():
-            found = ray_arrays(content) | saved_arrays.skipped_arrays(content.skipped)
+            found = ray_arrays(content) | saved_arrays.fact_arrays(content)
         case Mapping():
             found = {name: plain(name, np.asanyarray(column)) for name, column in content.items()}
         case _:

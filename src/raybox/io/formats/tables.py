@@ -12,6 +12,7 @@ import numpy as np
 
 from raybox.errors import FileFormatError
 from raybox.geometry import Invalid
+from raybox.geometry.file_facts import Up
 from raybox.io.formats.columns import NONE, TableColumns, choose, is_flat
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error
 from raybox.io.formats.typed_labels import label
@@ -76,6 +77,9 @@ class Table(ABC):
     """of which the table holds results, where the file says so"""
     own: Mapping[str, str] = NONE
     """columns by raybox's names, where the file itself says what they are"""
+    units: str | None = None
+    up: Up | None = None
+    """as of `Loaded`"""
 
     @abstractmethod
     def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
@@ -123,7 +127,8 @@ def whole(table: Table, options: ReadOptions) -> FileArrays:
         name: label(name, [block.columns[own] for block in blocks]) for name, own in layout.labels.items()
     }
     left_out = {LEFT_OUT: layout.left_out} if layout.left_out else {}
-    return FileArrays(arrays, places(table, layout), labels, left_out=left_out)
+    facts = {"units": table.units, "up": table.up}
+    return FileArrays(arrays, places(table, layout), labels, left_out=left_out, **facts)  # type: ignore[arg-type]
 
 
 def stacked(array: str, names: list[str], blocks: Sequence[RowBlock]) -> Floats:
