@@ -8,19 +8,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType, ModuleType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxError, SkippedWarning, UnitsWarning
+from raybox.errors import (
+    FileFormatError,
+    InvalidInput,
+    MissingFile,
+    RayboxError,
+    SkippedWarning,
+    UnitsWarning,
+)
 from raybox.geometry import Boxes, Grid, Instances, Invalid, Mesh, Planes, Rays
 from raybox.geometry.file_facts import Up
 
 Floats = NDArray[np.float64]
 DEGREE = "degree"
+PACKED = ".gz"
 IN_DEGREES = "its coordinates are degrees, not lengths; project them to metres, or t and angles mean nothing"
 _REASONS = 5  # named on one line
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -164,6 +172,12 @@ def extension_problem(path: Path) -> str:
     if path.suffix:
         return f"unsupported file extension {path.suffix!r}"
     return "is a folder, not a file" if path.is_dir() else "has no file extension"
+
+
+def suffix_of(path: PurePath) -> str:
+    """Return the extension that names the format of a file, in small letters: of a.obj.gz, ``.obj``."""
+    suffix = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() if suffix == PACKED else suffix
 
 
 def missing_file(path: Path) -> FileFormatError:

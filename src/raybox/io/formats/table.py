@@ -24,6 +24,7 @@ from raybox.io.formats import (
     zarr_arrays,
 )
 from raybox.io.formats.common import (
+    PACKED,
     FileArrays,
     Loaded,
     ReadOptions,
@@ -32,10 +33,12 @@ from raybox.io.formats.common import (
     quoted,
     reader_errors,
 )
+from raybox.io.formats.foreign_files import EXTENSIONS, foreign_start
 from raybox.io.formats.tables import Announced, Table, whole
 
 Reader = Callable[[Path, ReadOptions], Loaded | FileArrays]
 SCENE, RAYS = "scene", "rays"
+_HEAD = 256  # first bytes of a file, by which its format is checked
 
 
 class Format(NamedTuple):
@@ -55,6 +58,11 @@ class Format(NamedTuple):
     is_folder: bool = False
     first: bytes = b""
     """how most of its files begin, where not all do"""
+
+    def begins(self, head: bytes) -> bool:
+        """Return whether a file begins as those of this format, and not as many others do."""
+        start = self.first or self.magic
+        return (len(start) > 2 or start == b"{") and head.startswith(start)
 
 
 def _table(table: Callable[[Path], Table], magic: bytes, name: str, *kinds: str) -> Format:
@@ -86,6 +94,7 @@ FORMATS = {
     ".obj": Format(obj.read, b"", "Wavefront OBJ", announced=obj.announced),
     ".stl": Format(stl.read, b"", "STL", announced=stl.announced),
     ".glb": Format(glb.read, b"glTF", "binary glTF", announced=glb.announced),
+    ".gltf": Format(glb.read, b"", "glTF", announced=glb.announced, first=b"{"),
     ".ifc": Format(ifc.read, b"ISO-10303-21", "IFC"),
     ".json": Format(cityjson.read, b"", "CityJSON", first=b"{"),
     ".vox": Format(vox.read, b"VOX ", "MagicaVoxel", announced=vox.announced),
@@ -120,6 +129,8 @@ def parse(path: Path, options: ReadOptions) -> Loaded | FileArrays:
 
 def announced(path: Path) -> Announced:
     """Return what headers announce, before anything is allocated by it."""
+    if path.suffix.lower() == PACKED:
+        return Announced()
     form = format_of(path)
     with reader_errors(path, form.name):
         return form.announced(path) if form.announced else Announced()
@@ -130,35 +141,46 @@ def format_of(path: Path, kind: str | None = None) -> Format:
 
     Raise if the file does not begin like one.
     """
-    form = FORMATS.get(path.suffix.lower())
+    suffix = path.suffix.lower()
+    form = FORMATS.get(suffix)
     if form is None:
-        raise file_error(path, extension_problem(path), f"supported: {extensions(kind)}")
+        way_out = EXTENSIONS.get(suffix, f"supported: {extensions(kind)}")
+        raise file_error(path, extension_problem(path), way_out)
     with reader_errors(path, form.name):
-        mode = path.stat().st_mode
         if form.is_folder:
-            if not stat.S_ISDIR(mode):
+            if not stat.S_ISDIR(path.stat().st_mode):
                 raise file_error(path, "is not a folder", f"give the folder of a {form.name} group")
             return form
-        if not stat.S_ISREG(mode):
-            problem = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
-            raise file_error(path, problem, "give the path of a file")
-        with path.open("rb") as file:
-            head = file.read(64).removeprefix(codecs.BOM_UTF8)
-        _check_start(path, head, form)
+        _check_start(path, first_bytes(path), form)
     return form
 
 
-def _check_start(path: Path, head: bytes, form: Format) -> None:
-    """Raise for an empty file, and for first bytes of another format than its extension's."""
+def first_bytes(path: Path) -> bytes:
+    """Return the first bytes of a regular file, without the mark of UTF-8; raise if it is none, or empty."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        problem = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
+        raise file_error(path, problem, "give the path of a file")
+    with path.open("rb") as file:
+        head = file.read(_HEAD).removeprefix(codecs.BOM_UTF8)
     if not head:
         raise file_error(path, "is empty", "copy or download it again")
+    return head
+
+
+def _check_start(path: Path, head: bytes, form: Format) -> None:
+    """Raise for first bytes of another format than its extension's."""
     if form.magic and head.startswith(form.magic):
         return
+    if form.read is stl.read and stl.is_binary(path):  # its header may begin with anything
+        return
+    if found := foreign_start(head):
+        raise file_error(path, f"is {found.problem}, not {form.name}", found.way_out)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and form.magic:
         raise file_error(path, "is text in UTF-16", "save it as text in UTF-8")
-    others = [e for e, other in FORMATS.items() if len(other.magic) > 2 and head.startswith(other.magic)]
-    if others and form.read is not stl.read:  # the header of a binary STL may begin with anything
-        problem = f"is not {form.name} but looks like {others[0]}"
+    others = [e for e, other in FORMATS.items() if other.begins(head)]
+    if others and not form.begins(head):
+        problem = f"is not {form.name} but looks like {' or '.join(others)}"
         raise file_error(path, problem, f"rename it to end in {others[0]}")
     if form.magic:
         problem = f"does not begin like {form.name}, but with {quoted(head[:16].decode('latin-1'))}"
