@@ -202,7 +202,7 @@ def test_points_of_tables_and_ply(put):
     for name, content in (("a.csv", "x,y,z\n1,2,3\n"), ("a.ply", ply(faces=[]))):
         assert isinstance(rb.load(put(name, content), origin=(0.0, 0.0, 0.0)), rb.Rays)
     assert isinstance(rb.load(put("b.ply", ply()), kind="rays", origin=(0.0, 0.0, 0.0)), rb.Rays)
-    assert "no triangles" in refused(put("a.ply", ply(faces=[])), kind="scene")
+    assert len(read(put("a.ply", ply(faces=[])), kind="scene").geometry) == 0
     assert "2 coordinates" in refused(put("a.csv", "x,y\n1,2\n"), origin=(0.0, 0.0, 0.0))
     holes = put("holes.csv", "x,y,z\n1,2,3\nnan,nan,nan\n")
     assert "line 3, column x: nan is not a finite number" in refused(holes, origin=(0.0, 0.0, 0.0))
@@ -294,7 +294,7 @@ def test_places_that_are_no_files(tmp_path, put):
     folder.mkdir()
     assert "is a folder" in refused(folder)
     assert "is empty" in refused(put("a.ply", b""))
-    assert "unsupported file extension '.dxf'; supported: .npz" in refused(put("a.dxf", b"0"))
+    assert "unsupported file extension '.xyzzy'; supported: .npz" in refused(put("a.xyzzy", b"0"))
     os.mkfifo(tmp_path / "pipe.csv")
     assert "not a regular file" in refused(tmp_path / "pipe.csv")
 

@@ -51,20 +51,23 @@ def to_scene(
     options: ReadOptions,
     skipped: Mapping[str, int] = MappingProxyType({}),
     left_out: Mapping[str, int] = MappingProxyType({}),
+    *,
+    may_be_empty: bool = False,
 ) -> Loaded:
     """Return one mesh of all parts, or with ``options.boxes`` one box for each part.
 
     Each part is an object, with its name as id and its labels; parts without triangles are none.
 
     skipped: counts by reason of what is lost. left_out: of what is left out by documented defaults.
+    may_be_empty: whether the file states that there are no triangles, if nothing is lost.
     """
     parts = [part for part in parts if len(part.faces)]
-    if not parts:
+    if not parts and (skipped or not may_be_empty):
         problem = "holds no triangles" + (f", but {counts_in_words(skipped)}" if skipped else "")
         raise file_error(path, problem, "check that it is a mesh (point sets need origin, or --origin)")
     vertices, faces = joined(parts, path)
     ids, labels = [part.name for part in parts], _labels(parts)
-    sizes = np.array([len(part.faces) for part in parts])
+    sizes = np.array([len(part.faces) for part in parts], np.int64)
     objects = np.repeat(np.arange(len(parts)), sizes)
     mesh = Mesh(vertices, faces, objects=objects, ids=ids, labels=labels)
     return Loaded(boxes_of_objects(mesh) if options.boxes else mesh, skipped, left_out)
@@ -74,6 +77,8 @@ def joined(parts: Sequence[MeshPart], path: Path) -> tuple[Floats, Ints]:
     """Return the vertices and faces of all parts; vertices that are not finite may be there, unused."""
     for part in parts:
         _check(part, path)
+    if not parts:
+        return np.zeros((0, 3)), np.zeros((0, 3), np.int64)
     is_shared = all(part.vertices is parts[0].vertices for part in parts)
     starts = np.cumsum([0, *(0 if is_shared else len(part.vertices) for part in parts[:-1])])
     vertices = np.concatenate([part.vertices for part in (parts[:1] if is_shared else parts)])

@@ -1,8 +1,9 @@
 """PLY, text and binary: a mesh or a set of points.
 
 Meshes have faces or triangle strips. A row of ``tristrips`` holds one strip, or several with -1 between
-them. An integer property ``object`` of faces is the object of their triangles. Rows of other elements are
-counted.
+them. An integer property ``object`` of faces is the object of their triangles; a face below 0 has none, and
+is counted. Rows of other elements are counted, and other properties skipped by the sizes of their types.
+In a text, these may be of any type, of one word.
 """
 
 import re
@@ -30,16 +31,21 @@ from raybox.io.formats.mesh_parts import (
     to_scene,
 )
 from raybox.io.formats.object_boxes import boxes_of_objects
-from raybox.io.formats.tables import Announced
+from raybox.io.formats.tables import Announced, exact_floats
 from raybox.io.formats.text_lines import body_lines, floats, header_lines, plain, refuse_line, text_rows
 
 TYPES = {"char": "b", "uchar": "B", "short": "h", "ushort": "H", "int": "i", "uint": "I"}
 TYPES |= {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I"}
 TYPES |= {"float": "f", "float32": "f", "double": "d", "float64": "d"}
-"""Codes of NumPy and of struct."""
+TYPES |= {"int64": "q", "uint64": "Q", "float16": "e", "half": "e", "longlong": "q", "ulonglong": "Q"}
+TYPES |= {f"{name}_t": code for name, code in TYPES.items() if "int" in name and name[-1].isdigit()}
+"""Codes of NumPy and of struct: those of PLY, and others that programs write."""
+_WORD = "word"  # the code of any other type, which is one word of a text
+_WHOLE_TYPES = frozenset("bBhHiIqQ")
 
 ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 CORNERS, OBJECT = ("vertex_indices", "vertex_index"), "object"
+UNFACED = "vertices without a face (points need an origin)"
 _READ = {"vertex": ("x", "y", "z"), "face": (*CORNERS, OBJECT), "tristrips": CORNERS}
 OWN = ["triangles", "by", "raybox"]  # a comment: without the property `object`, each triangle is an object
 Rows = Sequence[Sequence[float]] | NDArray[np.number]
@@ -55,7 +61,7 @@ class Property(NamedTuple):
 
     def is_read(self) -> bool:
         """Return whether the type is one of coordinates, corners or objects, by the name."""
-        is_whole = self.type not in "fd"
+        is_whole = self.type in _WHOLE_TYPES
         return bool(self.length) == (self.name in CORNERS) and (is_whole or self.name != OBJECT)
 
 
@@ -115,19 +121,26 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     header = _header(data, path)
     _check_elements(header, len(data), path)
     content = (_binary if header.order else _text)(header, data, path)
-    others = (element for element in header.elements if element.rows and element.name not in _READ)
-    skipped = Counter({f"rows of {element.name}": element.rows for element in others})
-    unfaced = options.origin is not None or not (content.sizes.size or header.is_own)
-    if options.kind == "rays" or (options.kind is None and unfaced):
+    skipped = Counter[str]()
+    for element in header.elements:
+        skipped[f"rows of {element.name}"] += 0 if element.name in _READ else element.rows
+    has_faces = any(element.name in ("face", "tristrips") for element in header.elements)
+    if options.kind == "rays" or (options.kind is None and (options.origin is not None or not has_faces)):
         where = lambda _, index: f"vertex {index[0]}, column {'xyz'[index[1]]}"  # noqa: E731
-        return FileArrays({"points": content.vertices}, where, skipped=skipped)
+        return FileArrays({"points": content.vertices}, where, skipped=+skipped)
     found = faces_of(content.vertices, content.corners, content.sizes, skipped)
     part, objects = MeshPart(path.stem, content.vertices, found.faces), content.objects
     if objects is not None and len(objects) < len(content.sizes):
         skipped["objects of faces, next to triangle strips"] = len(objects)
         objects = None
     if not header.is_own and (objects is None or not len(found.faces)):
-        return to_scene([part], path, options, +skipped)
+        if not has_faces or content.sizes.size or skipped.total():
+            return to_scene([part], path, options, +skipped)
+        skipped[UNFACED] = len(content.vertices)
+        return to_scene([], path, options, may_be_empty=True)._replace(skipped=+skipped)
+    if objects is not None and objects.min(initial=0) < 0:
+        skipped["faces of an object below 0, which are one object, the last"] = int((objects < 0).sum())
+        objects = np.where(objects < 0, objects.max() + 1, objects)
     mesh = Mesh(*joined([part], path), objects=None if objects is None else objects[found.polygon])
     return Loaded(boxes_of_objects(mesh) if options.boxes else mesh, +skipped)
 
@@ -144,14 +157,16 @@ def _header(data: bytes, path: Path) -> PlyHeader:
                 order = name
             case ["element", name, count] if _WHOLE.fullmatch(count) and int(count) >= 0:
                 elements.append(Element(name, int(count), []))
-            case ["property", "list", length, kind, name] if elements and {length, kind} <= set(TYPES):
-                elements[-1].properties.append(Property(name, TYPES[kind], TYPES[length]))
-            case ["property", kind, name] if elements and kind in TYPES:
-                elements[-1].properties.append(Property(name, TYPES[kind]))
+            case ["property", "list", length, kind, name] if (
+                elements and length in TYPES and _is_type(kind, order)
+            ):
+                elements[-1].properties.append(Property(name, TYPES.get(kind, _WORD), TYPES[length]))
+            case ["property", kind, name] if elements and _is_type(kind, order):
+                elements[-1].properties.append(Property(name, TYPES.get(kind, _WORD)))
             case ["format", *_]:
                 problem = f"is no format that raybox reads: {', '.join(ORDERS)} 1.0, in one line"
             case ["property", *_] if elements:
-                problem = f"is no property of a type of PLY: {' '.join(TYPES)}"
+                problem = f"is of a type whose size raybox does not know; it knows {' '.join(TYPES)}"
             case ["comment", *words]:
                 is_own |= words == OWN
             case ["ply"] | ["obj_info", *_] | []:
@@ -163,15 +178,19 @@ def _header(data: bytes, path: Path) -> PlyHeader:
     raise file_error(path, "has no line end_header", "copy or download it again", "header")
 
 
+def _is_type(kind: str, order: str) -> bool:
+    return kind in TYPES or (order == "ascii" and kind != "list")
+
+
 def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
     """Raise unless counts fit the file, and coordinates and corners are declared."""
     elements = [element.name for element in header.elements]
     for element in header.elements:
         name, count, properties = element
-        names = [p.name for p in properties] + ["#" + p.name for p in properties if p.length]
+        names = [p.name for p in properties if p.is_read() and p.name in _READ.get(name, ())]
         corners = [properties[k] for k in element.wanted() if properties[k].length]
         problem, way_out = "", "correct the header"
-        if elements.count(name) > 1:
+        if elements.count(name) > 1 and name in _READ:
             problem = f"declares the element {name} twice"
         elif len(set(names)) < len(names):
             problem = f"declares a property of {name} twice"
@@ -182,7 +201,7 @@ def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
             problem = "vertices lack x, y, z"
         elif name in _READ and name != "vertex" and len(corners) != 1:
             problem = f"{name} has {len(corners)} lists of vertices, named {' or '.join(CORNERS)}, not one"
-        elif any(p.length in ("f", "d") for p in properties) or any(p.type in "fd" for p in corners):
+        elif not {p.length for p in properties} | {p.type for p in corners} <= _WHOLE_TYPES | {""}:
             problem = f"lengths of lists and vertices of {name} are not whole numbers"
         if problem:
             raise file_error(path, problem, way_out, "header")
@@ -210,23 +229,22 @@ def _row_of_numbers(properties: list[Property], wanted: list[int], words: list[s
     """Return the wanted numbers of a row without lists."""
     if len(words) != len(properties):
         raise ValueError(f"{len(words)} words, the header announces {len(properties)}")
-    numbers = floats(words)
-    return [numbers[k] for k in wanted]
+    return floats([words[k] for k in wanted])
 
 
 def _row_of_lists(properties: list[Property], wanted: list[int], words: list[str]) -> Sequence[float]:
     """Return the wanted numbers of a row with lists."""
-    rest, found = iter(words), list[Sequence[float]]()
-    for name, kind, length in properties:
+    rest, found = iter(words), list[list[str]]()
+    for name, _, length in properties:
         size = _integers([next(rest, "-1")])[0] if length else 1
-        items = list(islice(rest, max(size, 0)))
-        if len(items) != size:
+        found.append(list(islice(rest, max(size, 0))))
+        if len(found[-1]) != size:
             raise ValueError(f"ends in {name}")
-        is_whole = kind not in "fd" and (length or name == OBJECT)
-        found.append(_integers(items) if is_whole else floats(items))
     if more := len(list(rest)):
         raise ValueError(f"{more} words more than the header announces")
-    return [number for k in wanted for number in found[k]]
+    is_whole = [bool(properties[k].length) or properties[k].name == OBJECT for k in wanted]
+    parse = [_integers if whole else floats for whole in is_whole]
+    return [number for k, to_numbers in zip(wanted, parse, strict=True) for number in to_numbers(found[k])]
 
 
 def _integers(words: list[str]) -> list[int]:
@@ -245,7 +263,7 @@ def _binary(header: PlyHeader, data: bytes, path: Path) -> Content:
     for element in header.elements:
         if element.rows:
             body = _Body(data, header.order, element)
-            rows, at = body.table(at) or body.row_by_row(at, path)
+            rows, at = body.table(at, path) or body.row_by_row(at, path)
             content = content.with_rows(element, rows) if element.name in _READ else content
     check_end(path, data[at:])
     return content
@@ -273,23 +291,27 @@ class _Body(NamedTuple):
                 raise struct.error
         return found, at
 
-    def table(self, at: int) -> tuple[Rows, int] | None:
+    def table(self, at: int, path: Path) -> tuple[Rows, int] | None:
         """Return rows as one array, and their end; None if sizes differ, or rows are missing."""
         fields: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
         try:
             sizes = [size for _, size in self.row(at)[0]]
         except struct.error:
             return None
-        for (name, kind, length), size in zip(self.element.properties, sizes, strict=True):
-            fields += [("#" + name, self.order + length)] * bool(length)
-            fields.append((name, self.order + kind, (size,)))
+        for k, ((_, kind, length), size) in enumerate(zip(self.element.properties, sizes, strict=True)):
+            fields += [(f"#{k}", self.order + length)] * bool(length)
+            fields.append((f"{k}", self.order + kind, (size,)))
         dtype, count = np.dtype(fields), self.element.rows
         if at + count * dtype.itemsize > len(self.data):
             return None
         table = np.frombuffer(self.data, dtype, count, at)
         if any((table[name] != table[name][0]).any() for name in dtype.names or () if name[0] == "#"):
             return None
-        columns = [table[self.element.properties[k].name] for k in self.element.wanted()]
+        columns = [table[f"{k}"] for k in self.element.wanted()]
+        if self.element.name == "vertex":  # of several types: each is exact in float64, or refused
+            columns = [exact_floats(column, path, lambda index: f"vertex {index[:1]}") for column in columns]
+        else:
+            columns = [column.astype(np.int64) for column in columns]
         return np.concatenate([np.empty((count, 0), np.uint8), *columns], axis=1), at + table.nbytes
 
     def row_by_row(self, at: int, path: Path) -> tuple[Rows, int]:

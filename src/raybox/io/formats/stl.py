@@ -1,5 +1,11 @@
-"""STL, binary and text: triangles; each solid of a text is an object."""
+"""STL, binary and text: triangles; each solid of a text is an object.
 
+Lines of a text whose first word is none of STL, also those before the first solid, are counted. Known
+statements must follow each other as `_NEXT` has them: no triangle is lost without an error.
+"""
+
+import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +13,14 @@ import numpy as np
 from raybox.io.formats.common import Loaded, ReadOptions, file_error
 from raybox.io.formats.mesh_parts import MeshPart, check_end, cut_off, to_scene
 from raybox.io.formats.tables import Announced, count_in
-from raybox.io.formats.text_lines import floats, name_of, plain, refuse_line, text_lines
+from raybox.io.formats.text_lines import (
+    count_unknown,
+    decoded_names,
+    floats,
+    plain,
+    refuse_line,
+    text_lines,
+)
 
 HEADER, RECORD = 84, np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")])
 _NEXT = [  # the statements that may follow each other, and where the next one is found
@@ -18,7 +31,10 @@ _NEXT = [  # the statements that may follow each other, and where the next one i
     {"endloop": 7},
     {"endfacet": 1},
 ]
+_PADDING = RECORD.itemsize  # zeros after the end, fewer than a triangle
 _OPEN = ("solid", "facet", "vertex", "endsolid")  # more words may follow
+_WORDS = {word.split()[0] for statements in _NEXT for word in statements}
+_TEXT = re.compile(rb"^[^\S\n]*solid\b", re.IGNORECASE | re.MULTILINE)
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
@@ -27,17 +43,34 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     It is binary if its size fits (both may begin with "solid").
     """
     data = path.read_bytes()
-    end = HEADER + int.from_bytes(data[HEADER - 4 : HEADER], "little") * RECORD.itemsize
-    if HEADER <= end <= len(data) and not data[end:].strip():
+    end = _binary_end(data[:HEADER])
+    if is_binary(path):
         corners = np.frombuffer(data[:end], RECORD, offset=HEADER)["corners"]
-        return to_scene([_part(path.stem, corners)], path, options)
-    text = plain(data, path)
-    if text.lstrip()[:5].lower() == b"solid" and b"\0" not in text:
-        return to_scene(_solids(text, path), path, options)
+        return to_scene([_part(path.stem, corners)], path, options, may_be_empty=True)
+    text = plain(data, path).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if _TEXT.search(text) and b"\0" not in text:
+        skipped = Counter[str]()
+        parts = _solids(text, path, skipped)
+        return to_scene(parts, path, options, +skipped, may_be_empty=True)
     if HEADER <= end < len(data):
         check_end(path, data[end:])
     size = f"{end} bytes announced, {len(data)} there"
     raise file_error(path, f"is neither text nor a whole binary STL: {size}", "copy or download it again")
+
+
+def is_binary(path: Path) -> bool:
+    """Return whether the size of a file is that of the triangles that it announces, but for padding."""
+    with path.open("rb") as file:
+        end = _binary_end(file.read(HEADER))
+        file.seek(min(end, path.stat().st_size))
+        rest = file.read()
+    is_padding = not rest.strip(b" \t\r\n\0") and (len(rest) < _PADDING or not rest.strip())
+    return end <= path.stat().st_size and is_padding
+
+
+def _binary_end(head: bytes) -> int:
+    """Return the size of a binary file with this header."""
+    return HEADER + int.from_bytes(head[HEADER - 4 :].ljust(4, b"\0"), "little") * RECORD.itemsize
 
 
 def _part(name: str, corners: object) -> MeshPart:
@@ -45,29 +78,32 @@ def _part(name: str, corners: object) -> MeshPart:
     return MeshPart(name, vertices, np.arange(len(vertices), dtype=np.int64).reshape(-1, 3))
 
 
-def _solids(text: bytes, path: Path) -> list[MeshPart]:
-    """Return the solids of a text file."""
-    parts: list[MeshPart] = []
-    name, corners, line, state = "", list[list[float]](), 0, 0
+def _solids(text: bytes, path: Path, skipped: Counter[str]) -> list[MeshPart]:
+    """Return the solids of a text file; count lines that are not known."""
+    names, solids = list[str](), list[list[list[float]]]()
+    line, state = 0, 0
     for line, row in enumerate(text_lines(text, path), 1):
         key, words = _statement(row)
         if not key:
+            continue
+        if key.split()[0] not in _WORDS:
+            count_unknown(key.split()[0], skipped)
             continue
         try:
             if key not in _NEXT[state]:
                 raise ValueError(f"stands where {' or '.join(_NEXT[state])} should stand")
             state = _NEXT[state][key]
             if key == "vertex":
-                corners.append(_vertex(words))
+                solids[-1].append(_vertex(words))
             elif key == "solid":
-                name, corners = name_of(words) or path.stem, []
-            elif key == "endsolid":
-                parts.append(_part(name, corners))
+                names.append(" ".join(words))
+                solids.append([])
         except ValueError as error:
             refuse_line(path, row, str(error), f"line {line}")
     if state:
-        raise cut_off(path, f"line {line}, in solid {name!r}")
-    return parts
+        raise cut_off(path, f"line {line}, in solid {len(names)}")
+    named = decoded_names(names, skipped, path.stem)
+    return [_part(name, corners) for name, corners in zip(named, solids, strict=True)]
 
 
 def _statement(row: str) -> tuple[str, list[str]]:

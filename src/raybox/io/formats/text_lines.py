@@ -1,8 +1,9 @@
-"""Lines of text in any encoding and with any ends, and their numbers."""
+"""Lines of text in any encoding and with any ends: their numbers, names, and statements that are unknown."""
 
 import codecs
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn, TextIO, TypeVar
@@ -20,6 +21,7 @@ _MARKS = {
 T = TypeVar("T")
 _EXACT = 2.0**53  # below it, every integer is a float64
 _INTEGER = re.compile(r"[+-]?\d+")
+_UNKNOWN_WORDS = 20  # reasons of their own in `skipped`
 
 
 class HeaderLine(NamedTuple):
@@ -43,7 +45,7 @@ def plain(data: bytes, path: Path) -> bytes:
 
 
 def text_lines(data: bytes, path: Path) -> TextIO:
-    """Return the lines of a text; bytes beyond ASCII are for `name_of`."""
+    """Return the lines of a text; bytes beyond ASCII are for `decoded_names`."""
     return io.TextIOWrapper(io.BytesIO(plain(data, path)), "ascii", "surrogateescape")
 
 
@@ -103,12 +105,26 @@ def _check_number(word: str) -> None:
         raise ValueError(f"float64 does not hold the integer {quoted(word)} exactly")
 
 
-def name_of(words: Sequence[str]) -> str:
-    """Return a name; raise `ValueError` if it is not UTF-8."""
-    try:
-        return " ".join(words).encode("ascii", "surrogateescape").decode()
-    except UnicodeError:
-        raise ValueError("the name is not UTF-8") from None
+def decoded_names(names: Sequence[str], skipped: Counter[str], unnamed: str) -> list[str]:
+    """Return names of `text_lines` as UTF-8, with U+FFFD for other bytes, and `unnamed` for empty ones.
+
+    Count those that are not UTF-8, and those that thereby become equal.
+    """
+    given = [name.encode("ascii", "surrogateescape") for name in names]
+    found = [name.decode(errors="replace") for name in given]
+    skipped["names that are not UTF-8"] += sum(
+        text.encode() != name for text, name in zip(found, given, strict=True)
+    )
+    skipped["different names that are equal without what is not UTF-8"] += len({*given}) - len({*found})
+    return [name or unnamed for name in found]
+
+
+def count_unknown(key: str, skipped: Counter[str]) -> None:
+    """Count a statement that a format does not have, under its word; many different words together."""
+    word = key.encode("ascii", "surrogateescape").decode(errors="replace")
+    reason = f"lines of {quoted(word)}, which raybox does not know"
+    is_other = reason not in skipped and len(skipped) >= _UNKNOWN_WORDS
+    skipped["lines of other words that raybox does not know" if is_other else reason] += 1
 
 
 def refuse_line(path: Path, line: str, problem: str, place: str) -> NoReturn:
