@@ -1,5 +1,7 @@
 """One small file of each format that raybox reads, as bytes, and what is in it: for tests to cut and bend."""
 
+import base64
+import gzip
 import io
 import json
 import struct
@@ -279,6 +281,36 @@ def glb(document: dict[str, object] | None = None, binary: bytes | None = None) 
     return b"glTF" + struct.pack("<II", 2, 12 + len(chunks)) + chunks
 
 
+def gltf() -> bytes:
+    """Write the tetrahedron as JSON, with its buffer as a data URI."""
+    binary = CORNERS.astype("<f4").tobytes() + FACES.astype("<u2").tobytes()
+    uri = "data:application/octet-stream;base64," + base64.b64encode(binary).decode()
+    primitive = {"attributes": {"POSITION": 0}, "indices": 1}
+    document = {
+        "asset": {"version": "2.0"},
+        "extensionsUsed": ["KHR_node_visibility"],
+        "nodes": [{"mesh": 0, "extensions": {"KHR_node_visibility": {"visible": True}}}],
+        "meshes": [{"primitives": [primitive]}],
+        "accessors": [
+            {"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"},
+            {"bufferView": 1, "componentType": 5123, "count": 12, "type": "SCALAR"},
+        ],
+        "bufferViews": [
+            {"buffer": 0, "byteLength": 48},
+            {"buffer": 0, "byteOffset": 48, "byteLength": 24},
+        ],
+        "buffers": [{"byteLength": len(binary), "uri": uri}],
+    }
+    return json.dumps(document).encode()
+
+
+@cache
+def packed() -> dict[str, tuple[bytes, dict[str, object]]]:
+    """Return some of the samples compressed by gzip, and how to read them."""
+    names = ("parts.obj", "text.stl", "binary_little_endian.ply", "boxes.csv", "two.glb")
+    return {f"{name}.gz": (gzip.compress(samples()[name][0], mtime=0), samples()[name][1]) for name in names}
+
+
 def posed_glb() -> bytes:
     """Write the tetrahedron, moved by two joints and a morph target."""
     joints, weights = np.tile([0, 1, 0, 0], (4, 1)), np.tile([0.25, 0.75, 0.0, 0.0], (4, 1))
@@ -325,6 +357,7 @@ def samples() -> dict[str, tuple[bytes, dict[str, object]]]:
     found |= {"text.stl": (stl(True), scene), "binary.stl": (stl(False), scene), "parts.obj": (OBJ, scene)}
     found |= {
         "two.glb": (glb(), scene),
+        "two.gltf": (gltf(), scene),
         "posed.glb": (posed_glb(), scene),
         "one.ifc": (IFC.encode(), scene),
         "town.city.json": (json.dumps(CITY).encode(), scene),
