@@ -14,6 +14,7 @@ from raybox.cli.notices import QUIET, VERBOSE, notice, verbosity
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Invalid, Rays
+    from raybox.geometry.file_facts import Up
     from raybox.io.formats import Loaded
     from raybox.io.formats.common import ReadOptions, SceneGeometry, Tessellation
 
@@ -44,12 +45,13 @@ class SceneOptions(NamedTuple):
     tessellation: "Tessellation"
     grid: bool
     where: str | None
+    up: "Up | None"
 
     def check(self) -> None:
         """Raise unless the options go together."""
         if self.boxes and self.grid:
             raise click.UsageError("Pass --boxes or --grid, not both.")
-        given = {"--lod": self.lod, "--all-objects": self.all_objects, "--where": self.where}
+        given = {"--lod": self.lod, "--all-objects": self.all_objects, "--where": self.where, "--up": self.up}
         for name, value in given.items():
             if self.grid and value:
                 raise click.UsageError(f"{name} is for objects, and --grid reads cells. Pass one of them.")
@@ -59,9 +61,10 @@ class SceneOptions(NamedTuple):
         from raybox.io.formats.common import ReadOptions
 
         bar = sys.stderr.isatty() and verbosity() > QUIET
-        return ReadOptions(
+        reading = ReadOptions(
             kind, None, self.boxes, "raise", self.lod, self.all_objects, bar, self.tessellation
         )
+        return reading._replace(up=self.up)
 
 
 _SCENE_OPTIONS = (
@@ -92,6 +95,11 @@ _SCENE_OPTIONS = (
         metavar="EXPR",
         help="Only objects whose labels fit, such as \"ifc_class != 'IfcDoor' and storey in ('1', '2')\"; "
         "raybox info lists labels.",
+    ),
+    click.option(
+        "--up",
+        type=click.Choice(("y", "z")),
+        help="Turn the scene so that this axis is up, if its file states another. [default: as in the file]",
     ),
 )
 
@@ -187,8 +195,10 @@ def joined(parts: "Sequence[SceneContent]", paths: Sequence[str]) -> "SceneConte
 
 def _print_left_out(path: str, found: "Loaded") -> None:
     """Print a line for what a file loses, and one for what is left out by default."""
-    from raybox.io.formats.common import counts_in_words
+    from raybox.io.formats.common import DEGREE, IN_DEGREES, counts_in_words
 
+    if found.units == DEGREE:
+        notice(f"{_name(path)}: {IN_DEGREES}")
     if found.skipped:
         notice(f"{_name(path)}: lost: {counts_in_words(found.skipped)}")
     if found.left_out:

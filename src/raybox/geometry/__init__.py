@@ -53,7 +53,7 @@ __all__ = [
     "row_mask",
     "row_masks",
     "stored_objects",
-    "with_scratch",
     "with_facts",
+    "with_scratch",
     "without_ids",
 ]

@@ -1,4 +1,4 @@
-"""What the reader of a file states about a geometry: counts of what it left out, units, the axis that is up."""
+"""What the reader of a file states about a geometry: counts, units, the axis that is up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Up: TypeAlias = Literal["y", "z"]
 _AXES: dict[tuple[float, ...], Up] = {(0.0, 1.0, 0.0): "y", (0.0, 0.0, 1.0): "z"}
 
 
-class FileFacts(NamedTuple):
+class SourceFacts(NamedTuple):
     """Facts of a file; None: neither the file nor its format states it."""
 
     skipped: ReadOnly[int] = NOTHING
@@ -26,29 +26,29 @@ class FileFacts(NamedTuple):
     """the unit of lengths, such as metre, millimetre, foot; degree, of coordinates that are angles"""
     up: Up | None = None
 
-    def under(self, linear: Floats) -> FileFacts:
+    def under(self, linear: Floats) -> SourceFacts:
         """Return the facts of the image under a linear map, (3, 3): units only if no length changes."""
         if not np.array_equal(linear @ linear.T, np.eye(3)) or not np.isin(linear, (-1.0, 0.0, 1.0)).all():
-            return FileFacts(self.skipped)
+            return SourceFacts(self.skipped)
         old = next((axis for axis, name in _AXES.items() if name == self.up), (0.0, 0.0, 0.0))
         return self._replace(up=_AXES.get(tuple((linear @ old).tolist())))
 
 
-NO_FACTS = FileFacts()
+NO_FACTS = SourceFacts()
 
 
 def checked_up(up: str | None) -> Up | None:
     """Return an axis; raise `InvalidInput` for another text."""
     if up not in (None, "y", "z"):
         raise InvalidInput(f'up must be "y", "z" or None; got {up!r}. Leave it out.')
-    return up
+    return up  # type: ignore[return-value]  # one of the three
 
 
-def joined_facts(parts: Sequence[FileFacts]) -> FileFacts:
+def joined_facts(parts: Sequence[SourceFacts]) -> SourceFacts:
     """Return the facts of several geometries as one: sums of counts; units and up if they all agree."""
     skipped = ReadOnly(sum((Counter(part.skipped) for part in parts), Counter[str]()))
     units, ups = {part.units for part in parts}, {part.up for part in parts}
-    return FileFacts(skipped, *(some.pop() if len(some) == 1 else None for some in (units, ups)))  # type: ignore[arg-type]
+    return SourceFacts(skipped, *(some.pop() if len(some) == 1 else None for some in (units, ups)))  # type: ignore[arg-type]
 
 
 @guard_class("skipped", "units", "up")
@@ -56,7 +56,7 @@ class FromFile(ArrayContainer):
     """The properties of geometries that a file may have held."""
 
     __slots__ = ()
-    _facts: FileFacts
+    _facts: SourceFacts
 
     @property
     def skipped(self) -> ReadOnly[int]:
@@ -67,7 +67,7 @@ class FromFile(ArrayContainer):
     def units(self) -> str | None:
         """The unit of lengths that the file or its format states, such as "metre"; None if neither does.
 
-        "degree" of coordinates that are longitudes and latitudes, whose distances and angles are none of space.
+        "degree" of longitudes and latitudes, of which t and angles mean nothing.
         """
         return self._facts.units
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry.array_container import NOTHING, ReadOnly, equal_values
-from raybox.geometry.file_facts import NO_FACTS, FileFacts, FromFile, Up, joined_facts
+from raybox.geometry.file_facts import NO_FACTS, FromFile, SourceFacts, Up, joined_facts
 from raybox.geometry.row_ids import Ids, IdsInput, RowIndex, checked_ids, chosen_ids
 from raybox.validation import freeze, names_of
 
@@ -68,7 +68,7 @@ class Attributes(NamedTuple):
 
     ids: Ids | None = None
     labels: Labels = Labels({})
-    facts: FileFacts = NO_FACTS
+    facts: SourceFacts = NO_FACTS
 
     def of_rows(self, index: RowIndex) -> Attributes:
         """Return the attributes of the objects at an index."""
@@ -106,7 +106,7 @@ class HasAttributes(FromFile):
         return self._attributes.labels
 
     @property
-    def _facts(self) -> FileFacts:  # type: ignore[override]
+    def _facts(self) -> SourceFacts:  # type: ignore[override]
         return self._attributes.facts
 
     def _with(self, attributes: Attributes) -> Self:
@@ -120,7 +120,7 @@ def with_facts(
     geometry: G, skipped: Mapping[str, int] = NOTHING, *, units: str | None = None, up: Up | None = None
 ) -> G:
     """Return a geometry with the facts of its file, if there are any; arrays are shared."""
-    facts = FileFacts(ReadOnly(skipped), units, up)
+    facts = SourceFacts(ReadOnly(skipped), units, up)
     if facts == NO_FACTS:
         return geometry
     if isinstance(geometry, HasAttributes):

@@ -268,9 +268,10 @@ class Mesh(HasAttributes):
     def transformed(self, matrix: ArrayInput) -> Mesh:
         """Return the mesh moved by a matrix: each vertex p becomes A p + b.
 
-        Objects, ids and labels stay; `up` is turned, and `units` stay if A permutes or mirrors axes. A matrix that mirrors reverses the order of each triangle's corners, so
-        that its outer side stays the outer one, as that of `Instances`. `Instances` are exact images, without
-        rounding, and store the triangles once for many copies.
+        Objects, ids and labels stay; `up` is turned, and `units` stay if A permutes or mirrors axes. A matrix
+        that mirrors reverses the order of each triangle's corners, so that its outer side stays the outer
+        one, as that of `Instances`. `Instances` are exact images, without rounding, and store the triangles
+        once for many copies.
 
         Parameters
         ----------
@@ -301,9 +302,7 @@ class Mesh(HasAttributes):
         faces = self._faces[:, [0, 2, 1]] if transforms.mirrors(placed) else self._faces
         facts = self._facts.under(placed[:, :3])
         attributes = self._attributes._replace(facts=facts)
-        return _made(
-            object.__new__(Mesh), moved, np.ascontiguousarray(faces), self._objects, attributes
-        )
+        return _made(object.__new__(Mesh), moved, np.ascontiguousarray(faces), self._objects, attributes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the mesh into a file: ``.npz``, ``.parquet`` or ``.ply``.

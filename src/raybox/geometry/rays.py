@@ -13,7 +13,7 @@ from raybox.compiler.float_environment import guard_class, in_default_environmen
 from raybox.errors import InvalidInput
 from raybox.exact.paths import moved
 from raybox.geometry import ray_input
-from raybox.geometry.file_facts import NO_FACTS, FileFacts, FromFile
+from raybox.geometry.file_facts import NO_FACTS, FromFile, SourceFacts
 from raybox.geometry.ray_constructors import RayConstructors, segment_arrays
 from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
 from raybox.geometry.ray_sources import FROM_START, TO_INFINITY, RaySource, SensorRays, all_rows
@@ -337,7 +337,7 @@ def _made(
     t_min: Floats,
     t_max: Floats,
     *,
-    facts: FileFacts = NO_FACTS,
+    facts: SourceFacts = NO_FACTS,
 ) -> Rays:
     """Return ``rays`` with valid, C-ordered arrays, which are frozen."""
     shape = origins.shape
@@ -358,7 +358,7 @@ def _flat_ranges(t_min: Floats, t_max: Floats) -> tuple[Floats, Floats]:
     return t_min.reshape(-1), t_max.reshape(-1)
 
 
-def _made_of(rays: Rays, source: RaySource, *, facts: FileFacts = NO_FACTS) -> Rays:
+def _made_of(rays: Rays, source: RaySource, *, facts: SourceFacts = NO_FACTS) -> Rays:
     """Return ``rays`` made of a source."""
     rays._rays, rays._shape, rays._facts = source, source.shape, facts
     rays._t_min, rays._t_max = (
@@ -407,10 +407,10 @@ def _restored(
     directions: Floats,
     t_min: Floats,
     t_max: Floats,
-    facts: FileFacts = NO_FACTS,
+    facts: SourceFacts = NO_FACTS,
 ) -> Rays:
     return _made(object.__new__(Rays), origins, directions, t_min, t_max, facts=facts)
 
 
-def _restored_sensor(source: SensorRays, shape: tuple[int, ...], facts: FileFacts) -> Rays:
+def _restored_sensor(source: SensorRays, shape: tuple[int, ...], facts: SourceFacts) -> Rays:
     return _made_of(object.__new__(Rays), source.reshaped(shape), facts=facts)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack, get_args, overload
+from typing import Any, Literal, TypedDict, Unpack, get_args, overload
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import FileFormatError, InvalidInput
 from raybox.geometry import Boxes, Invalid, Rays, with_facts
+from raybox.geometry.file_facts import FromFile, Up
+from raybox.geometry.turning import turned
 from raybox.io.formats.assembly import build
 from raybox.io.formats.cityjson import level_of
 from raybox.io.formats.columns import ACCEPTED
@@ -21,16 +23,14 @@ from raybox.io.formats.common import (
     ReadOptions,
     SceneGeometry,
     Tessellation,
-    Up,
     file_error,
-    path_of,
     reader_errors,
     warn_of,
 )
 from raybox.io.formats.open_files import Source, name_of, with_path
 from raybox.io.formats.own_results import results_in
+from raybox.io.formats.ply import UNFACED
 from raybox.io.formats.table import parse
-from raybox.io.formats.turning import turned
 
 _DEFAULTS = ReadOptions()
 _IFC = (".ifc", "IFC")
@@ -120,9 +120,10 @@ def load(  # noqa: PLR0913
     Parameters
     ----------
     path : str, path, or binary file
-        A scene: ``.npz .npy .csv .parquet`` tables of boxes, ``.ply .obj .stl .glb .ifc .city.json`` (a mesh
-        whose triangles belong to objects), ``.vox`` (one box for each voxel). Rays: tables too, and the
-        points of ``.las .laz .ply .pcd`` with ``origin``. ``docs/files/index.md`` has the columns.
+        A scene: ``.npz .npy .csv .parquet`` tables of boxes, ``.ply .obj .stl .glb .gltf .ifc .city.json`` (a
+        mesh whose triangles belong to objects), ``.vox`` (one box for each voxel). Rays: tables too, and the
+        points of ``.las .laz .ply .pcd`` with ``origin``. ``docs/files/index.md`` has the columns. One that
+        ends in ``.gz`` is decompressed.
     kind : {"scene", "rays"}, optional
         What to read where a file could be both; needed for ``.npy``, whose columns have no names.
     origin : X, Y, Z, optional
@@ -241,14 +242,16 @@ def _content(file: Path, options: ReadOptions) -> Loaded:
 def contents(path: str | os.PathLike[str], options: ReadOptions = _DEFAULTS) -> Loaded | FileArrays:
     """Return the content of a file as :func:`read` does.
 
-    Points stay points, without an origin.
+    Points stay points, without an origin, also those of a PLY file that states that it has no faces.
     """
-    file = path_of(path)
-    options = check_options(options, file)
-    found = parse(file, options)
-    if isinstance(found, FileArrays) and options.kind != "scene" and "points" in found.arrays:
-        return found
-    return _built(found, file, options)
+    with with_path(path, None) as file:
+        options = check_options(options, file)
+        found = parse(file, options)
+        if options.kind is None and UNFACED in found.skipped:
+            found = parse(file, options._replace(kind="rays"))
+        if isinstance(found, FileArrays) and options.kind != "scene" and "points" in found.arrays:
+            return found
+        return _built(found, file, options)
 
 
 def _built(found: Loaded | FileArrays, file: Path, options: ReadOptions) -> Loaded:
@@ -261,10 +264,24 @@ def _built(found: Loaded | FileArrays, file: Path, options: ReadOptions) -> Load
         units, up = found.units or geometry.units, found.up or geometry.up
         geometry = with_facts(geometry, counts or geometry.skipped, units=units, up=up)
     if options.up is not None:
-        with reader_errors(file, "a scene or rays"):
-            geometry = turned(geometry, options.up, file)
+        parts = geometry if isinstance(geometry, list) else [geometry]
+        found_parts: Any = [_with_up(one, options.up, file) for one in parts]
+        geometry = found_parts if isinstance(geometry, list) else found_parts[0]
     stated = (None, None) if isinstance(geometry, list) else (geometry.units, geometry.up)
     return found._replace(geometry=geometry, units=stated[0], up=stated[1])
+
+
+def _with_up(geometry: SceneGeometry | Rays, up: Up, file: Path) -> FromFile:
+    """Return a geometry turned so that `up` is up; raise if its file does not state which axis is."""
+    if geometry.up is None:
+        matrix = "[[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0]]"
+        way_out = f"load it without up, and if y is up turn it: mesh.transformed({matrix})"
+        raise file_error(file, "does not state which axis is up", way_out)
+    try:
+        return geometry if geometry.up == up else turned(geometry, up)
+    except InvalidInput as error:
+        problem = f"holds {type(geometry).__name__} that raybox does not turn"
+        raise file_error(file, problem, "load it without up") from error
 
 
 def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes
 from raybox.geometry.array_container import ReadOnly
-from raybox.geometry.file_facts import FileFacts, FromFile, checked_up
+from raybox.geometry.file_facts import FromFile, SourceFacts, checked_up
 from raybox.geometry.labels import Attributes, Labels, checked_attributes
 from raybox.geometry.mesh import stored_objects
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, SceneGeometry, file_error
@@ -197,12 +197,11 @@ def attributes_of(arrays: Arrays, objects: Ints | None, rows: int) -> Attributes
     return Attributes(found.ids, Labels(labels), facts_of(arrays))
 
 
-def facts_of(arrays: Arrays) -> FileFacts:
+def facts_of(arrays: Arrays) -> SourceFacts:
     """Return the facts of the file of which a geometry was, as they were saved."""
     reasons, counts = (arrays.get(name, np.zeros(0)) for name in _SKIPPED)
     if reasons.shape != counts.shape or reasons.ndim != 1 or (reasons.size and counts.dtype != np.int64):
         raise InvalidInput("skipped must have a whole number for each reason")
     skipped = ReadOnly(dict(zip(map(str, reasons.tolist()), counts.tolist(), strict=True)))
     units, up = (str(arrays[name]) if name in arrays else None for name in _STATED)
-    return FileFacts(skipped, units, checked_up(up))
-
+    return SourceFacts(skipped, units, checked_up(up))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from raybox.geometry import Boxes, Mesh
 from raybox.geometry.array_container import ReadOnly
-from raybox.geometry.file_facts import FileFacts, checked_up
+from raybox.geometry.file_facts import SourceFacts, checked_up
 from raybox.geometry.labels import Attributes, Labels, checked_attributes
 from raybox.io.formats.assembly import build
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, require
@@ -166,13 +166,13 @@ def _attributes(table: ParquetTable, columns: ArrowColumns, rows: Ints) -> Attri
     return Attributes(found.ids, Labels(labels), _facts(table))
 
 
-def _facts(table: ParquetTable) -> FileFacts:
+def _facts(table: ParquetTable) -> SourceFacts:
     """Return the facts of the file of which a geometry was, as they were saved."""
     units, up = (table.metadata.get(key.encode()) for key in (_UNITS_KEY, _UP_KEY))
     try:
         counts = json.loads(table.metadata.get(_SKIPPED_KEY.encode(), b"{}"))
         skipped = ReadOnly({str(reason): int(count) for reason, count in counts.items()})
-        return FileFacts(skipped, units and units.decode(), checked_up(up and up.decode()))
+        return SourceFacts(skipped, units and units.decode(), checked_up(up and up.decode()))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise file_error(table.path, f"has damaged metadata {_SKIPPED_KEY}", _AGAIN, "footer") from error
 

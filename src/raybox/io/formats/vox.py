@@ -90,7 +90,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     placed, skipped = _placed_models(path)
     voxels = np.concatenate([np.zeros((0, 4), np.int64), *(model.voxels for model in placed)])
     lower = voxels[:, :3].astype(np.float64)
-    return Loaded(Boxes(lower, lower + 1.0, labels={"color": voxels[:, 3]}), skipped)
+    return Loaded(Boxes(lower, lower + 1.0, labels={"color": voxels[:, 3]}), skipped, up="z")
 
 
 def read_grid(path: Path) -> GridCells:
