@@ -376,6 +376,46 @@ def samples() -> dict[str, tuple[bytes, dict[str, object]]]:
 
 
 @cache
+def tables() -> dict[str, tuple[bytes, dict[str, object]]]:
+    """Return tables as other programs write them, with the keywords that read them."""
+    scan, boxes = {"origin": (0.5, 0.25, 0.0), "layout": "x,y,z,i"}, {"kind": "scene", "invalid": "skip"}
+    numbers = np.c_[POINTS, np.arange(40)]
+    head = "id\tcenter_x\tcenter_y\tcenter_z\tsize_x\tsize_y\tsize_z\tqw\tqx\tqy\tqz\n"
+    rows = ["a\t1\t2\t3\t4\t5\t6\t1\t0\t0\t0.5\n", "b\t1\t\t3\t4\t5\t6\t1\t0\t0\t0.5\n"]
+    text, npy = io.StringIO(), io.BytesIO()
+    np.savetxt(text, numbers, "%.17g", header="x y z intensity")
+    np.save(npy, numbers)
+    return {
+        "turned.tsv": ((head + "".join(rows) * 3).encode(), boxes),
+        "sizes.csv": (b"sep=;\nx;y;z;l;w;h;name\n" + b"1;2;3;4;5;6;a\n7;8;9;1;;1;b\n" * 3, boxes),
+        "segments.csv": (b"from_x,from_y,to_x,to_y\n" + b"1,2,3,4.5\n,,,\n" * 3, {"invalid": "miss"}),
+        "savetxt.txt": (text.getvalue().encode(), {"origin": (0.5, 0.25, 0.0)}),
+        "bare.xyz": ("".join(f"{x} {y} {z}\n" for x, y, z in POINTS).encode(), {"origin": (0.5, 0.25, 0.0)}),
+        "scan.bin": (numbers.astype("<f4").tobytes(), scan),
+        "scan.npy": (npy.getvalue(), scan),
+    }
+
+
+@cache
+def geometries() -> dict[str, tuple[bytes, dict[str, object]]]:
+    """Return points as WKB and as lists in Parquet, with the keywords that read them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    origin, found = {"origin": (0.5, 0.25, 0.0)}, {}
+    values = [b"\1" + struct.pack("<I3d", 1001, *point) for point in POINTS.tolist()]
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(POINTS.ravel()), 3)
+    for name, column, facts in (("wkb", pa.array(values), "WKB"), ("lists", lists, "point")):
+        geo = json.dumps({"primary_column": "g", "columns": {"g": {"encoding": facts}}})
+        file = io.BytesIO()
+        pq.write_table(
+            pa.table({"g": column}, metadata={"geo": geo}), file, compression="none", row_group_size=16
+        )
+        found[f"{name}.parquet"] = file.getvalue(), origin
+    return found
+
+
+@cache
 def saved() -> dict[str, tuple[bytes, dict[str, object]]]:
     """Return the files that `save` makes of geometries with ids, labels and counts, and how to read them."""
     labels = {

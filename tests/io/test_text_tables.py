@@ -133,10 +133,11 @@ def test_ids_that_a_format_cannot_hold_are_refused(tmp_path, ending, text):
 
 
 PROBLEMS = {
-    "1,2\n": "has no columns of boxes, rays or points, but '1,2'",
+    "1,2\n": "does not name the 2 columns of its rows; name them in the first line, or by",
+    "a,b\n": "has no columns of boxes, rays or points, but 'a,b'",
     "min_x,min_y,max_x,max_y\n0,0,1\n": "line 2: 3 fields, while the first line has 4",
     "min_x,min_y,max_x,max_y\n0,0,1,1,1\n": "line 2: 5 fields, while the first line has 4",
-    "min_x,min_y,max_x,max_y\n0,0,1,\n": "line 2, column max_y: '' is not a number",
+    "min_x,min_y,max_x,max_y\n0,0,1,\n": "line 2, column max_y: a number is missing; correct the row, or",
     "min_x,min_y,max_x,max_y\n0,0,1,1_0\n": "line 2, column max_y: '1_0' is not a number",
     "min_x,min_y,max_x,max_y\n0,0,1,0x1\n": "line 2, column max_y: '0x1' is not a number",
     "min_x,min_y,max_x,max_y\n0,0,1,١\n": "line 2, column max_y: '١' is not a number",

@@ -73,7 +73,7 @@ def _check_count(path: Path, count: int, expected: int | None) -> None:
 
 def load_whole(path: Path, options: ReadOptions) -> RayFile:
     """Load a file; return its rays in blocks."""
-    rays = load(path, kind="rays", origin=options.origin, invalid=options.invalid)
+    rays = load(path, kind="rays", origin=options.origin, invalid=options.invalid_rays, layout=options.layout)
     assert isinstance(rays, Rays)
     flat = rays.reshape(-1)
     columns = {"t_min": flat.t_min, "t_max": flat.t_max}

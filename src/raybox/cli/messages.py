@@ -1,9 +1,20 @@
 """Error texts of the library in the words of the command line: ``--invalid miss``, not ``invalid='miss'``."""
 
+import re
 from collections.abc import Collection
 
 _IN_COMMAND_WORDS = {
-    "or read with invalid='miss'": "or pass --invalid miss",
+    "read them with invalid='miss'": "pass --invalid miss",
+    "read with invalid='miss'": "pass --invalid miss",
+    "read with invalid='skip'": "pass --invalid skip",
+    'invalid="skip" leaves out': "--invalid skip leaves out",
+    'use invalid="miss"': "pass --invalid miss",
+    "by layout= or --layout": "by --layout",
+    "leave out layout, or --layout": "leave out --layout",
+    "layout is for": "--layout is for",
+    "layout must be": "--layout must be",
+    "correct layout": "correct --layout",
+    "while layout has": "while --layout has",
     'or pass invalid="miss" and they hit nothing': "or pass --invalid miss",
     "origin=(x, y, z), or --origin X,Y,Z": "pass --origin X,Y,Z",
     'say kind "scene" or "rays" (kind=, --kind)': "pass --kind scene or --kind rays",
@@ -52,7 +63,7 @@ _IN_COMMAND_WORDS = {
 }
 
 
-_OR_INVALID = ", or pass --invalid miss"
+_OR_INVALID = re.compile(", or pass --invalid (?:miss|skip)")
 
 
 def in_command_words(text: str, options: Collection[str]) -> str:
@@ -62,4 +73,4 @@ def in_command_words(text: str, options: Collection[str]) -> str:
     """
     for of_library, of_command in _IN_COMMAND_WORDS.items():
         text = text.replace(of_library, of_command)
-    return text if "--invalid" in options else text.replace(_OR_INVALID, "")
+    return text if "--invalid" in options else _OR_INVALID.sub("", text)

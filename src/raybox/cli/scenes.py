@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, cast
 
 import click
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from raybox.geometry import Boxes, Invalid, Rays
     from raybox.geometry.file_facts import Up
     from raybox.io.formats import Loaded
-    from raybox.io.formats.common import ReadOptions, SceneGeometry, Tessellation
+    from raybox.io.formats.common import InvalidRows, ReadOptions, SceneGeometry, Tessellation
 
     SceneContent: TypeAlias = SceneGeometry | list[SceneGeometry]
 
@@ -28,12 +28,16 @@ origin_option = click.option(
     metavar="X,Y,Z",
     help="Makes rays from here to each point, if RAYS holds points.",
 )
-invalid_option = click.option(
-    "--invalid",
-    type=click.Choice(("raise", "miss")),
-    default="raise",
-    help="Rays with NaN are an error, or misses. [default: raise]",
-)
+
+
+class RayReading(TypedDict):
+    """How to read a file of rays."""
+
+    invalid: "Invalid"
+    layout: str | None
+
+
+_OF_READER = "boxes", "lod", "all_objects", "tessellation", "layout", "invalid", "up"
 
 
 class SceneOptions(NamedTuple):
@@ -45,13 +49,21 @@ class SceneOptions(NamedTuple):
     tessellation: "Tessellation"
     grid: bool
     where: str | None
+    layout: str | None
+    invalid: "InvalidRows"
     up: "Up | None"
 
     def check(self) -> None:
         """Raise unless the options go together."""
         if self.boxes and self.grid:
             raise click.UsageError("Pass --boxes or --grid, not both.")
-        given = {"--lod": self.lod, "--all-objects": self.all_objects, "--where": self.where, "--up": self.up}
+        given = {
+            "--lod": self.lod,
+            "--all-objects": self.all_objects,
+            "--where": self.where,
+            "--layout": self.layout,
+            "--up": self.up,
+        }
         for name, value in given.items():
             if self.grid and value:
                 raise click.UsageError(f"{name} is for objects, and --grid reads cells. Pass one of them.")
@@ -61,10 +73,16 @@ class SceneOptions(NamedTuple):
         from raybox.io.formats.common import ReadOptions
 
         bar = sys.stderr.isatty() and verbosity() > QUIET
-        reading = ReadOptions(
-            kind, None, self.boxes, "raise", self.lod, self.all_objects, bar, self.tessellation
-        )
-        return reading._replace(up=self.up)
+        given = {name: getattr(self, name) for name in _OF_READER}
+        return ReadOptions(kind, **given, progress=bar)
+
+    def of_rays(self) -> "RayReading":
+        """Return how to read rays, to which layout and miss are left; boxes are skipped."""
+        return {"invalid": "miss" if self.invalid == "miss" else "raise", "layout": self.layout}
+
+    def next_to_rays(self) -> "SceneOptions":
+        """Return the options of the scene where there are rays, too, whose columns the layout names."""
+        return self._replace(layout=None, invalid="skip" if self.invalid == "skip" else "raise")
 
 
 _SCENE_OPTIONS = (
@@ -95,6 +113,17 @@ _SCENE_OPTIONS = (
         metavar="EXPR",
         help="Only objects whose labels fit, such as \"ifc_class != 'IfcDoor' and storey in ('1', '2')\"; "
         "raybox info lists labels.",
+    ),
+    click.option(
+        "--layout",
+        metavar="NAMES",
+        help="The columns of bare numbers (.bin .npy, text), such as x,y,z,i; of RAYS, if there are any.",
+    ),
+    click.option(
+        "--invalid",
+        type=click.Choice(("raise", "miss", "skip")),
+        default="raise",
+        help="NaN and empty cells: an error; rays miss; or boxes are skipped. [default: raise]",
     ),
     click.option(
         "--up",
@@ -212,11 +241,11 @@ def _name(path: str) -> str:
     return name if isinstance(name, str) else path
 
 
-def load_rays(path: str, origin: Vector | None, invalid: "Invalid") -> "Rays":
+def load_rays(path: str, origin: Vector | None, reading: SceneOptions) -> "Rays":
     """Return rays read from a file, or made from its points."""
     from raybox.io.formats.common import ReadOptions
     from raybox.io.formats.loading import opened
 
-    found = opened(Path(path), ReadOptions("rays", origin, invalid=invalid))
+    found = opened(Path(path), ReadOptions("rays", origin, **reading.of_rays()))
     _print_left_out(path, found)
     return cast("Rays", found.geometry)

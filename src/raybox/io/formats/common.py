@@ -34,6 +34,8 @@ _REASONS = 5  # named on one line
 _SURROGATES = re.compile("[\ud800-\udfff]")
 Labels = dict[str, NDArray[Any]]
 Tessellation = Literal["opencascade", "hybrid"]
+InvalidRows = Literal["raise", "miss", "skip"]
+"""How to handle bad rows of a file: raise; rays miss; boxes are left out."""
 ObjectsOf = Literal["surfaces"]
 
 
@@ -43,7 +45,7 @@ class ReadOptions(NamedTuple):
     kind: str | None = None
     origin: tuple[float, ...] | None = None
     boxes: bool = False
-    invalid: Invalid = "raise"
+    invalid: InvalidRows = "raise"
     lod: str | None = None
     """CityJSON's level of detail; None: the highest of each object"""
     all_objects: bool = False
@@ -57,6 +59,11 @@ class ReadOptions(NamedTuple):
     """the axis that the geometry is turned to; None: the file's"""
     layout: str | None = None
     """the columns of a file of bare numbers, such as x,y,z,i"""
+
+    @property
+    def invalid_rays(self) -> Invalid:
+        """How to handle bad rays, which are never left out."""
+        return "miss" if self.invalid == "miss" else "raise"
 
 
 SceneGeometry = Boxes | Grid | Instances | Mesh | Planes

@@ -14,9 +14,10 @@ from raybox.geometry.file_facts import FromFile, Up
 from raybox.geometry.turning import turned
 from raybox.io.formats.assembly import build
 from raybox.io.formats.cityjson import level_of
-from raybox.io.formats.columns import ACCEPTED
+from raybox.io.formats.columns import ACCEPTED, TEXTS, layout_names
 from raybox.io.formats.common import (
     FileArrays,
+    InvalidRows,
     Loadable,
     Loaded,
     ObjectsOf,
@@ -35,7 +36,12 @@ from raybox.io.formats.table import parse
 _DEFAULTS = ReadOptions()
 _IFC = (".ifc", "IFC")
 _ONLY_FOR = {"lod": (".json", "CityJSON"), "all_objects": _IFC, "tessellation": _IFC}
-_CHOICES = {"invalid": ("raise", "miss"), "tessellation": get_args(Tessellation), "up": (None, *get_args(Up))}
+_ONLY_FOR["layout"] = (" ".join((".bin", ".npy", *TEXTS)), "bare numbers")
+_CHOICES = {
+    "invalid": get_args(InvalidRows),
+    "tessellation": get_args(Tessellation),
+    "up": (None, *get_args(Up)),
+}
 
 
 class _SceneOptions(TypedDict, total=False):
@@ -52,7 +58,7 @@ class _Options(_SceneOptions, total=False):
     kind: str | None
     origin: tuple[float, ...] | None
     boxes: bool
-    invalid: Invalid
+    invalid: InvalidRows
 
 
 @overload
@@ -62,6 +68,7 @@ def load(
     kind: Literal["rays"],
     origin: tuple[float, ...] | None = None,
     invalid: Invalid = "raise",
+    layout: str | None = None,
     format: str | None = None,
 ) -> Rays: ...
 @overload
@@ -70,6 +77,7 @@ def load(
     *,
     kind: Literal["scene"] | None = None,
     boxes: Literal[True],
+    invalid: InvalidRows = "raise",
     format: str | None = None,
     **options: Unpack[_SceneOptions],
 ) -> Boxes: ...
@@ -79,6 +87,7 @@ def load(
     *,
     kind: Literal["scene"],
     boxes: Literal[False] = False,
+    invalid: InvalidRows = "raise",
     format: str | None = None,
     **options: Unpack[_SceneOptions],
 ) -> SceneGeometry | list[SceneGeometry]: ...
@@ -89,7 +98,7 @@ def load(
     kind: Literal["scene", "rays"] | None = None,
     origin: tuple[float, ...] | None = None,
     boxes: bool = False,
-    invalid: Invalid = "raise",
+    invalid: InvalidRows = "raise",
     format: str | None = None,
     **options: Unpack[_SceneOptions],
 ) -> Loadable: ...
@@ -102,7 +111,7 @@ def load(  # noqa: PLR0913
     kind: Literal["scene", "rays"] | None = None,
     origin: tuple[float, ...] | None = None,
     boxes: bool = False,
-    invalid: Invalid = "raise",
+    invalid: InvalidRows = "raise",
     lod: str | None = None,
     all_objects: bool = False,
     progress: bool = False,
@@ -120,19 +129,22 @@ def load(  # noqa: PLR0913
     Parameters
     ----------
     path : str, path, or binary file
-        A scene: ``.npz .npy .csv .parquet`` tables of boxes, ``.ply .obj .stl .glb .gltf .ifc .city.json`` (a
-        mesh whose triangles belong to objects), ``.vox`` (one box for each voxel). Rays: tables too, and the
-        points of ``.las .laz .ply .pcd`` with ``origin``. ``docs/files/index.md`` has the columns. One that
-        ends in ``.gz`` is decompressed.
+        A scene: ``.npz .npy .csv .tsv .txt .xyz .bin .parquet`` tables of boxes,
+        ``.ply .obj .stl .glb .gltf .ifc .city.json`` (a mesh whose triangles belong to objects), ``.vox``
+        (one box for each voxel). Rays: tables too, and the points of ``.las .laz .ply .pcd`` with ``origin``.
+        ``docs/files/index.md`` has the columns. One that ends in ``.gz`` is decompressed.
     kind : {"scene", "rays"}, optional
-        What to read where a file could be both; needed for ``.npy``, whose columns have no names.
+        What to read where a file could be both; needed for ``.npy``, whose columns have no names, and for
+        the columns ``x y z dx dy dz``.
     origin : X, Y, Z, optional
         Start of the rays to a set of points: direction = point - origin, so that t = 1 is the point, and
         t_max = inf.
     boxes : bool
         Return one box for each object of a file, not its triangles.
-    invalid : {"raise", "miss"}
-        How to handle rays with NaN, as in :class:`raybox.Rays`.
+    invalid : {"raise", "miss", "skip"}
+        How to handle NaN, null and empty cells. "miss": such rays stay, and hit nothing, as in
+        :class:`raybox.Rays`. "skip": boxes with such numbers, or a lower bound above the upper one, are left
+        out, and counted in ``skipped``.
     lod : str, optional
         Of CityJSON: the level of detail to read, such as ``"1.2"``. None: the highest of each object.
     all_objects : bool
@@ -145,6 +157,8 @@ def load(  # noqa: PLR0913
     up : {"y", "z"}, optional
         Turn a geometry whose file states another axis as `up`, without rounding: from y to z, (x, y, z)
         becomes (x, -z, y). An error for a file that states none. None: the axes of the file.
+    layout : str, optional
+        The columns of bare numbers (``.bin``, ``.npy``, text without a header), such as ``"x,y,z,i"``.
     format : str, optional
         Of an open file whose name does not tell it: the extension, such as ``".ply"``.
 
@@ -291,20 +305,25 @@ def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions
     """
     if options.boxes and options.kind is None:
         options = options._replace(kind="scene")
-    for name, (suffix, format_name) in _ONLY_FOR.items():
+    for name, (suffixes, format_name) in _ONLY_FOR.items():
         is_given = getattr(options, name) != getattr(_DEFAULTS, name)
-        if is_given and file is not None and file.suffix.lower() != suffix:
-            use = f"is for files of {format_name} ({suffix})"
+        if is_given and file is not None and file.suffix.lower() not in suffixes.split():
+            use = f"is for files of {format_name} ({suffixes})"
             raise InvalidInput(f"{name} {use}; got it with {file.name}. Leave it out.")
     if options.kind not in ACCEPTED:
         raise InvalidInput(f'kind must be "scene", "rays" or None; got {options.kind!r}')
     for name, choices in _CHOICES.items():
         if getattr(options, name) not in choices:
-            known = " or ".join(f'"{choice}"' if choice else "None" for choice in choices)
+            texts = [f'"{choice}"' if choice else "None" for choice in choices]
+            known = ", ".join(texts[:-1]) + f" or {texts[-1]}"
             raise InvalidInput(f"{name} must be {known}; got {getattr(options, name)!r}")
     if options.origin is not None and options.kind == "scene":
         reason = "origin turns points into rays, so it does not go with a scene"
         raise InvalidInput(f"{reason}; leave one of the two out")
+    if options.invalid == "skip" and (options.kind == "rays" or options.origin is not None):
+        reason = 'invalid="skip" leaves out boxes, and rays keep their rows'
+        raise InvalidInput(f'{reason}; use invalid="miss"')
+    layout_names(options.layout)
     try:
         level_of(options.lod)
     except ValueError as error:

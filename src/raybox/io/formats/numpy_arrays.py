@@ -5,7 +5,8 @@
 .npy      boxes: (M, 6) or (M, 4), rows ``lower, upper``;
           rays: (N, 6) or (N, 4), rows ``origin, direction``, or (N, 8) with ``t_min, t_max`` after;
           points: (N, 3) or (N, 2), or (N, 4) with a fourth number that is not read, as of KITTI;
-          or (N,) with named columns, those of CSV
+          or (N,) with named columns, those of CSV; or any (N, M) with a layout
+.bin      rows of float32 without a header, as of KITTI and nuScenes, with a layout
 ========  =============================================================================================
 """
 
@@ -18,7 +19,7 @@ import tokenize
 import zipfile
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
@@ -36,6 +37,9 @@ from raybox.io.formats.columns import (
     column_names,
     has_kind,
     is_flat,
+    kinds_of,
+    layout_names,
+    unnamed_error,
 )
 from raybox.io.formats.common import FileArrays, Floats, Labels, ReadOptions, file_error, quoted
 from raybox.io.formats.tables import (
@@ -97,17 +101,22 @@ class RowsTable(Table):
 
 
 class NpyTable(RowsTable):
-    """The table of an `.npy` file, with named columns or without."""
+    """The table of an `.npy` file, with named columns, or with those of a layout, or without."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with path.open("rb") as file:
-            self._header = header(file, path.stat().st_size, path, "")
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        self.path, given = path, layout_names(options.layout)
+        self._header = self._read_header(given)
         shape, fields = self._header.shape, self._header.dtype.names
         self._is_named = fields is not None and len(shape) == 1
+        self.is_bare = not self._is_named
         self.rows = math.prod(shape[:-1] if len(shape) > 1 else shape)
         width = shape[1] if len(shape) == 2 else 0
-        self.names = [*(fields or ())] if self._is_named else [str(k) for k in range(width)]
+        self.names = [*(fields or ())] if self._is_named else given or [str(k) for k in range(width)]
+
+    def _read_header(self, given: Sequence[str] | None) -> Header:
+        """Return the header; given: the names of a layout."""
+        with self.path.open("rb") as file:
+            return header(file, self.path.stat().st_size, self.path, "")
 
     def announced(self) -> Announced:
         """Return the number of rows, and the bytes of all numbers."""
@@ -115,26 +124,49 @@ class NpyTable(RowsTable):
 
     def layout(self, options: ReadOptions) -> TableColumns:
         """Return which columns to read; of columns without names, `options` decide."""
-        if not self._is_named:
+        if self.is_bare:
             check_numbers(self._header.dtype, self.path, "")
-            return _unnamed(self._header.shape, self.path, options)
+            if options.layout is None:
+                return _unnamed(self._header.shape, self.path, options)
+            if self._header.shape[1:] != (len(self.names),):
+                problem = f"has shape {self._header.shape}, while layout has {len(self.names)} names"
+                raise file_error(self.path, problem, "name each column of a table")
         return super().layout(options)
 
     def has_label(self, column: str) -> bool:
         """Return whether a column is of a type that labels have."""
+        if self.is_bare:
+            return True
         fields: Mapping[str, tuple[Any, ...]] = self._header.dtype.fields or {}
         return is_label(fields[column][0])
 
     def place(self, row: int, column: str) -> str:
         """Return the indices of a number."""
-        return super().place(row, column) if self._is_named else f"[{row}, {column}]"
+        return f"[{row}, {column}]" if column.isdigit() else super().place(row, column)
 
     def columns(self, names: Iterable[str], start: int, end: int) -> dict[str, Array]:
         """Return columns of some rows."""
         rows: NDArray[Any] = _rows(self.path, self._header, start, end)
         if not self._is_named:
-            return {name: rows[:, int(name)] for name in names}
+            return {name: rows[:, self.names.index(name)] for name in names}
         return {name: _text_checked(rows[name], self.path, f"column {name}") for name in names}
+
+
+class BinTable(NpyTable):
+    """Rows of float32 without a header, whose columns a layout names: scans of KITTI and nuScenes."""
+
+    def _read_header(self, given: Sequence[str] | None) -> Header:
+        size, dtype = self.path.stat().st_size, np.dtype("<f4")
+        if given is None:
+            problem = "holds numbers without names (x,y,z,i of KITTI, x,y,z,i,ring of nuScenes)"
+            raise unnamed_error(self.path, problem, ReadOptions())
+        width = dtype.itemsize * len(given)
+        if size % width:
+            problem = (
+                f"its {size:,} bytes are no whole number of rows of {len(given)} float32 ({width} bytes)"
+            )
+            raise file_error(self.path, problem, "correct layout, or copy the file again")
+        return Header((size // width, len(given)), False, dtype)
 
 
 def _unnamed(shape: tuple[int, ...], path: Path, options: ReadOptions) -> TableColumns:
@@ -152,7 +184,7 @@ def _unnamed(shape: tuple[int, ...], path: Path, options: ReadOptions) -> TableC
     if width < 4 or kind == "points":
         return TableColumns("points", {"points": names[:3]}, {})
     half, of_kind = 3 if width > 4 else 2, ACCEPTED[kind][0]
-    arrays = dict(zip(KINDS[of_kind], (names[:half], names[half : 2 * half]), strict=True))
+    arrays = dict(zip(KINDS[of_kind][0], (names[:half], names[half : 2 * half]), strict=True))
     arrays |= {name: [names[6 + k]] for k, name in enumerate(RANGES) if width == 8}
     return TableColumns(of_kind, arrays, {})
 
@@ -222,15 +254,11 @@ def rows_match(arrays: Mapping[str, Header | Array]) -> bool:
 def arrays_of(members: Iterable[str], path: Path, options: ReadOptions) -> list[str]:
     """Return the arrays of a kind of content, else all, as columns."""
     members = list(members)
-    if not kinds_of(members):
+    found = kinds_of({*members} & {*NAMES})
+    if not found:
         return members
-    kind = choose_kind(kinds_of(members), path, options)
-    return [name for name in (*KINDS[kind], *RANGES * (kind == "rays")) if name in members]
-
-
-def kinds_of(arrays: Iterable[str]) -> list[str]:
-    """Return the kinds of content that arrays make."""
-    return [kind for kind in ("boxes", "rays", "points") if KINDS[kind].keys() <= set(arrays)]
+    kind = choose_kind(found, path, options)
+    return [name for name in (*found[kind], *RANGES * (kind == "rays")) if name in members]
 
 
 def open_npz(path: Path, options: ReadOptions) -> Table | None:

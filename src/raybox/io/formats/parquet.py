@@ -1,12 +1,11 @@
 """Parquet, through pyarrow: the columns of the CSV format, typed and compact."""
 
-import json
 import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from raybox.errors import FileFormatError
-from raybox.geometry import Invalid
-from raybox.io.formats.columns import RANGES, TableColumns
+from raybox.io.formats import geo_columns
+from raybox.io.formats.columns import RANGES, TableColumns, has_kind
 from raybox.io.formats.common import Floats, ReadOptions, file_error, quoted, require
 from raybox.io.formats.tables import QUERY_KEY, Announced, RowBlock, Table, Wanted, exact_floats
 from raybox.io.formats.typed_labels import is_arrow_label
@@ -29,7 +28,6 @@ _OPTIONAL = {"rays": RANGES, "boxes": ("id",)}
 SCENE_KEY = "raybox.scene"  # of the metadata of saved boxes and meshes
 BATCH_ROWS = 1 << 17  # a megabyte of each column
 _NUMBERS = r"u?int|float|double|halffloat"
-_PARTS = {f"{axis}{end}": f"{end}_{axis}" for axis in "xyz" for end in ("min", "max")}
 _BUFFER = 1 << 18  # bytes that are buffered for each column: without a buffer, a column chunk is read whole
 
 
@@ -53,7 +51,8 @@ class ParquetTable(Table):
         self._starts = group_starts(self._metadata, path)
         self.rows = self._starts[-1]
         self._fields, self.names = dict(leaves), [name for name, _ in leaves]
-        self.own = _boxes(self._schema)
+        self._bounds = self._unless_named(geo_columns.bounds(self._schema, self.names))
+        self._points: dict[str, int] = {}
         self.scene = self.metadata.get(SCENE_KEY.encode(), b"").decode("utf-8", "replace")
 
     def announced(self) -> Announced:
@@ -62,10 +61,37 @@ class ParquetTable(Table):
         return Announced(self.rows or 0, sum(group.total_byte_size for group in groups))
 
     def layout(self, options: ReadOptions) -> TableColumns:
-        """Return which columns to read."""
+        """Return which columns to read; of geometries, points if no other columns are what is wanted."""
+        self.own = self._bounds
+        if options.origin is not None or options.kind == "rays" or not has_kind({*self.names, *self.own}):
+            self.own = {**self._bounds, **self._unless_named(self._point_columns())}
         layout = super().layout(options)
         self._check_optional_columns(layout.kind)
         return layout
+
+    def _unless_named(self, own: dict[str, str]) -> dict[str, str]:
+        """Return columns by raybox's names; none if the file has such names, which come first."""
+        return {} if own.keys() & {name.lower() for name in self.names} else own
+
+    def _point_columns(self) -> dict[str, str]:
+        """Return the columns of points that metadata name; remember those that are parts of one column."""
+        field = geo_columns.point_field(self._schema)
+        if field is None:
+            return {}
+        columns = {axis: f"{field.name}.{axis}" for axis in "xyz"}
+        if columns["x"] not in self.names:
+            axes = geo_columns.axes_of_type(self.type(field.name))
+            axes = self._axes_of_values(field.name) if axes == 0 else axes or 0
+            columns = dict(islice(columns.items(), axes))
+            self._points = {name: k for k, name in enumerate(columns.values())}
+        return {axis: name for axis, name in columns.items() if name in self.names or name in self._points}
+
+    def _axes_of_values(self, column: str) -> int:
+        """Return the coordinates of the first point of a column of WKB."""
+        for block in self.blocks(Wanted(others=[column])):
+            for value in filter(None, block.columns[column].tolist()):
+                return geo_columns.axes_of_value(value)
+        return 3
 
     def has_label(self, column: str) -> bool:
         """Return whether a column is of a type that labels have."""
@@ -86,13 +112,26 @@ class ParquetTable(Table):
             for group in range(offset, self._metadata.num_row_groups):
                 start = self._starts[group]
                 for batch in self._batches(file, group, wanted):
-                    columns = {name: _column(batch, name) for name in (*wanted.numbers, *wanted.others)}
+                    columns = self._columns(batch, wanted, start)
                     for name in wanted.numbers:
-                        columns[name] = self._floats(columns[name], name, wanted.invalid, start)
+                        columns[name] = self._floats(columns[name], name, wanted, start)
                     for name in wanted.others:
                         self._check_text(columns[name], name)
                     yield RowBlock(start, group, batch.num_rows, columns)
                     start += batch.num_rows
+
+    def _columns(
+        self, batch: "pyarrow.RecordBatch", wanted: Wanted, first: int
+    ) -> "dict[str, pyarrow.Array]":
+        """Return columns of a batch, whose first row is `first`; those of points are decoded together."""
+        names = [*wanted.numbers, *wanted.others]
+        found = {name: _column(batch, name) for name in names if name not in self._points}
+        if len(found) < len(names):
+            name = next(iter(self._points)).rpartition(".")[0]
+            place = lambda row: self.place(first + row, name)  # noqa: E731
+            points = geo_columns.coordinates(_column(batch, name), len(self._points), self.path, place)
+            found |= dict(zip(self._points, points, strict=True))
+        return found
 
     def block_at(self, row: int) -> tuple[int, int]:
         """Return the first row and the number of the row group of a row."""
@@ -106,7 +145,8 @@ class ParquetTable(Table):
 
         Raise `FileFormatError` unless every row is read.
         """
-        names = [*wanted.numbers, *wanted.others]
+        parts = {name: name.rpartition(".")[0] for name in self._points}
+        names = list(dict.fromkeys(parts.get(name, name) for name in (*wanted.numbers, *wanted.others)))
         promised, found = self._starts[group + 1] - self._starts[group], 0
         how = {"row_groups": [group], "columns": names, "use_threads": wanted.at_once}
         try:
@@ -136,8 +176,8 @@ class ParquetTable(Table):
     def _damaged(self, group: int, problem: str) -> FileFormatError:
         return file_error(self.path, problem, "copy or write it again", f"row group {group}")
 
-    def _floats(self, column: "pyarrow.Array", name: str, invalid: "Invalid | None", first: int) -> Floats:
-        """Return a column as float64; nulls become NaN with invalid="miss", else raise.
+    def _floats(self, column: "pyarrow.Array", name: str, wanted: Wanted, first: int) -> Floats:
+        """Return a column as float64; nulls become NaN unless they are to raise.
 
         first: the row in the file of the column's first number, for errors.
         """
@@ -155,9 +195,9 @@ class ParquetTable(Table):
         if not count:
             return exact_floats(np.asarray(column), self.path, place)
         missing = np.asarray(column.is_null())
-        if invalid != "miss":
+        if wanted.invalid == "raise":
             problem = "a value is missing" if count == 1 else f"{count} values are missing"
-            way_out = "fill in each or remove its row" + (", or read with invalid='miss'" if invalid else "")
+            way_out = f"fill in each or remove its row{wanted.way_out}"
             raise file_error(self.path, problem, way_out, place((int(missing.argmax()),)))
         return np.where(missing, np.nan, exact_floats(np.asarray(column.fill_null(0)), self.path, place))
 
@@ -217,31 +257,6 @@ def _column(batch: "pyarrow.RecordBatch", name: str) -> "pyarrow.Array":
     struct, _, part = name.rpartition(".")
     found = getattr(batch.column(struct), "storage", batch.column(struct))
     return found.flatten()[found.type.get_field_index(part)]
-
-
-def _boxes(schema: "pyarrow.Schema") -> dict[str, str]:
-    """Return the columns of bounds that metadata name.
-
-    They are the covering of GeoParquet, or a box of GeoArrow.
-    """
-    boxes = [field.name for field in schema if _extension(field) == "geoarrow.box"]
-    ways = [{part: f"{name}.{part}" for part in _PARTS} for name in boxes[: len(boxes) == 1]]
-    try:
-        geo = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
-        covering = geo["columns"][geo["primary_column"]]["covering"]["bbox"] if geo else {}
-        ways += [{part: ".".join(names) for part, names in covering.items()}]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pass  # GeoParquet without a covering, or metadata of another program
-    there = dict(_leaves(schema))
-    return {
-        _PARTS[part]: name for way in ways for part, name in way.items() if part in _PARTS and name in there
-    }
-
-
-def _extension(field: "pyarrow.Field") -> str:
-    """Return the name of the extension type of a field, if any."""
-    name = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode(errors="replace")
-    return str(getattr(field.type, "extension_name", name))
 
 
 def _of_decimals(

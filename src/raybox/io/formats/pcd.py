@@ -1,6 +1,7 @@
 """PCD: points of the Point Cloud Library, as text, binary, or compressed.
 
-Names of fields and of header lines may be in capitals. Without POINTS, there are WIDTH x HEIGHT points.
+Names of fields and of header lines may be in capitals. Without POINTS, there are WIDTH x HEIGHT points; with
+it, these are a layout that changes nothing.
 Compressed fields are stored one after another, each for all points.
 """
 
@@ -116,14 +117,11 @@ def _fields(lines: dict[str, list[str]]) -> list[Field]:
 
 
 def _rows(lines: dict[str, list[str]]) -> int:
-    """Return the number of points; POINTS must be WIDTH x HEIGHT."""
+    """Return the number of points: POINTS, else WIDTH x HEIGHT."""
     counts = {key: _whole(_words(lines, key)[0], key) for key in lines if key in _COUNTS}
-    area = counts.get("WIDTH", 0) * counts.get("HEIGHT", 1)
     if "POINTS" not in counts and "WIDTH" not in counts:
         raise ValueError("lacks POINTS, and WIDTH, too")
-    if "WIDTH" in counts and counts.get("POINTS", area) != area:
-        raise ValueError(f"announces {counts['POINTS']} POINTS, but WIDTH x HEIGHT = {area}")
-    return counts.get("POINTS", area)
+    return counts.get("POINTS", counts.get("WIDTH", 0) * counts.get("HEIGHT", 1))
 
 
 def _words(lines: dict[str, list[str]], key: str) -> list[str]:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _AGAIN = "copy or save it again"
 _PYTHON = {b"raybox.values": b"objects"}
 """Metadata of an integer or bool column whose values were objects of Python, with or without None."""
+_ROW = "row"  # the label of boxes that are read, before they have their own
 _SKIPPED_KEY, _UNITS_KEY, _UP_KEY = "raybox.skipped", "raybox.units", "raybox.up"
 _KINDS = {"integers": ("u?int[0-9]+", "int64", -1), "float64": ("double", "double", np.nan)}
 """Types of Arrow that are read, the one they become, and the number for null."""
@@ -84,10 +85,11 @@ def _read_boxes(table: ParquetTable, options: ReadOptions) -> Loaded:
     blocks = list(table.blocks(numbers_of(layout, options)._replace(others=names, at_once=True)))
     arrays = {array: stacked(array, columns, blocks) for array, columns in layout.arrays.items()}
     columns = _chunked(table, blocks, names)
-    found = build(FileArrays(arrays, places(table, layout)), table.path, options._replace(kind="scene"))
+    parts = FileArrays(arrays, places(table, layout), {_ROW: np.arange(sum(block.rows for block in blocks))})
+    found = build(parts, table.path, options._replace(kind="scene"))
     assert isinstance(found.geometry, Boxes)
-    rows = np.arange(len(found.geometry))
-    return Loaded(found.geometry._with(_attributes(table, columns, rows)))
+    own = _attributes(table, columns, found.geometry.labels[_ROW])
+    return found._replace(geometry=found.geometry._with(own), left_out=own.skipped if found.skipped else {})
 
 
 def _read_mesh(table: ParquetTable) -> Mesh:

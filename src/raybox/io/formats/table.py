@@ -23,6 +23,7 @@ from raybox.io.formats import (
     vox,
     zarr_arrays,
 )
+from raybox.io.formats.columns import TEXTS
 from raybox.io.formats.common import (
     PACKED,
     FileArrays,
@@ -65,30 +66,40 @@ class Format(NamedTuple):
         return (len(start) > 2 or start == b"{") and head.startswith(start)
 
 
-def _table(table: Callable[[Path], Table], magic: bytes, name: str, *kinds: str) -> Format:
+def _table(table: Callable[[Path, ReadOptions], Table], magic: bytes, name: str, *kinds: str) -> Format:
     """Return the format of a table, from its reader."""
     return Format(
-        lambda path, options: whole(table(path), options),
+        lambda path, options: whole(table(path, options), options),
         magic,
         name,
         kinds,
-        lambda path: table(path).announced(),
-        lambda path, _: table(path),
+        lambda path: table(path, ReadOptions()).announced(),
+        table,
     )
+
+
+def _parquet(path: Path, _: ReadOptions) -> Table:
+    return parquet.ParquetTable(path)
+
+
+def _las(path: Path, _: ReadOptions) -> Table:
+    return point_clouds.LasTable(path)
 
 
 def _zarr(path: Path, options: ReadOptions) -> FileArrays:
     return whole(zarr_arrays.open_zarr(path, options), options)
 
 
-_PARQUET = _table(parquet.ParquetTable, b"PAR1", "Parquet", SCENE, RAYS)
+_PARQUET = _table(_parquet, b"PAR1", "Parquet", SCENE, RAYS)
+_TEXT = _table(csv_table.CsvTable, b"", "a table of text", SCENE, RAYS)
 FORMATS = {
     ".npz": Format(
         *(saved_arrays.read, b"PK", "NumPy arrays (npz)", (SCENE, RAYS)),
         *(numpy_arrays.announced_npz, numpy_arrays.open_npz),
     ),
     ".npy": _table(numpy_arrays.NpyTable, b"\x93NUMPY", "a NumPy table (npy)", SCENE, RAYS),
-    ".csv": _table(csv_table.CsvTable, b"", "CSV", SCENE, RAYS),
+    **{suffix: _TEXT._replace(name="CSV" if suffix == ".csv" else _TEXT.name) for suffix in TEXTS},
+    ".bin": _table(numpy_arrays.BinTable, b"", "rows of float32", SCENE, RAYS)._replace(announced=None),
     ".parquet": _PARQUET._replace(read=saved_tables.read),
     ".ply": Format(ply.read, b"ply", "PLY", (SCENE, RAYS), ply.announced),
     ".obj": Format(obj.read, b"", "Wavefront OBJ", announced=obj.announced),
@@ -98,8 +109,8 @@ FORMATS = {
     ".ifc": Format(ifc.read, b"ISO-10303-21", "IFC"),
     ".json": Format(cityjson.read, b"", "CityJSON", first=b"{"),
     ".vox": Format(vox.read, b"VOX ", "MagicaVoxel", announced=vox.announced),
-    ".las": _table(point_clouds.LasTable, b"LASF", "LAS", RAYS),
-    ".laz": _table(point_clouds.LasTable, b"LASF", "LAZ", RAYS),
+    ".las": _table(_las, b"LASF", "LAS", RAYS),
+    ".laz": _table(_las, b"LASF", "LAZ", RAYS),
     ".pcd": Format(pcd.read, b"", "PCD", (RAYS,), pcd.announced, first=b"# .PCD"),
     ".zarr": Format(_zarr, b"", "Zarr", (SCENE, RAYS), open=zarr_arrays.open_zarr, is_folder=True),
 }

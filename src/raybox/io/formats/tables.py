@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from raybox.errors import FileFormatError
-from raybox.geometry import Invalid
 from raybox.geometry.file_facts import Up
-from raybox.io.formats.columns import NONE, TableColumns, choose, is_flat
-from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error
+from raybox.io.formats.columns import NONE, TableColumns, choose, is_flat, may_turn, turn_error
+from raybox.io.formats.common import FileArrays, Floats, InvalidRows, ReadOptions, file_error
 from raybox.io.formats.typed_labels import label
 from raybox.validation import Array, Dtype, rounded
 
@@ -41,8 +40,10 @@ class Wanted(NamedTuple):
 
     numbers: Sequence[str] = ()
     others: Sequence[str] = ()
-    invalid: Invalid | None = None
-    """how to handle missing numbers of rays; None: there may be none"""
+    invalid: InvalidRows = "raise"
+    """how to handle missing numbers: unless "raise", they are NaN"""
+    way_out: str = ""
+    """from a missing number, for errors"""
     at_once: bool = False
     """whether all rows are to be in memory together: a reader may use threads, and large blocks"""
 
@@ -73,6 +74,8 @@ class Table(ABC):
     """None: unknown before the end"""
     has_names: bool = True
     """whether the file names its columns, which may be of any type"""
+    is_bare: bool = False
+    """whether the file has numbers alone: a layout may name their columns"""
     query: str | None = None
     """of which the table holds results, where the file says so"""
     own: Mapping[str, str] = NONE
@@ -103,8 +106,13 @@ class Table(ABC):
 
     def layout(self, options: ReadOptions) -> TableColumns:
         """Return which columns to read."""
+        if options.layout is not None and not self.is_bare:
+            raise file_error(self.path, "names its columns", "leave out layout, or --layout", "header")
         found = choose(self.names, self.path, options, self.own)
         labels = {name: own for name, own in found.labels.items() if self.has_label(own)}
+        for name in found.labels:
+            if name not in labels and may_turn(name, found.arrays):
+                raise turn_error(self.path, name)
         return found._replace(labels=labels, left_out=len(found.labels) - len(labels))
 
     def has_label(self, column: str) -> bool:
@@ -114,7 +122,13 @@ class Table(ABC):
 
 def numbers_of(layout: TableColumns, options: ReadOptions) -> Wanted:
     """Return the columns of arrays as what to read."""
-    return Wanted(layout.numbers, invalid=options.invalid if layout.kind in ("rays", "points") else None)
+    invalid = options.invalid_rays if layout.kind in ("rays", "points") else options.invalid
+    return Wanted(layout.numbers, invalid=invalid, way_out=or_invalid(layout.kind))
+
+
+def or_invalid(kind: str) -> str:
+    """Return the second way out of a bad row, for errors."""
+    return ", or read with invalid='miss'" if kind in ("rays", "points") else ", or read with invalid='skip'"
 
 
 def whole(table: Table, options: ReadOptions) -> FileArrays:
@@ -153,7 +167,7 @@ def exact_floats(array: Array, path: Path, place: Callable[[tuple[int, ...]], st
     Raise `FileFormatError` for another type, and for a number that float64 does not hold.
     """
     check_numbers(array.dtype, path, place(()))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # of a signalling NaN
         floats = array.astype(np.float64, copy=False)
     if array.dtype.itemsize < 8 or array.dtype == np.float64:
         return floats
