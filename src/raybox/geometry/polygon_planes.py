@@ -38,11 +38,24 @@ def cut_in_a_plane(corners: Floats, sizes: Ints, number: int) -> Ints | None:
 
 
 def fan_of_rings(sizes: Ints) -> Ints:
-    """Return a fan around the first corner over all rings; it goes to each hole and back."""
-    path = list(range(sizes[0]))
-    for start, stop in pairwise(np.cumsum(sizes).tolist()):
-        path += [*range(start, stop), start, int(sizes[0]) - 1]
-    return np.array([(0, *edge) for edge in pairwise(path[1:])], dtype=np.int64).reshape(-1, 3)
+    """Return a fan around the first corner of an outline, in whose last triangles holes are put.
+
+    Each hole puts a strip of triangles, from those three corners to its own, in the place of a triangle.
+    """
+    outline, *holes = (range(*some) for some in pairwise([0, *np.cumsum(sizes).tolist()]))
+    triangles = [(0, k, k + 1) for k in outline[1:-1]]
+    for hole in holes:
+        outer, inner = triangles.pop(), hole[::-1]
+        i, j = 0, 0
+        while i < 3 or j < len(inner):
+            corner, other = outer[i % 3], inner[j % len(inner)]
+            if i <= j and i < 3:
+                i += 1
+                triangles.append((corner, outer[i % 3], other))
+            else:
+                j += 1
+                triangles.append((corner, inner[j % len(inner)], other))
+    return np.array(triangles, dtype=np.int64).reshape(-1, 3)
 
 
 def _views(corners: list[list[int]], outline: int) -> Iterator[list[Point]]:
