@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import polygon_truth
-from raybox.geometry import polygon_ears
+from raybox.errors import InvalidInput
+from raybox.geometry import polygon_ears, polygon_planes, polygon_sweep
 from raybox.geometry.polygon_overlaps import _near_pairs
 from raybox.geometry.polygons import Polygons, _convex, triangulate, without_holes
 
@@ -41,7 +42,9 @@ def cut(polygons):
     assert (np.diff(found.polygon) >= 0).all()
     starts = np.cumsum(counts) - counts
     of_each = [positions[found.faces[found.polygon == k]] - starts[k] for k in range(len(polygons))]
-    short = [not polygon or len(polygon[0]) < 3 or any(0 < len(r) < 3 for r in polygon) for polygon in polygons]
+    short = [
+        not polygon or len(polygon[0]) < 3 or any(0 < len(r) < 3 for r in polygon) for polygon in polygons
+    ]
     assert found.failed.tolist() == short
     return of_each, found.not_flat.tolist()
 
@@ -450,3 +453,170 @@ def test_polygons_of_hundreds_of_corners(turned):
     found, not_flat = cut([[one] for one in rings])
     assert not_flat == [False, True]
     assert polygon_truth.broken_rule([np.column_stack([rings[0], np.zeros(len(comb))])], found[0]) == ""
+
+
+def spiral(count):
+    """Return a band that winds inward, of quarters of a turn."""
+    k = np.arange(count // 2)
+    steps = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
+    walk = np.cumsum(steps[k % 4] * (2 * (k // 2) + 2)[:, None], axis=0).astype(float)
+    inner = walk + 0.45 * (steps[(k + 1) % 4] - steps[k % 4])
+    return np.concatenate([walk, inner[::-1]])
+
+
+def zigzag(count):
+    k = np.arange(count // 2)
+    return np.concatenate([np.stack([k, k % 2 * 9.0], -1), np.stack([k, k % 2 * 9 + 0.4], -1)[::-1]])
+
+
+def large(count):
+    """Return rings by kind, of about so many corners, which cost quadratic time in other methods."""
+    rng = np.random.default_rng(12)
+    turn = np.arange(count) * (2 * np.pi / count)
+    spikes = np.stack([np.cos(turn), np.sin(turn)], axis=-1) * np.where(np.arange(count) % 2, 1, 0.2)[:, None]
+    comb, star = polygon_truth.comb(rng, count // 4), polygon_truth.star(rng, count // 2, 0.9)
+    nearly = np.sort(rng.random((2, count // 2, 1)), axis=1)
+    line = np.concatenate([nearly, rng.random((2, count // 2, 1)) * 1e-16 + [[[0]], [[1e-15]]]], axis=-1)
+    return {
+        "spikes": spikes,
+        "comb": comb,
+        "comb on its side": comb[:, ::-1],
+        "spiral": spiral(count),
+        "zigzag": zigzag(count),
+        "zigzag upright": zigzag(count)[:, ::-1],
+        "nearly a line": np.concatenate([line[0], line[1][::-1]]),
+        "corners twice": np.repeat(comb[: len(comb) // 2 * 2], 2, axis=0),
+        "channel to a hole": np.concatenate([star, star[:1], star[::-1] * 0.3, star[-1:] * 0.3]),
+        "petals at one point": np.insert(star, np.arange(0, len(star) // 2 * 2, 2), 0, axis=0),
+    }
+
+
+TANGLED = {
+    "tangle": lambda count: np.random.default_rng(13).random((count, 2)),
+    "one edge over and over": lambda count: np.array([[0, 0], [1, 0], [0, 1.0]])[np.arange(count) % 3],
+    "back and forth": lambda count: np.array([[0, 0], [3, 1], [1, 4.0], [3, 1]])[np.arange(count) % 4],
+}
+
+
+def swept(ring, monkeypatch):
+    """Return the triangles of a ring, and how often the sweep compares three points."""
+    calls = Counter()
+    original = polygon_sweep.turn
+
+    def counted(*points):
+        calls["turn"] += 1
+        return original(*points)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(polygon_sweep, "turn", counted)
+        ((triangles,), (not_flat,)) = cut([[ring]])
+    return triangles, not_flat, calls["turn"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", large(300))
+def test_the_work_is_linear_for_each_kind_of_large_ring(kind, monkeypatch):
+    """Triangles are on one side, and their areas add up, exactly."""
+    work = []
+    for count in (600, 2400):
+        ring = large(count)[kind]
+        triangles, not_flat, turns = swept(ring, monkeypatch)
+        assert not not_flat
+        assert len(triangles) == len(ring) - 2
+        corners = polygon_truth.exact(ring)
+        areas = [polygon_truth.cross(*(corners[k] for k in t)) for t in triangles.tolist()]
+        whole = polygon_truth.area(corners)
+        assert min(area * whole for area in areas) >= 0
+        assert sum(areas) == whole
+        assert polygon_truth.broken_edges([ring], triangles) == ""
+        work.append(turns)
+    assert work[1] < 5 * work[0]
+
+
+@pytest.mark.parametrize("kind", TANGLED)
+def test_the_work_is_linear_for_rings_that_cross(kind, monkeypatch):
+    work = []
+    for count in (1200, 4800):
+        triangles, not_flat, turns = swept(TANGLED[kind](count), monkeypatch)
+        assert not_flat
+        assert len(triangles) == count - 2
+        work.append(turns)
+    assert work[1] < 6 * work[0] + 100
+
+
+def test_a_polygon_of_too_many_corners_is_refused_by_its_number(monkeypatch):
+    monkeypatch.setattr(polygon_planes, "_MOST", 299)
+    ring = polygon_truth.star(np.random.default_rng(1), 300, 0.5)
+    circle = polygon_truth.star(np.random.default_rng(1), 300, 1.0)
+    with pytest.raises(InvalidInput, match="polygon 2, counted from 0, has 300 corners; .* may have 299"):
+        cut([[circle], [L_SHAPE], [ring]])
+    assert cut([[circle], [ring[:299]]])[1] == [False, False]
+
+
+class Solid(NamedTuple):
+    """A closed surface of polygons (each a list of numbers of vertices)."""
+
+    vertices: np.ndarray
+    polygons: list[list[int]]
+
+
+def prism(rng, corners):
+    """Return a prism over a star, whose corners are moved a little."""
+    ring = polygon_truth.star(rng, corners, 0.4)
+    vertices = np.concatenate([np.column_stack([ring, np.full(corners, z)]) for z in (0.0, 1.0)])
+    k = np.arange(corners)
+    then = (k + 1) % corners
+    sides = np.stack([k, then, then + corners, k + corners], axis=-1).tolist()
+    polygons = [k[::-1].tolist(), (k + corners).tolist(), *sides]
+    return Solid(vertices + rng.normal(size=vertices.shape) * rng.choice([0, 1e-9, 0.05, 0.3]), polygons)
+
+
+def box(rng, cells):
+    """Return a box whose faces are grids of quads, bent; some edges have corners of their own in between."""
+    numbers, polygons = {}, []
+
+    def number(point):
+        return numbers.setdefault(tuple(point), len(numbers))
+
+    for axis, side in product(range(3), (0, cells)):
+        for i, j in product(range(cells), repeat=2):
+            quad = [np.roll((side, i + x, j + y), axis) for x, y in ((0, 0), (1, 0), (1, 1), (0, 1))]
+            polygons.append([number(p) for p in (quad if side else quad[::-1])])
+    vertices = np.array(list(numbers), dtype=float)
+    return Solid(vertices + rng.normal(size=vertices.shape) * rng.choice([0, 0.05, 0.3, 1.0]), polygons)
+
+
+def with_corners_on_edges(rng, solid):
+    """Return a solid with a new corner on some edges, in both of their polygons."""
+    vertices, middle = solid.vertices.tolist(), {}
+    polygons = []
+    for polygon in solid.polygons:
+        found = []
+        for one, other in zip(polygon, polygon[1:] + polygon[:1], strict=True):
+            found.append(one)
+            key = (min(one, other), max(one, other))
+            if key not in middle and rng.random() < 0.3:
+                middle[key] = len(vertices)
+                vertices.append((np.array(vertices[one]) + vertices[other]) / 2)
+            elif key not in middle:
+                middle[key] = None
+            if middle[key] is not None:
+                found.append(middle[key])
+        polygons.append(found)
+    return Solid(np.array(vertices), polygons)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**9), st.integers(3, 9), st.sampled_from([prism, box]), st.booleans())
+def test_closed_surfaces_stay_closed(seed, size, kind, more):
+    """Each edge of a triangle is in another one, in the opposite direction, however bent polygons are."""
+    rng = np.random.default_rng(seed)
+    solid = kind(rng, size if kind is prism else min(size, 4))
+    if more:
+        solid = with_corners_on_edges(rng, solid)
+    sizes = np.array(list(map(len, solid.polygons)))
+    found = triangulate(solid.vertices, without_holes(np.concatenate(solid.polygons), sizes))
+    assert not found.failed.any()
+    assert np.bincount(found.polygon).tolist() == (sizes - 2).tolist()
+    edges = Counter((t[k - 1], t[k]) for t in found.faces.tolist() for k in range(3))
+    assert all(edges[v, u] == count for (u, v), count in edges.items())
