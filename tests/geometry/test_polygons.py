@@ -241,7 +241,7 @@ def quads(rng):
 
 
 class ExpectedQuad(NamedTuple):
-    """The triangles of a quad, and the number of the plane in which it does not cross; -1 if there is none."""
+    """The triangles of a quad, and the plane in which it does not cross; -1 for none."""
 
     triangles: list[list[int]]
     view: int
@@ -548,7 +548,7 @@ def test_a_polygon_of_too_many_corners_is_refused_by_its_number(monkeypatch):
     monkeypatch.setattr(polygon_planes, "_MOST", 299)
     ring = polygon_truth.star(np.random.default_rng(1), 300, 0.5)
     circle = polygon_truth.star(np.random.default_rng(1), 300, 1.0)
-    with pytest.raises(InvalidInput, match="polygon 2, counted from 0, has 300 corners; .* may have 299"):
+    with pytest.raises(InvalidInput, match=r"polygon 2, counted from 0, has 300 corners; .* may have 299"):
         cut([[circle], [L_SHAPE], [ring]])
     assert cut([[circle], [ring[:299]]])[1] == [False, False]
 

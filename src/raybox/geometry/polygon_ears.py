@@ -41,7 +41,7 @@ class _Outlines(NamedTuple):
         bounds = self.ring_bounds[self.rings[number] : self.rings[number + 1] + 1]
         ends = (bounds[1:] - bounds[0]).astype(np.uint32)
         cut: Ints = triangulate_float64(self.local[bounds[0] : bounds[-1]], ends).astype(np.int64)
-        return cut.reshape(-1, 3) + bounds[0]
+        return np.asarray(cut.reshape(-1, 3) + bounds[0])
 
 
 def cut_ears(points: Floats, sizes: Ints, rings: Ints) -> OwnedTriangles:

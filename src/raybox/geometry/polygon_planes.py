@@ -1,6 +1,6 @@
 """Triangles of a polygon in the first plane in which its rings do not cross, exactly."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -25,8 +25,8 @@ def cut_in_a_plane(corners: Floats, sizes: Ints, number: int) -> Ints | None:
     """
     if len(corners) > _MOST:
         raise InvalidInput(
-            f"polygon {number}, counted from 0, has {len(corners):,} corners; polygons that are not convex may "
-            f"have {_MOST:,}. Split it."
+            f"polygon {number}, counted from 0, has {len(corners):,} corners; polygons that are not convex "
+            f"may have {_MOST:,}. Split it."
         )
     whole = integers(corners.reshape(1, -1)).reshape(-1, 3).tolist()
     ends = np.concatenate([[0], np.cumsum(sizes)]).tolist()

@@ -36,7 +36,7 @@ def triangulate_exactly(points: Sequence[Point], rings: Sequence[Sequence[int]])
 def _swept(points: Sequence[Point], rings: Sequence[Sequence[int]]) -> list[Triangle] | None:
     """Return the triangles of a polygon; None if its rings cross, or its holes have no area."""
     after = {corner: ring[k - len(ring) + 1] for ring in rings for k, corner in enumerate(ring)}
-    sweep = _Sweep(points, after)
+    sweep = _PlaneSweep(points, after)
     for point, corners in groupby(sorted(after, key=points.__getitem__), points.__getitem__):
         if not sweep.advance(point, list(corners)):
             return None
@@ -60,13 +60,13 @@ def turn(a: Point, b: Point, c: Point) -> int:
 
 
 @dataclass(slots=True, eq=False)
-class _Node:
+class _BorderNode:
     """A corner of the border of a region, and the nodes below and above it."""
 
     corner: int
     point: Point
-    below: "_Node | None" = None
-    above: "_Node | None" = None
+    below: "_BorderNode | None" = None
+    above: "_BorderNode | None" = None
 
 
 @dataclass(slots=True, eq=False)
@@ -76,11 +76,11 @@ class _Region:
     The border turns to the left at each point between `bottom` and `top`.
     """
 
-    bottom: _Node
-    rightmost: _Node
-    top: _Node
+    bottom: _BorderNode
+    rightmost: _BorderNode
+    top: _BorderNode
 
-    def add_below(self, nodes: list[_Node], always: bool = False) -> Iterator[Triangle]:
+    def add_below(self, nodes: list[_BorderNode], always: bool = False) -> Iterator[Triangle]:
         """Add nodes at one point to the bottom; yield the triangles of the upper one and what it sees.
 
         always: it sees all nodes, since the region ends there.
@@ -92,7 +92,7 @@ class _Region:
         self.bottom = self.rightmost = nodes[0]
         _join(*nodes, low)
 
-    def add_above(self, nodes: list[_Node]) -> Iterator[Triangle]:
+    def add_above(self, nodes: list[_BorderNode]) -> Iterator[Triangle]:
         """Add nodes at one point to the top; yield the triangles of the lower one and what it sees."""
         node, high = nodes[0], self.top
         while (low := high.below) and _sees(node, low, high):
@@ -104,20 +104,20 @@ class _Region:
     def split(self) -> "_Region":
         """Cut off and return what is above the rightmost node, which both parts keep."""
         middle, top = self.rightmost, self.top
-        node = _Node(middle.corner, middle.point)
+        node = _BorderNode(middle.corner, middle.point)
         if middle.above:
             _join(node, middle.above)
         self.top, middle.above = middle, None
         return _Region(node, node, node if top is middle else top)
 
 
-def _join(*nodes: _Node) -> None:
+def _join(*nodes: _BorderNode) -> None:
     """Make nodes neighbours, from the lowest on."""
     for low, high in pairwise(nodes):
         low.above, high.below = high, low
 
 
-def _sees(node: _Node, low: _Node, high: _Node) -> bool:
+def _sees(node: _BorderNode, low: _BorderNode, high: _BorderNode) -> bool:
     """Return whether an edge of a border is open to a node on the right."""
     return low.point == high.point or turn(low.point, node.point, high.point) > 0
 
@@ -142,8 +142,8 @@ class _Line:
 
     def add(self, other: "_Line") -> None:
         """Add the edges of another line of the same direction."""
-        few, self.edges = sorted((self.edges, other.edges), key=len)
-        for item in few:
+        fewer, self.edges = sorted((self.edges, other.edges), key=len)
+        for item in fewer:
             heappush(self.edges, item)
         self.end = self.edges[0][0]
         self.near += other.near
@@ -157,7 +157,7 @@ class _Line:
 
 
 @dataclass(slots=True)
-class _Sweep:
+class _PlaneSweep:
     """A line that moves to the right, and at one x upward: the lines that meet it, from the lowest on."""
 
     points: Sequence[Point]
@@ -212,9 +212,9 @@ class _Sweep:
             return False
         line.start, line.end, line.edges = point, end, [(end, edge)]
         if line.region:
-            self.triangles += line.region.add_below([_Node(corner, point)])
+            self.triangles += line.region.add_below([_BorderNode(corner, point)])
         if below and below.region:
-            self.triangles += below.region.add_above([_Node(corner, point)])
+            self.triangles += below.region.add_above([_BorderNode(corner, point)])
         return True
 
     def _passing(self, line: _Line, point: Point) -> _Line | None:
@@ -234,7 +234,11 @@ class _Sweep:
                     lines.append(_Line(point, [(points[end], edge)], self._winding(edge), [edge]))
         if len(lines) < 2:
             return lines
-        lines = sorted(lines, key=cmp_to_key(lambda one, other: turn(point, other.end, one.end)))
+
+        def order(one: _Line, other: _Line) -> int:
+            return turn(point, other.end, one.end)
+
+        lines.sort(key=cmp_to_key(order))
         found = lines[:1]
         for line in lines[1:]:
             if turn(point, found[-1].end, line.end):
@@ -247,7 +251,7 @@ class _Sweep:
         """Return how much more often the rings go round what is above an edge than what is below it."""
         return 1 if self.points[edge] < self.points[self.after[edge]] else -1
 
-    def _nodes(self, point: Point, first: _Line, then: _Line) -> list[_Node]:
+    def _nodes(self, point: Point, first: _Line, then: _Line) -> list[_BorderNode]:
         """Return nodes of corners at a point: where one line leaves it, and where another comes to it.
 
         The inside is between the lines, counter-clockwise. There is one node, unless edges without an area
@@ -256,7 +260,7 @@ class _Sweep:
         out = [edge for edge in first.near if self.points[edge] == point]
         into = dict.fromkeys(self.after[edge] for edge in then.near if self.points[edge] != point)
         both = [corner for corner in out if corner in into][:1]
-        return [_Node(corner, point) for corner in both or (*out[:1], *list(into)[:1])]
+        return [_BorderNode(corner, point) for corner in both or (*out[:1], *list(into)[:1])]
 
     def _fill(
         self, point: Point, below: _Line | None, left: list[_Line], right: list[_Line], windings: list[int]

@@ -2,8 +2,8 @@
 
 Convex polygons are fans around their first corner, and others of four corners around the first or second.
 mapbox_earcut cuts other small ones (``polygon_ears``), a sweep the rest (``polygon_sweep``). The triangles of
-a polygon use its corners alone; each edge of its rings belongs to one triangle, and each inner edge to two, of
-opposite direction. In the projection along the largest component of the polygon's normal (by Newell's
+a polygon use its corners alone; each edge of its rings belongs to one triangle, and each inner edge to two,
+of opposite direction. In the projection along the largest component of the polygon's normal (by Newell's
 method), no triangle is turned over, so that their areas add up to that of the polygon. Where rings cross
 there, this holds in another plane (``polygon_planes``). All of this is decided exactly.
 """
@@ -163,7 +163,7 @@ def _cut(points: Floats, polygons: Polygons) -> OwnedTriangles:
 
 
 def _cut_others(points: Floats, polygons: Polygons, done: OwnedTriangles, first: Ints) -> Triangles:
-    """Return the triangles of all polygons, given those that have some; `first` are their numbers, for errors."""
+    """Return the triangles of all polygons, given those of most; `first` are their numbers, for errors."""
     corners, rings = (np.concatenate([[0], np.cumsum(counts)]) for counts in polygons[1:])
     not_flat = np.zeros(len(polygons.rings), dtype=bool)
     parts = [done]

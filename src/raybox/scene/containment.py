@@ -40,7 +40,7 @@ def _require_closed(mesh: Mesh) -> None:
     if len(edges):
         start, end = edges[0]
         raise InvalidInput(
-            f"contains needs a closed mesh: each edge in two triangles that run along it in opposite directions; "
+            "contains needs a closed mesh: each edge in two triangles, in opposite directions; "
             f"{len(edges):,} edges are not, the first from vertex {start} to vertex {end}. Close its holes, "
             "and turn its triangles to one side."
         )
@@ -57,8 +57,8 @@ def _on_surface(scene: Scene, points: Floats, workers: int) -> Bools:
 def _crossings(scene: Scene, mesh: Mesh, points: Floats, workers: int) -> Ints:
     """Return how many triangles are above each point, seen a little to the side."""
     hits = scene.all(Rays(points, [0.0, 0.0, 1.0]), workers=workers)
-    corners, seen = mesh.triangles[hits.index, :, :2], points[hits.ray, :2]
-    sides = np.stack([_sides(corners[:, k - 1], corners[:, k], seen) for k in range(3)])
+    corners, sources = mesh.triangles[hits.index, :, :2], points[hits.ray, :2]
+    sides = np.stack([_sides(corners[:, k - 1], corners[:, k], sources) for k in range(3)])
     return np.bincount(hits.ray[np.abs(sides.sum(axis=0)) == 3], minlength=len(points))
 
 
