@@ -97,6 +97,9 @@ CROSSING = {
     "hole in a hole": [BIG, [(1, 1), (1, 4), (4, 4), (4, 1)], [(2, 2), (2, 3), (3, 3), (3, 2)]],
     "closed by its first corner, twice round": [[*BIG, *BIG[:1], *BIG[1:], *BIG[:1]]],
     "hole like the outline": [BIG, BIG[::-1]],
+    "two edges that cross at a corner": [
+        [(-2, -2), (2, 2), (3, 5), (-3, 5), (-2, 2), (2, -2), (2, 0), (0, 0), (-2, 0)]
+    ],
     "two holes outside": [BIG, [(10, 1), (10, 2), (11, 2)], [(12, 1), (12, 2), (13, 2), (13, 1)]],
 }
 
@@ -143,6 +146,14 @@ TOUCHING = {
     ],
     "closed by its first corner, with a corner twice": [[*L_SHAPE, (0, 2), (0, 0)]],
     "spike inward": [[(0, 0), (4, 0), (4, 2), (2, 2), (4, 2), (4, 4), (0, 4)]],
+    "spike inward, with its end twice": [[(0, 0), (4, 0), (4, 2), (2, 2), (2, 2), (4, 2), (4, 4), (0, 4)]],
+    "holes at all edges": [
+        BIG,
+        [(4, 0), (3, 2), (5, 2)],
+        [(9, 4), (7, 3), (7, 5)],
+        [(4, 9), (5, 7), (3, 7)],
+        [(0, 4), (2, 5), (2, 3)],
+    ],
     "spike with a corner on one side": [[(0, 0), (4, 0), (4, 2), (6, 2), (5, 2), (4, 2), (4, 4), (0, 4)]],
     "outline that touches its own edge": [[(0, 0), (8, 0), (8, 4), (4, 0), (2, 4), (0, 4)]],
     "petals at one corner": [[(0, 0), (4, -1), (4, 1), (0, 0), (1, 4), (-1, 4), (0, 0), (-4, 1), (-4, -1)]],

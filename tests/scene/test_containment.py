@@ -89,7 +89,16 @@ def with_a_flat_triangle():
     return vertices, np.array([*faces, [0, 8, 5], [8, 4, 5], [0, 4, 8]])
 
 
+def gable():
+    """Return a house whose ridge runs along y."""
+    vertices = [[0, 0, 0], [2, 0, 0], [2, 4, 0], [0, 4, 0], [1, 0, 2], [1, 4, 2]]
+    faces = [[0, 3, 2], [0, 2, 1], [0, 1, 4], [2, 3, 5], [1, 2, 5], [1, 5, 4], [3, 0, 4], [3, 4, 5]]
+    return np.array(vertices, dtype=float), np.array(faces)
+
+
 CLOSED = {
+    "ridge along y": gable(),
+    "ridge along x": (gable()[0][:, [1, 0, 2]], gable()[1]),
     "cube": block([0, 0, 0], 2),
     "inside out": (block([0, 0, 0], 2)[0], CUBE_FACES[:, ::-1]),
     "octahedron": octahedron(2),
@@ -109,7 +118,7 @@ def test_points_on_a_grid_through_all_corners(name):
     vertices, faces = CLOSED[name]
     grid = np.array(list(product(np.arange(-2, 4.5, 0.5), repeat=3)))
     rng = np.random.default_rng(5)
-    points = np.concatenate([vertices, rng.choice(grid, 90, replace=False), rng.uniform(-2, 4, (10, 3))])
+    points = np.concatenate([vertices, [[1, 1, 1], [1, 1.5, 0.5]], rng.choice(grid, 90, replace=False), rng.uniform(-2, 4, (10, 3))])
     mesh = rb.Mesh(vertices, faces)
     found = mesh.contains(points)
     assert found.tolist() == truth(mesh.triangles, points)
