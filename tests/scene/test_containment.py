@@ -118,7 +118,14 @@ def test_points_on_a_grid_through_all_corners(name):
     vertices, faces = CLOSED[name]
     grid = np.array(list(product(np.arange(-2, 4.5, 0.5), repeat=3)))
     rng = np.random.default_rng(5)
-    points = np.concatenate([vertices, [[1, 1, 1], [1, 1.5, 0.5]], rng.choice(grid, 90, replace=False), rng.uniform(-2, 4, (10, 3))])
+    points = np.concatenate(
+        [
+            vertices,
+            [[1, 1, 1], [1, 1.5, 0.5]],
+            rng.choice(grid, 90, replace=False),
+            rng.uniform(-2, 4, (10, 3)),
+        ]
+    )
     mesh = rb.Mesh(vertices, faces)
     found = mesh.contains(points)
     assert found.tolist() == truth(mesh.triangles, points)
