@@ -358,7 +358,9 @@ def test_losses_are_one_line_without_a_warning_of_python(folder, recwarn):
     document["CityObjects"]["shed"]["geometry"].append(geometry)
     Path("lossy.json").write_text(json.dumps(document))
     lost, left_out = raybox("pick", "lossy.json", *RAY).stderr.splitlines()
-    assert re.fullmatch(r"raybox: lossy.json: lost: polygons .*, in city object 'shed' \(1\)", lost)
+    assert re.fullmatch(
+        r"raybox: lossy.json: lost: exact shapes of polygons .*, in city object 'shed' \(1\)", lost
+    )
     assert left_out.startswith("raybox: lossy.json: left out: geometries of points or lines (1), ")
     facts = json.loads(raybox("info", "lossy.json", "--json").stdout)
     assert facts["lost"] == {lost.partition(": lost: ")[2].removesuffix(" (1)"): 1}

@@ -313,13 +313,15 @@ def test_losses_are_named_and_counted(tmp_path):
     city.add("new", geometry("Brep", "2", []), geometry("MultiSurface", "1", city.surfaces(block(3, 0, 2))))
     city.add("gone", geometry("MultiSurface", "2", city.surfaces([bow])))
     path = city.write(tmp_path / "lossy.city.json")
-    with pytest.warns(SkippedWarning, match=r"or of two corners, in city object 'bad roof' \(2\)"):
+    with pytest.warns(SkippedWarning, match=r"cross themselves, in city object 'bad roof' \(1\)"):
         mesh = rb.load(path)
-    assert mesh.ids.tolist() == ["bad roof", "new"]
-    assert mesh.objects.tolist() == [0] * 12 + [1] * 12
+    assert mesh.ids.tolist() == ["bad roof", "new", "gone"]
+    assert mesh.objects.tolist() == [0] * 14 + [1] * 12 + [2] * 2
+    not_flat = "exact shapes of polygons that are not flat or cross themselves, in city object"
     assert dict(mesh.skipped) == {
-        "polygons whose edges cross, or of two corners, in city object 'bad roof'": 2,
-        "polygons whose edges cross, or of two corners, in city object 'gone'": 1,
+        "polygons of fewer than three corners in city object 'bad roof'": 1,
+        f"{not_flat} 'bad roof'": 1,
+        f"{not_flat} 'gone'": 1,
         "geometries of the unknown type 'Brep'": 1,
     }
 

@@ -106,9 +106,13 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     found = triangulate(vertices, Polygons(corners, sizes, rings))
     names = list(city.objects)
     owners = np.repeat(np.arange(len(names)), list(polygon_counts.values()))
-    for owner, count in zip(*np.unique(owners[found.failed], return_counts=True), strict=True):
-        loss = f"polygons whose edges cross, or of two corners, in city object {names[owner]!r}"
-        skipped[loss] = int(count)
+    losses = {
+        "polygons of fewer than three corners": found.failed,
+        "exact shapes of polygons that are not flat or cross themselves,": found.not_flat,
+    }
+    for loss, lost in losses.items():
+        for owner, count in zip(*np.unique(owners[lost], return_counts=True), strict=True):
+            skipped[f"{loss} in city object {names[owner]!r}"] = int(count)
     faces = np.split(found.faces, np.searchsorted(owners[found.polygon], np.arange(1, len(names))))
     parts = [
         MeshPart(name, vertices, some, _labels(path, name, city.objects[name]))

@@ -34,14 +34,13 @@ class MeshPart(NamedTuple):
 
 
 def faces_of(vertices: Floats, corners: Ints, sizes: Ints, skipped: Counter[str]) -> Triangles:
-    """Return the triangles of polygons without holes; count those without any."""
+    """Return the triangles of polygons without holes; count those without any, and fans that may overlap."""
     found = triangulate(vertices, without_holes(corners, sizes))
-    short = sizes < 3
-    skipped["faces of fewer than three corners"] += int(short.sum())
-    crossed = np.flatnonzero(found.failed & ~short)
-    if len(crossed):
-        reason = f"polygons that cross themselves, such as face {crossed[0]} counted from 0"
-        skipped[reason] += len(crossed)
+    skipped["faces of fewer than three corners"] += int(found.failed.sum())
+    if found.not_flat.any():
+        example = f"such as face {np.argmax(found.not_flat)} counted from 0"
+        reason = f"exact shapes of faces that are not flat or cross themselves, {example}"
+        skipped[reason] = int(found.not_flat.sum())
     return found
 
 
