@@ -5,6 +5,7 @@ cannot allocate, or prints the traces of a panic; neither can be caught in the s
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,19 @@ from pathlib import Path
 from typing import BinaryIO
 from typing import cast as typed
 
+from raybox.errors import FileFormatError
 from raybox.io.formats.common import file_error
+
+_OUT_OF_TIME = -getattr(signal, "SIGXCPU", 0)
+
+
+class ProcessEnded(FileFormatError):
+    """A reader's process ended before its work."""
+
+    is_out_of_time = False
+    """its limit of processor time was reached"""
+    is_stopped = False
+    """its limit of time by the clock was reached: `faulthandler.dump_traceback_later`"""
 
 
 @contextmanager
@@ -34,12 +47,21 @@ def stream_stdout(program: str | Path, path: Path, *arguments: str) -> Iterator[
             running.stdout.close()
             if running.wait():
                 stderr.seek(0)
-                lines = stderr.read().decode(errors="replace").strip().splitlines()
-                code = running.returncode
-                problem = lines[-1][:120] if lines and code > 0 else f"it crashed, code {code}"
-                way_out = "check that the file is whole, or save it again"
-                raise file_error(path, f"its reader fails ({problem})", way_out)
+                raise _ended(path, running.returncode, stderr.read().decode(errors="replace"))
         finally:
             running.kill()
             running.wait()
             running.stdout.close()
+
+
+def _ended(path: Path, code: int, stderr: str) -> ProcessEnded:
+    """Return the error for a process that failed, with the last line that it wrote."""
+    lines = stderr.strip().splitlines()
+    is_stopped, is_out_of_time = "\nTimeout (" in f"\n{stderr}", code == _OUT_OF_TIME
+    problem = lines[-1][:120] if lines and code > 0 else f"it crashed, code {code}"
+    if is_stopped or is_out_of_time:
+        problem = "it does not end in time"
+    way_out = "check that the file is whole, or save it again"
+    error = file_error(path, f"its reader fails ({problem})", way_out, kind=ProcessEnded)
+    error.is_out_of_time, error.is_stopped = is_out_of_time, is_stopped
+    return error
