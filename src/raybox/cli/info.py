@@ -144,10 +144,11 @@ def _one_box_for(file: Path) -> Facts:
 
 def _of_levels(file: Path) -> Facts:
     """Return how many objects of a CityJSON file have surfaces of each level of detail."""
-    if file.suffix.lower() != ".json":
-        return {}
     from raybox.io.formats import cityjson
+    from raybox.io.formats.table import FORMATS
 
+    if FORMATS[file.suffix.lower()].read is not cityjson.read:
+        return {}
     return {"levels_of_detail": {name or "none": count for name, count in cityjson.levels(file).items()}}
 
 

@@ -15,7 +15,7 @@ from raybox.cli.notices import QUIET, VERBOSE, notice, verbosity
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Invalid, Rays
     from raybox.io.formats import Loaded
-    from raybox.io.formats.common import ReadOptions, SceneGeometry, Tessellation
+    from raybox.io.formats.common import ObjectsOf, ReadOptions, SceneGeometry, Tessellation
 
     SceneContent: TypeAlias = SceneGeometry | list[SceneGeometry]
 
@@ -44,12 +44,14 @@ class SceneOptions(NamedTuple):
     tessellation: "Tessellation"
     grid: bool
     where: str | None
+    objects: "ObjectsOf | None"
 
     def check(self) -> None:
         """Raise unless the options go together."""
         if self.boxes and self.grid:
             raise click.UsageError("Pass --boxes or --grid, not both.")
         given = {"--lod": self.lod, "--all-objects": self.all_objects, "--where": self.where}
+        given |= {"--objects": self.objects}
         for name, value in given.items():
             if self.grid and value:
                 raise click.UsageError(f"{name} is for objects, and --grid reads cells. Pass one of them.")
@@ -59,9 +61,8 @@ class SceneOptions(NamedTuple):
         from raybox.io.formats.common import ReadOptions
 
         bar = sys.stderr.isatty() and verbosity() > QUIET
-        return ReadOptions(
-            kind, None, self.boxes, "raise", self.lod, self.all_objects, bar, self.tessellation
-        )
+        values = (self.lod, self.all_objects, bar, self.tessellation, self.objects)
+        return ReadOptions(kind, None, self.boxes, "raise", *values)
 
 
 _SCENE_OPTIONS = (
@@ -76,7 +77,7 @@ _SCENE_OPTIONS = (
         help="CityJSON: this level of detail alone, such as 1.2. [default: the highest of each object]",
     ),
     click.option(
-        "--all-objects", is_flag=True, help="IFC: spaces and openings, too, which are left out otherwise."
+        "--all-objects", is_flag=True, help="IFC: what has no matter, too, such as spaces and openings."
     ),
     click.option(
         "--tessellation",
@@ -92,6 +93,11 @@ _SCENE_OPTIONS = (
         metavar="EXPR",
         help="Only objects whose labels fit, such as \"ifc_class != 'IfcDoor' and storey in ('1', '2')\"; "
         "raybox info lists labels.",
+    ),
+    click.option(
+        "--objects",
+        type=click.Choice(("surfaces",)),
+        help="CityJSON: each semantic surface is an object, whose label surface is RoofSurface and the like.",
     ),
 )
 
@@ -193,7 +199,7 @@ def _print_left_out(path: str, found: "Loaded") -> None:
         notice(f"{_name(path)}: lost: {counts_in_words(found.skipped)}")
     if found.left_out:
         on_request = any(reason.startswith("Ifc") and " " not in reason for reason in found.left_out)
-        way_out = "; --all-objects reads spaces and openings, too" if on_request else ""
+        way_out = "; --all-objects reads what has no matter, too" if on_request else ""
         notice(f"{_name(path)}: left out: {counts_in_words(found.left_out)}{way_out}")
 
 

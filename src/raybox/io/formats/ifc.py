@@ -103,7 +103,8 @@ def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
                     if "number" in header:
                         current = header
                     elif "refused" in header:
-                        way_out = f"save it in a schema of {', '.join(header['schemas'])}"
+                        known = " or ".join(header["schemas"])
+                        way_out = f"save it as {known}" if known else "check the file, or save it again"
                         raise file_error(path, header["refused"], way_out)
                     elif "done" in header:
                         done = True
@@ -111,14 +112,16 @@ def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
                         arrays = (stream.read(header.get(name, 0)) for name in ("vertices", "faces"))
                         yield _Product(current, header, *arrays)
                         current = {}
+            if not done:
+                raise ProcessEnded(str(cut_off(path, "its reader's output")))
         except ProcessEnded as ended:
             if not current:
                 raise
-            yield _Product(current, {"failed": f"its tessellation {_ending(ended)}"})
+            yield _Product(current, {"failed": f"its tessellation {_verb(ended)}"})
             after = current["number"]
 
 
-def _ending(ended: ProcessEnded) -> str:
+def _verb(ended: ProcessEnded) -> str:
     if ended.is_out_of_time:
-        return f"takes over {SECONDS:.0f} s of processor time"
-    return "does not end in time" if ended.is_stopped else "crashes"
+        return f"takes over {SECONDS:.0f} s of processor time, or far longer by the clock"
+    return f"fails ({ended.problem})" if ended.problem else "crashes"

@@ -52,8 +52,10 @@ def main() -> None:
     try:
         model = ifcopenshell.open(sys.argv[1])
     except ifcopenshell.Error as error:
-        known = [name for name in ifcopenshell.ifcopenshell_wrapper.schema_names() if name.startswith("IFC")]
-        return _write(out, {"refused": str(error).replace(": ", " "), "schemas": known})
+        is_schema = isinstance(error, ifcopenshell.SchemaError)
+        known = ifcopenshell.ifcopenshell_wrapper.schema_names() if is_schema else ()
+        schemas = [name for name in known if name.startswith("IFC")]
+        return _write(out, {"refused": str(error).replace(": ", " "), "schemas": schemas})
     products = sorted(filter(_has_shape, model.by_type("IfcProduct")), key=lambda product: product.id())
     of_file = {"of": len(products), "has_unit": _has_unit(model)}
     settings = ifcopenshell.geom.settings()
@@ -61,11 +63,11 @@ def main() -> None:
         settings.set(setting, True)
     for product in products:
         if product.id() > request["after"]:
+            _limit(request["seconds"])
             _write(out, {"number": product.id()} | of_file | _labels(product))
             if not request["all_objects"] and _is_without_matter(product):
                 _write(out, {"left_out": product.is_a()})
                 continue
-            _limit(request["seconds"])
             _write(out, *_surface(settings, product, request["library"]))
     _write(out, {"done": True})
 
@@ -113,7 +115,7 @@ def _labels(product: Any) -> dict[str, str | None]:
 
 
 def _predefined_type(product: Any) -> str:
-    """Return the predefined type of a product, else of its type; the user's word where they say USERDEFINED."""
+    """Return the predefined type of a product or of its type; for USERDEFINED, the word of the user."""
     types = (product, "ObjectType"), (ifcopenshell.util.element.get_type(product), "ElementType")
     for one, own in types:
         found = getattr(one, "PredefinedType", None)

@@ -32,9 +32,13 @@ from raybox.io.formats.own_results import results_in
 from raybox.io.formats.table import parse
 
 _DEFAULTS = ReadOptions()
-_IFC = (".ifc", "IFC")
-_ONLY_FOR = {"lod": (".json", "CityJSON"), "all_objects": _IFC, "tessellation": _IFC}
-_CHOICES = {"invalid": ("raise", "miss"), "tessellation": get_args(Tessellation)}
+_IFC, _CITYJSON = ((".ifc",), "IFC"), ((".json", ".jsonl"), "CityJSON")
+_ONLY_FOR = {"lod": _CITYJSON, "objects": _CITYJSON, "all_objects": _IFC, "tessellation": _IFC}
+_CHOICES = {
+    "invalid": ("raise", "miss"),
+    "tessellation": get_args(Tessellation),
+    "objects": (*get_args(ObjectsOf), None),
+}
 
 
 class _SceneOptions(TypedDict, total=False):
@@ -132,14 +136,18 @@ def load(  # noqa: PLR0913
     invalid : {"raise", "miss"}
         How to handle rays with NaN, as in :class:`raybox.Rays`.
     lod : str, optional
-        Of CityJSON: the level of detail to read, such as ``"1.2"``. None: the highest of each object.
+        Of CityJSON: the level of detail to read, such as ``"1.2"``. None: the highest of each object, of a
+        building and its parts those with the highest.
     all_objects : bool
-        Of IFC: return spaces and openings, too.
+        Of IFC: return what has no matter, too, such as spaces, openings, virtual elements and grids.
     progress : bool
         Show a bar while a long file is read.
     tessellation : {"opencascade", "hybrid"}
         Of IFC: the library of ifcopenshell that makes triangles. "hybrid" is faster; curved bodies have other
         triangles.
+    objects : "surfaces", optional
+        Of CityJSON: each semantic surface is an object, with the label ``surface`` (RoofSurface, WallSurface,
+        …) and the labels of its city object. None: each city object is one.
     format : str, optional
         Of an open file whose name does not tell it: the extension, such as ``".ply"``.
 
@@ -261,16 +269,16 @@ def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions
     """
     if options.boxes and options.kind is None:
         options = options._replace(kind="scene")
-    for name, (suffix, format_name) in _ONLY_FOR.items():
+    for name, (suffixes, format_name) in _ONLY_FOR.items():
         is_given = getattr(options, name) != getattr(_DEFAULTS, name)
-        if is_given and file is not None and file.suffix.lower() != suffix:
-            use = f"is for files of {format_name} ({suffix})"
+        if is_given and file is not None and file.suffix.lower() not in suffixes:
+            use = f"is for files of {format_name} ({' '.join(suffixes)})"
             raise InvalidInput(f"{name} {use}; got it with {file.name}. Leave it out.")
     if options.kind not in ACCEPTED:
         raise InvalidInput(f'kind must be "scene", "rays" or None; got {options.kind!r}')
     for name, choices in _CHOICES.items():
         if getattr(options, name) not in choices:
-            known = " or ".join(f'"{choice}"' for choice in choices)
+            known = " or ".join("None" if choice is None else f'"{choice}"' for choice in choices)
             raise InvalidInput(f"{name} must be {known}; got {getattr(options, name)!r}")
     if options.origin is not None and options.kind == "scene":
         reason = "origin turns points into rays, so it does not go with a scene"

@@ -24,10 +24,10 @@ _OUT_OF_TIME = -getattr(signal, "SIGXCPU", 0)
 class ProcessEnded(FileFormatError):
     """A reader's process ended before its work."""
 
+    problem = ""
+    """the last line of its exception; "" for a crash"""
     is_out_of_time = False
-    """its limit of processor time was reached"""
-    is_stopped = False
-    """its limit of time by the clock was reached: `faulthandler.dump_traceback_later`"""
+    """it reached a limit that it set: RLIMIT_CPU, or `faulthandler.dump_traceback_later`"""
 
 
 @contextmanager
@@ -57,11 +57,10 @@ def stream_stdout(program: str | Path, path: Path, *arguments: str) -> Iterator[
 def _ended(path: Path, code: int, stderr: str) -> ProcessEnded:
     """Return the error for a process that failed, with the last line that it wrote."""
     lines = stderr.strip().splitlines()
-    is_stopped, is_out_of_time = "\nTimeout (" in f"\n{stderr}", code == _OUT_OF_TIME
-    problem = lines[-1][:120] if lines and code > 0 else f"it crashed, code {code}"
-    if is_stopped or is_out_of_time:
-        problem = "it does not end in time"
+    is_out_of_time = code == _OUT_OF_TIME or any(line.startswith("Timeout (") for line in lines)
+    problem = lines[-1][:120] if lines and code > 0 else ""
+    text = "it does not end in time" if is_out_of_time else problem or f"it crashed, code {code}"
     way_out = "check that the file is whole, or save it again"
-    error = file_error(path, f"its reader fails ({problem})", way_out, kind=ProcessEnded)
-    error.is_out_of_time, error.is_stopped = is_out_of_time, is_stopped
+    error = ProcessEnded(str(file_error(path, f"its reader fails ({text})", way_out)))
+    error.problem, error.is_out_of_time = problem, is_out_of_time
     return error

@@ -88,6 +88,7 @@ FORMATS = {
     ".glb": Format(glb.read, b"glTF", "binary glTF", announced=glb.announced),
     ".ifc": Format(ifc.read, b"ISO-10303-21", "IFC"),
     ".json": Format(cityjson.read, b"", "CityJSON", first=b"{"),
+    ".jsonl": Format(cityjson.read, b"", "CityJSONSeq"),
     ".vox": Format(vox.read, b"VOX ", "MagicaVoxel", announced=vox.announced),
     ".las": _table(point_clouds.LasTable, b"LASF", "LAS", RAYS),
     ".laz": _table(point_clouds.LasTable, b"LASF", "LAZ", RAYS),
