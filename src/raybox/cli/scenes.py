@@ -199,7 +199,7 @@ def _print_left_out(path: str, found: "Loaded") -> None:
         notice(f"{_name(path)}: lost: {counts_in_words(found.skipped)}")
     if found.left_out:
         on_request = any(reason.startswith("Ifc") and " " not in reason for reason in found.left_out)
-        way_out = "; --all-objects reads what has no matter, too" if on_request else ""
+        way_out = "; --all-objects reads spaces and openings, too" if on_request else ""
         notice(f"{_name(path)}: left out: {counts_in_words(found.left_out)}{way_out}")
 
 

@@ -6,9 +6,10 @@ the object has. An object whose parts have a higher one is left out, since it is
 level 0, a footprint, of an object whose children have any higher one. Levels are compared number by number:
 2.10 is higher than 2.2.
 
-Labels are `type`, the one of the topmost parent, `part_type`, the object's own, `parent`, and the attributes
-of the object and of its parents, of which the nearest counts. An attribute that is a list or has parts of its
-own is JSON text; one named `id`, or like another label, is ``attribute_NAME``. Appearances are not read.
+Labels are `type`, the one of the topmost parent; `part_type`, the object's own, if any object has a parent;
+`parent`; and the attributes of the object and of its parents, of which the nearest counts. An attribute that
+is a list or has parts of its own is JSON text; one named `id`, or like another label, is ``attribute_NAME``.
+Appearances are not read.
 """
 
 import json
@@ -136,7 +137,7 @@ def _parts(city: City, surfaces: _Surfaces, options: ReadOptions, skipped: Count
     order = np.argsort(of_faces, kind="stable")
     faces = np.split(found.faces[order], np.searchsorted(of_faces[order], np.arange(1, len(owners))))
     return [
-        MeshPart(owner.id, vertices, some, _labels(city.objects, owner, options.objects is not None))
+        MeshPart(owner.id, vertices, some, _labels(city, owner, options))
         for owner, some in zip(owners, faces, strict=True)
     ]
 
@@ -173,7 +174,7 @@ def _chosen(
     chosen: dict[str, list[_Geometry]] = {}
     for name, found in given.items():
         some = [one for one in found if one.level == wanted[name] and name not in coarse]
-        if any(one.boundaries for one in some):
+        if some:
             chosen[name] = some
         elif name in coarse:
             left_out["city objects whose parts have a higher level of detail"] += 1
@@ -199,7 +200,7 @@ def _coarser_than_parts(objects: dict[str, CityObject], highest: dict[str, Level
 
 
 def _with_surfaces(city: City, name: str, skipped: Counter[str], left_out: Counter[str]) -> list[_Geometry]:
-    """Return the geometries of an object that are surfaces, those of templates too; count the others."""
+    """Return the geometries of an object with surfaces, those of templates too; count the others."""
     found, one = [], city.objects[name]
     with _errors_of(city.path, name):
         for given in one.item.get("geometry") or []:
@@ -215,7 +216,7 @@ def _with_surfaces(city: City, name: str, skipped: Counter[str], left_out: Count
                 left_out["geometries of points or lines"] += 1
             else:
                 skipped[f"geometries of the unknown type {quoted(shape['type'])}"] += 1
-    return found
+    return [geometry for geometry in found if geometry.boundaries]
 
 
 def _template(geometry: Json, city: City) -> Json:
@@ -297,17 +298,15 @@ def _flat(values: Any, boundaries: list[Any], depth: int) -> list[Any]:
     return list(chain.from_iterable(_flat(value, shell, depth - 1) for value, shell in pairs))
 
 
-def _labels(objects: dict[str, CityObject], owner: _Owner, by_surface: bool) -> dict[str, object]:
+def _labels(city: City, owner: _Owner, options: ReadOptions) -> dict[str, object]:
     """Return the types, the parent and the attributes of an owner of polygons."""
+    objects = city.objects
     family = [owner.city_object, *ancestors(objects, owner.city_object)]
     own, topmost = (objects[name].item for name in (family[0], family[-1]))
-    labels: dict[str, object] = {
-        "type": topmost.get("type"),
-        "part_type": own.get("type"),
-        "parent": ",".join(map(str, own.get("parents") or [])) or None,
-    }
-    if by_surface:
-        labels["surface"] = owner.semantics.get("type")
+    labels: dict[str, object] = {"type": topmost.get("type")}
+    labels |= {"part_type": own.get("type")} if city.has_parts else {}
+    labels["parent"] = ",".join(map(str, own.get("parents") or [])) or None
+    labels |= {"surface": owner.semantics.get("type")} if options.objects else {}
     reserved, attributes = {"id", *labels}, dict[str, Any]()
     for name in reversed(family):
         attributes |= objects[name].item.get("attributes") or {}

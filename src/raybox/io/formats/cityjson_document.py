@@ -49,6 +49,8 @@ class City(NamedTuple):
     vertices: Floats
     templates: list[Json]
     template_vertices: Floats
+    has_parts: bool
+    """whether any object has a parent"""
     units: str | None
     skipped: Counter[str]
 
@@ -94,7 +96,9 @@ def _city(path: Path, text: str) -> City:
     templates = header.get("geometry-templates") or {}
     of_templates = table(templates.get("vertices-templates", []))
     units = units_of((header.get("metadata") or {}).get("referenceSystem"))
-    return City(path, objects, vertices, templates.get("templates", []), of_templates, units, skipped)
+    has_parts = any(one.item.get("parents") for one in objects.values())
+    of_city = (objects, vertices, templates.get("templates", []), of_templates)
+    return City(path, *of_city, has_parts, units, skipped)
 
 
 def _documents(text: str) -> tuple[list[Json], Counter[str]]:

@@ -272,7 +272,7 @@ def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions
     for name, (suffixes, format_name) in _ONLY_FOR.items():
         is_given = getattr(options, name) != getattr(_DEFAULTS, name)
         if is_given and file is not None and file.suffix.lower() not in suffixes:
-            use = f"is for files of {format_name} ({' '.join(suffixes)})"
+            use = f"is for files of {format_name} ({suffixes[0]})"
             raise InvalidInput(f"{name} {use}; got it with {file.name}. Leave it out.")
     if options.kind not in ACCEPTED:
         raise InvalidInput(f'kind must be "scene", "rays" or None; got {options.kind!r}')
