@@ -84,6 +84,8 @@ def _city(path: Path, text: str) -> City:
     first_vertex = np.cumsum([0, *map(len, blocks)]).tolist()
     objects: dict[str, CityObject] = {}
     for document, first, block in zip(documents, first_vertex, blocks, strict=False):
+        if document is not header and (own := {"transform", "geometry-templates"} & document.keys()):
+            raise ValueError(f"a feature has {' and '.join(sorted(own))} of its own")
         for name, item in document["CityObjects"].items():
             if name in objects:
                 raise ValueError(f"the city object {quoted(name)} stands twice")
@@ -95,7 +97,8 @@ def _city(path: Path, text: str) -> City:
         vertices += numbers(transform["translate"], "translations", 3)
     templates = header.get("geometry-templates") or {}
     of_templates = table(templates.get("vertices-templates", []))
-    units = units_of((header.get("metadata") or {}).get("referenceSystem"))
+    metadata = header.get("metadata")
+    units = units_of(metadata.get("referenceSystem")) if isinstance(metadata, dict) else None
     has_parts = any(one.item.get("parents") for one in objects.values())
     of_city = (objects, vertices, templates.get("templates", []), of_templates)
     return City(path, *of_city, has_parts, units, skipped)

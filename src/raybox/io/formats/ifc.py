@@ -103,8 +103,8 @@ def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
                     if "number" in header:
                         current = header
                     elif "refused" in header:
-                        known = " or ".join(header["schemas"])
-                        way_out = f"save it as {known}" if known else "check the file, or save it again"
+                        known = ", ".join(header["schemas"])
+                        way_out = f"save it as one of {known}" if known else "check the file"
                         raise file_error(path, header["refused"], way_out)
                     elif "done" in header:
                         done = True
