@@ -40,7 +40,7 @@ _IN_COMMAND_WORDS = {
     "lod must be": "--lod must be",
     "all_objects is for": "--all-objects is for",
     "all_objects=True reads": "--all-objects reads",
-    "objects is for": "--objects is for",
+    "objects is for files of CityJSON": "--objects is for files of CityJSON",
     "tessellation is for": "--tessellation is for",
     "choose one of its levels": "pass --lod with one of its levels",
     "segments needs a Scene of one Grid": "--query segments needs --grid",

@@ -26,7 +26,7 @@ Those of the data set `duplex_ifc` take 0.2 s at most.
 """
 
 LIBRARIES = {"opencascade": "opencascade", "hybrid": "hybrid-cgal-simple-opencascade"}
-LABELS = ("name", "ifc_class", "predefined_type", "storey")
+LABELS = ("name", "ifc_class", "storey", "predefined_type")
 
 
 class _Product(NamedTuple):
