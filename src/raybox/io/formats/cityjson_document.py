@@ -117,7 +117,8 @@ def _documents(text: str) -> tuple[list[Json], Counter[str]]:
         repeating[-1].names = [name for name, count in counts.items() for _ in range(count - 1)]
         return repeating[-1]
 
-    documents, decoder, end = [], json.JSONDecoder(object_pairs_hook=as_object), _end_of_blank(text, 0)
+    documents: list[Json] = []
+    decoder, end = json.JSONDecoder(object_pairs_hook=as_object), _end_of_blank(text, 0)
     while end < len(text) or not documents:
         start = end
         document, end = decoder.raw_decode(text, start)

@@ -120,7 +120,7 @@ def _predefined_type(product: Any) -> str:
     for one, own in types:
         found = getattr(one, "PredefinedType", None)
         if found == "USERDEFINED":
-            return getattr(one, own, None) or found
+            return str(getattr(one, own, None) or found)
         if found and found != "NOTDEFINED":
             return str(found)
     return "NOTDEFINED"
