@@ -1,22 +1,18 @@
 """Damage files in many ways, read them with `load` and `cast`, and count the outcomes.
 
-    python benchmarks/damaged_files.py [--share 0.1] [parquet npy npz csv casts city features ifc]
+    python benchmarks/damaged_files.py [--share 0.1] [parquet npy npz csv casts]
 
 A campaign is a function of `CAMPAIGNS`: it yields an outcome for each damaged file. A file is refused by
 both readers, or read without harm, or read with other numbers where the format cannot show that: each such
-place is printed. Models of cities and buildings may be read in another way, too: most of their text is names
-and attributes. Everything else is a failure: readers that disagree, rows that are lost or moved, an error that
-is not one of raybox, a resumed output that differs. The exit status is 1 if there is any.
+place is printed. Everything else is a failure: readers that disagree, rows that are lost or moved, an error
+that is not one of raybox, a resumed output that differs. The exit status is 1 if there is any.
 """
 
 import argparse
 import io
-import json
 import shutil
 import sys
 import tempfile
-import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -28,21 +24,18 @@ import numpy as np
 
 import raybox as rb
 from raybox.cast import steps
-from raybox.errors import RayboxError, SkippedWarning
+from raybox.errors import RayboxError
 
 REFUSED, UNHARMED, VALUES = "refused", "read without harm", "other numbers"
-OTHERWISE = "read in another way"
 CUT = "cut off between two lines, or within the last number"
 RESUMED = "resumed, byte-identical"
-FAILURES = DISAGREE, ROWS, FOREIGN, OUTPUT, UNLIKE_ARROW, SLOW = (
+FAILURES = DISAGREE, ROWS, FOREIGN, OUTPUT, UNLIKE_ARROW = (
     "FAILURE: load and cast disagree",
     "FAILURE: rows lost or moved",
     "FAILURE: an error of another family",
     "FAILURE: another output",
     "FAILURE: numbers that pyarrow does not read",
-    "FAILURE: over a minute",
 )
-CASES = Path(__file__).parents[1] / "tests" / "data" / "cases"
 
 
 class Outcome(NamedTuple):
@@ -81,9 +74,6 @@ def saved(ending: str, rays: rb.Rays = RAYS) -> bytes:
 
 # Damage
 
-LETTERS = b',;"\n\r .-+e05\x00\xff_'
-OF_MODELS = LETTERS + b"[]{}()#$*':1239truefalsnl"
-
 
 def flip(data: bytes, bit: int) -> Damage:
     """Flip one bit."""
@@ -110,10 +100,10 @@ def change_bytes(data: bytes, rng: np.random.Generator) -> Damage:
     return Damage(data[:at], f"cut off at byte {at}")
 
 
-def change_text(data: bytes, rng: np.random.Generator, letters: bytes = LETTERS) -> Damage:
-    """Overwrite, remove or insert a letter that means something in a format, or cut the text off."""
+def change_text(data: bytes, rng: np.random.Generator) -> Damage:
+    """Overwrite, remove or insert a letter that means something in a table, or cut the text off."""
     at = int(rng.integers(len(data)))
-    letter = bytes([letters[int(rng.integers(len(letters)))]])
+    letter = bytes([b',;"\n\r .-+e05\x00\xff_'[int(rng.integers(15))]])
     match int(rng.integers(4)):
         case 0:
             return Damage(data[:at] + letter + data[at + 1 :], f"{letter!r} over byte {at}")
@@ -335,71 +325,12 @@ def _resume(
     return Outcome(RESUMED)
 
 
-def city_letters(count: int, folder: Path) -> Iterator[Outcome]:
-    """Yield outcomes of CityJSON with wrong letters or bytes: the layout of 3DBAG, and semantic surfaces."""
-    sources = [(CASES / name).read_bytes() for name in ("j23_3dbag.city.json", "j30_town.city.json")]
-    yield from _models(count, folder / "a.city.json", sources, 6)
-
-
-def feature_letters(count: int, folder: Path) -> Iterator[Outcome]:
-    """Yield outcomes of CityJSONSeq with wrong letters or bytes."""
-    town = json.loads((CASES / "j30_town.city.json").read_bytes())
-    objects, vertices = town.pop("CityObjects"), town.pop("vertices")
-    lines = [town | {"CityObjects": {}, "vertices": []}]
-    for name, item in objects.items():
-        lines.append({"type": "CityJSONFeature", "CityObjects": {name: item}, "vertices": vertices})
-    yield from _models(count, folder / "a.city.jsonl", ["\n".join(map(json.dumps, lines)).encode()], 7)
-
-
-def ifc_letters(count: int, folder: Path) -> Iterator[Outcome]:
-    """Yield outcomes of IFC files with wrong letters or bytes; a product has five seconds."""
-    sources = [path.read_bytes() for path in sorted(CASES.glob("*.ifc")) if "2x" not in path.name]
-    with mock.patch("raybox.io.formats.ifc.SECONDS", 5.0):
-        yield from _models(count, folder / "a.ifc", sources, 8)
-
-
-def _models(count: int, path: Path, sources: list[bytes], seed: int) -> Iterator[Outcome]:
-    """Yield outcomes of damaged models; of cities, every second time by semantic surfaces."""
-    rng, wanted = np.random.default_rng(seed), {}
-    is_city = path.suffix != ".ifc"
-    for k in range(count):
-        data = sources[k % len(sources)]
-        options = {"objects": "surfaces"} if is_city and rng.random() < 0.5 else {}
-        key = (k % len(sources), *options)
-        if key not in wanted:
-            path.write_bytes(data)
-            wanted[key] = _facts(path, options)
-        damage = change_text(data, rng, OF_MODELS) if rng.random() < 0.7 else change_bytes(data, rng)
-        path.write_bytes(damage.data)
-        start = time.monotonic()
-        try:
-            found = _facts(path, options)
-            outcome = Outcome(UNHARMED if found == wanted[key] else OTHERWISE)
-        except RayboxError:
-            outcome = Outcome(REFUSED)
-        except Exception as error:
-            outcome = Outcome(FOREIGN, damage.place, repr(error))
-        late = time.monotonic() - start > 60
-        yield Outcome(SLOW, damage.place) if late else outcome
-
-
-def _facts(path: Path, options: dict[str, Any]) -> Any:
-    """Return what a reader finds in a model, to compare."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SkippedWarning)
-        mesh: Any = rb.load(path, **options)
-    return mesh.triangles.tolist(), mesh.ids.tolist(), dict(mesh.skipped), repr(dict(mesh.labels))
-
-
 CAMPAIGNS: dict[str, tuple[Callable[[int, Path], Iterator[Outcome]], int]] = {
     "parquet": (parquet_bits, 2000),
     "npy": (npy_bytes, 2500),
     "npz": (npz_bytes, 2500),
     "csv": (csv_letters, 2500),
     "casts": (casts, 300),
-    "city": (city_letters, 2500),
-    "features": (feature_letters, 2500),
-    "ifc": (ifc_letters, 300),
 }
 
 

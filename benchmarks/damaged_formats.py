@@ -30,7 +30,22 @@ CHUNK = 125  # mutants of one task
 def families() -> dict[str, list[str]]:
     """Return the samples of each format, by name."""
     names = list(samples())
-    kinds = ["csv", "npy", "npz", "parquet", "vox", "ply", "obj", "stl", "glb", "las", "laz", "json", "ifc"]
+    kinds = [
+        "csv",
+        "npy",
+        "npz",
+        "parquet",
+        "vox",
+        "ply",
+        "obj",
+        "stl",
+        "glb",
+        "las",
+        "laz",
+        "json",
+        "jsonl",
+        "ifc",
+    ]
     found = {kind.upper(): [name for name in names if name.endswith(f".{kind}")] for kind in kinds}
     found |= {f"PCD {name.removesuffix('.pcd')}": [name] for name in names if name.endswith(".pcd")}
     return found | {name: [name] for name in saved()}

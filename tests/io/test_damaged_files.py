@@ -15,9 +15,6 @@ MUST_OCCUR = {
     "npz": {campaigns.REFUSED},
     "csv": {campaigns.REFUSED, campaigns.VALUES, campaigns.CUT},
     "casts": {campaigns.REFUSED, campaigns.RESUMED},
-    "city": {campaigns.REFUSED, campaigns.UNHARMED, campaigns.OTHERWISE},
-    "features": {campaigns.REFUSED, campaigns.UNHARMED, campaigns.OTHERWISE},
-    "ifc": {campaigns.REFUSED, campaigns.UNHARMED, campaigns.OTHERWISE},
 }
 
 

@@ -5,6 +5,7 @@ cannot allocate, or prints the traces of a panic; neither can be caught in the s
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,13 +20,14 @@ from raybox.errors import FileFormatError
 from raybox.io.formats.common import file_error
 
 _OUT_OF_TIME = -getattr(signal, "SIGXCPU", 0)
+_CLASS = re.compile(r"^[\w.]*(Error|Exception)\b:? *")
 
 
 class ProcessEnded(FileFormatError):
     """A reader's process ended before its work."""
 
     problem = ""
-    """the last line of its exception; "" for a crash"""
+    """the text of its exception; "" for a crash"""
     is_out_of_time = False
     """it reached a limit that it set: RLIMIT_CPU, or `faulthandler.dump_traceback_later`"""
 
@@ -55,10 +57,10 @@ def stream_stdout(program: str | Path, path: Path, *arguments: str) -> Iterator[
 
 
 def _ended(path: Path, code: int, stderr: str) -> ProcessEnded:
-    """Return the error for a process that failed, with the last line that it wrote."""
+    """Return the error for a process that failed, with the text of its exception."""
     lines = stderr.strip().splitlines()
     is_out_of_time = code == _OUT_OF_TIME or any(line.startswith("Timeout (") for line in lines)
-    problem = lines[-1][:120] if lines and code > 0 else ""
+    problem = _CLASS.sub("", lines[-1])[:120] if lines and code > 0 else ""
     text = "it does not end in time" if is_out_of_time else problem or f"it crashed, code {code}"
     way_out = "check that the file is whole, or save it again"
     error = ProcessEnded(str(file_error(path, f"its reader fails ({text})", way_out)))
