@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import raybox as rb
-from raybox.errors import RayboxError, SkippedWarning
+from raybox.errors import SkippedWarning
 
 NEAR = 1e-6
 
@@ -47,12 +47,18 @@ def of_raybox(path: Path) -> Content:
     """Return the triangles of a scene, or the points of a file of points."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkippedWarning)
-        try:
-            found: Any = rb.load(path, kind="scene")
-        except RayboxError:
+        if has_points(path):
             rays: Any = rb.load(path, kind="rays", origin=(0, 0, 0))
             return content_of(rays.directions, len(rays))
-    return content_of(found.triangles, len(found))
+        mesh: Any = rb.load(path, kind="scene")
+    return content_of(mesh.triangles, len(mesh))
+
+
+def has_points(path: Path) -> bool:
+    """Return whether a file holds points alone: LAS, and PLY without faces."""
+    with path.open("rb") as file:
+        is_ply = path.suffix.lower() == ".ply"
+        return path.suffix.lower() in (".las", ".laz") or (is_ply and b"element face" not in file.read(9999))
 
 
 def of_ifcopenshell(path: Path) -> Content:
