@@ -208,6 +208,17 @@ def test_surfaces_of_several_geometries_shells_and_templates(tmp_path):
     assert found.labels["surface"] == [None, "Door", None, "Door", "Door"]
 
 
+def test_ids_of_surfaces_are_unlike_all_others(tmp_path):
+    town = Town()
+    kinds = {"surfaces": [{"type": "b/c"}, {"type": "c"}], "values": [[0, 1, 1, 1, 1, 1]]}
+    for number, name in enumerate(("a", "a/b", "a/b/c/1", "a/b c/0")):
+        town.add(name, "Building", town.body("2", 20 * number, semantics=kinds))
+    town.add("a/c/1", "Road", town.body("2", 99))
+    found = read(town.write(tmp_path / "a.city.json"), objects="surfaces")
+    assert len(set(found.ids)) == len(found.ids) == 9
+    assert found.ids[:2] == ["a/b c/0'", "a/c/1'"]
+
+
 @pytest.mark.parametrize(
     "semantics",
     [

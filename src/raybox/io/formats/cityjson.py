@@ -113,7 +113,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         with _errors_of(path, name):
             number = 0
             for geometry in geometries:
-                semantic = _semantic_surfaces(geometry, name, number) if options.objects else []
+                semantic = _semantic_surfaces(city, geometry, name, number) if options.objects else []
                 surfaces.add(geometry, city, _owners(geometry, name, semantic, skipped))
                 number += len(semantic)
     if not surfaces.rings:
@@ -264,15 +264,19 @@ def _checked(corners: list[Any], count: int) -> Ints:
     return np.array(corners, dtype=np.int64)
 
 
-def _semantic_surfaces(geometry: _Geometry, name: str, first: int) -> list[_Owner]:
-    """Return the semantic surfaces of a geometry of an object, numbered from `first` on; [] without."""
+def _semantic_surfaces(city: City, geometry: _Geometry, name: str, first: int) -> list[_Owner]:
+    """Return the semantic surfaces of a geometry of an object, numbered from `first` on; [] without.
+
+    No two ids are equal: no type has a slash, and an object with such a name adds a quote.
+    """
+    found = []
     try:
-        return [
-            _Owner(f"{name}/{one.get('type', 'surface')}/{number}", name, one)
-            for number, one in enumerate(geometry.semantics["surfaces"], first)
-        ]
+        for number, one in enumerate(geometry.semantics["surfaces"], first):
+            own = f"{name}/{str(one.get('type', 'surface')).replace('/', ' ')}/{number}"
+            found.append(_Owner(own + "'" * (own in city.objects), name, one))
     except MALFORMED:
         return []
+    return found
 
 
 def _owners(geometry: _Geometry, name: str, surfaces: list[_Owner], skipped: Counter[str]) -> list[_Owner]:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.io.formats.common import Floats, file_error, quoted, reason
-from raybox.io.formats.reference_systems import units_of
 
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, OverflowError)
 CHECK = "check it with a CityJSON validator"
@@ -29,6 +28,17 @@ _READ = {
 """The names whose values decide where surfaces are, or which of them are read."""
 _REPEATED = "values whose name stands twice in one JSON object, all but the last"
 _BLANK = re.compile(r"\s*")
+_EPSG = re.compile(r"EPSG[:/](?:[^:/]*[:/])?(\d{4,6})")
+_UNITS = {
+    "degree": {4326, 4979, 4258, 4937, 4269, 4612, 6668, 6697},
+    "US survey foot": {2263, 6539},
+    "metre": {
+        *(7415, 28992, 28991, 31370, 2056, 21781, 27700, 2154, 3067, 3006, 3301, 5514, 2180, 3414, 3857),
+        *(*range(25828, 25839), *range(32601, 32661), *range(32701, 32761), *range(5554, 5557)),  # UTM
+        *(*range(31466, 31470), *range(30161, 30180), *range(6669, 6688)),  # Gauss and Krüger; Japan
+    },
+}
+"""Some codes of reference systems: the database of all has thousands."""
 
 Json = dict[str, Any]
 
@@ -89,7 +99,10 @@ def _city(path: Path, text: str) -> City:
         for name, item in document["CityObjects"].items():
             if name in objects:
                 raise ValueError(f"the city object {quoted(name)} stands twice")
-            _check_object(path, name, item)
+            parents, attributes = item.get("parents") or [], item.get("attributes") or {}
+            if not isinstance(parents, list) or not isinstance(attributes, dict):
+                problem = "its parents are no list, or its attributes no JSON object"
+                raise file_error(path, problem, CHECK, f"city object {name!r}")
             objects[name] = CityObject(item, first, len(block))
     vertices = np.concatenate(blocks)
     if transform := header.get("transform"):
@@ -97,11 +110,17 @@ def _city(path: Path, text: str) -> City:
         vertices += numbers(transform["translate"], "translations", 3)
     templates = header.get("geometry-templates") or {}
     of_templates = table(templates.get("vertices-templates", []))
-    metadata = header.get("metadata")
-    units = units_of(metadata.get("referenceSystem")) if isinstance(metadata, dict) else None
     has_parts = any(one.item.get("parents") for one in objects.values())
     of_city = (objects, vertices, templates.get("templates", []), of_templates)
-    return City(path, *of_city, has_parts, units, skipped)
+    return City(path, *of_city, has_parts, _units(header.get("metadata")), skipped)
+
+
+def _units(metadata: Any) -> str | None:
+    """Return the unit of the reference system; of a compound one, the first code is that of x and y."""
+    text = str(metadata.get("referenceSystem")) if isinstance(metadata, dict) else ""
+    code = int(found[1]) if (found := _EPSG.search(text)) else 0
+    by_code = (unit for unit, codes in _UNITS.items() if code in codes)
+    return "degree" if "CRS84" in text else next(by_code, None)
 
 
 def _documents(text: str) -> tuple[list[Json], Counter[str]]:
@@ -118,22 +137,19 @@ def _documents(text: str) -> tuple[list[Json], Counter[str]]:
         return repeating[-1]
 
     documents: list[Json] = []
-    decoder, end = json.JSONDecoder(object_pairs_hook=as_object), _end_of_blank(text, 0)
-    while end < len(text) or not documents:
-        start = end
+    decoder, end = json.JSONDecoder(object_pairs_hook=as_object), 0
+    while (start := _end_of_blank(text, end)) < len(text) or not documents:
         document, end = decoder.raw_decode(text, start)
         if documents and not (isinstance(document, dict) and document.get("type") == "CityJSONFeature"):
             raise json.JSONDecodeError("Extra data", text, start)
         documents.append(document)
-        end = _end_of_blank(text, end)
     lost = sum(_count_lost(document) for document in documents) if repeating else 0
     return documents, Counter({_REPEATED: lost} if lost else {})
 
 
 def _end_of_blank(text: str, start: int) -> int:
     blank = _BLANK.match(text, start)
-    assert blank
-    return blank.end()
+    return blank.end() if blank else start
 
 
 def _count_lost(value: Any, is_read: bool = True, are_ids: bool = False) -> int:
@@ -169,13 +185,6 @@ def _check_kind(document: Any, path: Path) -> None:
     if not version.startswith(_VERSIONS):
         problem = f"is CityJSON {quoted(version)}; supported are versions {', '.join(_VERSIONS)}"
         raise file_error(path, problem, "convert it, for instance with cjio")
-
-
-def _check_object(path: Path, name: str, item: Json) -> None:
-    parents, attributes = item.get("parents") or [], item.get("attributes") or {}
-    if not isinstance(parents, list) or not isinstance(attributes, dict):
-        problem = "its parents are no list, or its attributes no JSON object"
-        raise file_error(path, problem, CHECK, f"city object {name!r}")
 
 
 def table(rows: list[list[float]]) -> Floats:

@@ -38,7 +38,7 @@ SURFACES = (
 )
 SETTINGS = ("use-world-coords", "reorient-shells", "keep-bounding-boxes", "no-normals")
 LOGGED = re.compile(r"^\[(error|warning)\] \[\w+\] \[[^]]*\] (.*?)[ :]*(?:for:)?$", re.MULTILINE)
-NO_REASON = ("No plane angle unit", "No material and surface styles", "0 duplicate faces")
+NO_REASON = ("No plane angle unit", "No material and surface styles", "0 duplicate faces", "Warning nullptr")
 WAITS = 10
 """How many times its limit of processor time a product may take by the clock."""
 
@@ -151,20 +151,23 @@ def _surface(settings: Any, product: Any, library: str) -> tuple[dict[str, Any],
     header = {
         "vertices": vertices.nbytes,
         "faces": faces.nbytes,
-        "problem": [text for level, text in LOGGED.findall(ifcopenshell.get_log()) if level == "error"][:1],
+        "problem": _reasons(ifcopenshell.get_log(), "error")[:1],
     }
     return header, vertices.tobytes() + faces.tobytes()
 
 
 def _without_triangles(product: Any, problem: str) -> dict[str, Any]:
     """Return the record of a product that fails, or that has only curves and points, or nothing."""
-    logged = LOGGED.findall(ifcopenshell.get_log())
-    errors = [text for level, text in logged if level == "error"]
-    shape = product.Representation
+    log, shape = ifcopenshell.get_log(), product.Representation
+    errors = _reasons(log, "error")
     if errors or (shape and any(map(_has_surfaces, shape.Representations or ()))):
-        warnings = [text for level, text in logged if level == "warning" and not text.startswith(NO_REASON)]
-        return {"failed": [*errors, *warnings[::-1], problem][0]}
+        return {"failed": [*errors, *_reasons(log, "warning")[::-1], problem][0]}
     return {"left_out": f"{product.is_a()} without a surface"}
+
+
+def _reasons(log: str, level: str) -> list[str]:
+    """Return the messages of a level that say why a product fails."""
+    return [text for of, text in LOGGED.findall(log) if of == level and not text.startswith(NO_REASON)]
 
 
 def _has_surfaces(representation: Any, depth: int = 0) -> bool:
