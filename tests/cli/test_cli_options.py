@@ -185,7 +185,7 @@ def test_an_unsupported_file_lists_the_extensions_of_its_argument(folder):
     for name in ("a.off", "a.txt"):
         Path(name).write_text("x")
     scene = raybox("pick", "a.off", *HIT, code=2).stderr
-    assert "supported: .npz .npy .csv .parquet .ply .obj .stl .glb .ifc .json .vox .zarr\n" in scene
+    assert "supported: .npz .npy .csv .parquet .ply .obj .stl .glb .ifc .json .jsonl .vox .zarr\n" in scene
     rays = raybox("cast", "boxes.csv", "a.txt", "-o", "-", code=2).stderr
     assert "supported: .npz .npy .csv .parquet .ply .las .laz .pcd .zarr\n" in rays
 

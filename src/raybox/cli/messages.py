@@ -1,5 +1,6 @@
 """Error texts of the library in the words of the command line: ``--invalid miss``, not ``invalid='miss'``."""
 
+import re
 from collections.abc import Collection
 
 _IN_COMMAND_WORDS = {
@@ -40,7 +41,7 @@ _IN_COMMAND_WORDS = {
     "lod must be": "--lod must be",
     "all_objects is for": "--all-objects is for",
     "all_objects=True reads": "--all-objects reads",
-    "objects is for files of CityJSON": "--objects is for files of CityJSON",
+    "objects is for": "--objects is for",
     "tessellation is for": "--tessellation is for",
     "choose one of its levels": "pass --lod with one of its levels",
     "segments needs a Scene of one Grid": "--query segments needs --grid",
@@ -63,5 +64,6 @@ def in_command_words(text: str, options: Collection[str]) -> str:
     options: those of the command. Advice that needs another one is left out.
     """
     for of_library, of_command in _IN_COMMAND_WORDS.items():
-        text = text.replace(of_library, of_command)
+        whole = r"(?<![\w-])" if of_library[0].isalpha() else ""  # objects is no part of all_objects
+        text = re.sub(whole + re.escape(of_library), of_command, text)
     return text if "--invalid" in options else text.replace(_OR_INVALID, "")

@@ -123,8 +123,8 @@ def load(  # noqa: PLR0913
     Parameters
     ----------
     path : str, path, or binary file
-        A scene: ``.npz .npy .csv .parquet`` tables of boxes, ``.ply .obj .stl .glb .ifc .city.json`` (a mesh
-        whose triangles belong to objects), ``.vox`` (one box for each voxel). Rays: tables too, and the
+        A scene: ``.npz .npy .csv .parquet`` tables of boxes, ``.ply .obj .stl .glb .ifc .json .jsonl`` (a
+        mesh whose triangles belong to objects), ``.vox`` (one box for each voxel). Rays: tables too, and the
         points of ``.las .laz .ply .pcd`` with ``origin``. ``docs/files/index.md`` has the columns.
     kind : {"scene", "rays"}, optional
         What to read where a file could be both; needed for ``.npy``, whose columns have no names.
