@@ -44,6 +44,7 @@ def families() -> dict[str, list[str]]:
         "las",
         "laz",
         "json",
+        "jsonl",
         "ifc",
     ]
     found = {kind.upper(): [name for name in names if name.endswith(f".{kind}")] for kind in kinds}

@@ -322,6 +322,27 @@ def test_levels_of_detail(folder):
     )
 
 
+def test_semantic_surfaces_of_a_sequence(folder):
+    document = city()
+    values = [0, 1, 2, 2, 2, 2]
+    kinds = ("GroundSurface", "RoofSurface", "WallSurface")
+    for item in document["CityObjects"].values():
+        for geometry in item["geometry"]:
+            surfaces = [{"type": kind} for kind in kinds]
+            geometry["semantics"] = {"surfaces": surfaces, "values": [values]}
+    header = {"type": "CityJSON", "version": "2.0", "CityObjects": {}, "vertices": []}
+    lines = (json.dumps(header), json.dumps(document | {"type": "CityJSONFeature"}))
+    Path("city.jsonl").write_text("\n".join(lines))
+    surfaces = "--objects", "surfaces"
+    facts = json.loads(raybox("info", "city.jsonl", "--json", *surfaces).stdout)
+    assert (facts["objects"], facts["levels_of_detail"]) == (6, {"1.2": 1, "2.2": 2})
+    down = "--origin", "2.5,0.4,9", "--direction", "0,0,-1"
+    roof = raybox("pick", "city.jsonl", *down, *surfaces, "--where", "surface == 'RoofSurface'").stdout
+    assert "house/RoofSurface/1" in roof
+    assert "GroundSurface" not in roof
+    assert "GroundSurface" in raybox("pick", "city.jsonl", *down, *surfaces).stdout
+
+
 def test_info_of_objects(folder):
     text = raybox("info", "city.json").stdout
     lines = facts_of(text)
@@ -377,6 +398,9 @@ def test_options_that_do_not_apply_are_refused(folder):
         ("city.json", "--all-objects"): "--all-objects is for files of IFC (.ifc); got it with city.json.",
         ("city.json", "--tessellation", "hybrid"): "--tessellation is for files of IFC (.ifc)",
         ("city.json", "--lod", "high"): "--lod must be a level of detail such as",
+        ("boxes.csv", "--objects", "surfaces"): "raybox: --objects is for files of CityJSON (.json); got it",
+        ("city.json", "--objects", "walls"): "'walls' is not",
+        ("city.json", "--grid", "--objects", "surfaces"): "--objects is for objects, and --grid reads cells",
         (
             "city.json",
             "--where",

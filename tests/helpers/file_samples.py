@@ -100,6 +100,31 @@ CITY = {
 }
 
 
+def town() -> bytes:
+    """Return CityJSON with footprints, levels, semantic surfaces, and an attribute that stands twice."""
+    document = json.loads((CASES / "j30_town.city.json").read_bytes())
+    document |= {"geometry-templates": CITY["geometry-templates"]}
+    objects = document["CityObjects"]
+    for name in [*objects]:
+        body = objects[name]["geometry"]
+        floor = {"type": "MultiSurface", "lod": "0", "boundaries": [body[0]["boundaries"][0][0]]}
+        objects[f"{name}-0"] = {"type": "BuildingPart", "parents": [name], "geometry": body}
+        objects[name]["geometry"] = [floor]
+    objects["tree"] = CITY["CityObjects"]["tree"]
+    return json.dumps(document).replace('"year": 1904', '"year": 1904, "year": 1905').encode()
+
+
+def features() -> bytes:
+    """Return the same as CityJSONSeq, a feature for each building and each part."""
+    document = json.loads(town())
+    objects, vertices = document.pop("CityObjects"), document.pop("vertices")
+    lines = [document | {"CityObjects": {}, "vertices": []}]
+    for name, item in objects.items():
+        feature = {"type": "CityJSONFeature", "id": name, "CityObjects": {name: item}}
+        lines.append(feature | {"vertices": vertices})
+    return "\n".join(map(json.dumps, lines)).encode()
+
+
 def _saved(name: str, content: object, **options: object) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
@@ -361,6 +386,8 @@ def samples() -> dict[str, tuple[bytes, dict[str, object]]]:
         "posed.glb": (posed_glb(), scene),
         "one.ifc": (IFC.encode(), scene),
         "town.city.json": (json.dumps(CITY).encode(), scene),
+        "surfaces.city.json": (town(), scene | {"objects": "surfaces"}),
+        "features.city.jsonl": (features(), scene),
     }
     found |= {
         "cells.vox": (vox([(0, 0, 0), (3, 4, 5), (1, 2, 3)]), scene),

@@ -267,12 +267,13 @@ def test_labels_have_the_types_of_the_attributes(tmp_path):
     assert mesh.ids.tolist()[:4] == ["hall", "hall-tower", "two", "one"]
     assert labels.pop("height")[:2] == [4.5, 5.0]
     assert labels == {
-        "type": ["Building", "BuildingPart", "Building", "Bridge"],
+        "type": ["Building", "Building", "Building", "Bridge"],
+        "part_type": ["Building", "BuildingPart", "Building", "Bridge"],
         "parent": [None, "hall", None, None],
         "storeys": [3, None, 2**40, None],
-        "listed": [True, None, None, None],
+        "listed": [True, True, None, None],
         "use": ["office", "", None, None],
-        "area": [7, None, None, None],
+        "area": [7, 7, None, None],
         "address": [None, '{"street": "Markt", "no": [1, 2]}', None, None],
         "attribute_type": [None, None, "x", None],
     }
@@ -399,7 +400,7 @@ def test_damaged_cities_are_errors_of_one_line(tmp_path, problem):
     ("content", "problem"),
     [
         (b'{"type": "CityJSON", "version": "2.0", "type": "CityJSON"}', "'type' stands twice"),
-        (b'{"type": "CityJSON", "version": "2.0"}\n{"type": "CityJSONFeature"}\n', "(CityJSONSeq)"),
+        (b'{"type": "CityJSON", "version": "2.0"}\n{"type": "CityJSONFeature"}\n', "it lacks 'vertices'"),
         (b'{"type": "CityJSONFeature", "id": "a"}', "(CityJSONSeq)"),
         (b'{"type": "CityJSON", "version": "2\xff0"}', "is no text in UTF-8: byte 34"),
         (b"[]", "not a CityJSON city"),

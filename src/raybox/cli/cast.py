@@ -105,7 +105,7 @@ def cast(
     \b
     SCENE  .npz .npy .csv .tsv .txt .xyz .bin .parquet .zarr of boxes, also oriented;
            .npz of any saved scene;
-           .ply .obj .stl .glb .gltf meshes; .ifc; .city.json; .vox;
+           .ply .obj .stl .glb .gltf meshes; .ifc; .city.json .jsonl; .vox;
            with --boxes: a box of each object of a mesh, .ifc or .city.json
            with --grid: .vox, or an array of cells in .npy or .npz
     RAYS   .npz .npy .csv .tsv .txt .xyz .bin .parquet .zarr of rays;

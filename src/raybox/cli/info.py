@@ -148,8 +148,9 @@ def _of_levels(file: Path) -> Facts:
     from raybox.io.formats import cityjson
     from raybox.io.formats.common import suffix_of
     from raybox.io.formats.open_files import with_path
+    from raybox.io.formats.table import FORMATS
 
-    if suffix_of(file) != ".json":
+    if FORMATS[suffix_of(file)].read is not cityjson.read:
         return {}
     with with_path(file, None) as plain:
         levels = cityjson.levels(plain)

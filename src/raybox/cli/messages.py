@@ -50,6 +50,8 @@ _IN_COMMAND_WORDS = {
     "lod is for": "--lod is for",
     "lod must be": "--lod must be",
     "all_objects is for": "--all-objects is for",
+    "all_objects=True reads": "--all-objects reads",
+    "objects is for": "--objects is for",
     "tessellation is for": "--tessellation is for",
     "choose one of its levels": "pass --lod with one of its levels",
     "segments needs a Scene of one Grid": "--query segments needs --grid",
@@ -72,5 +74,6 @@ def in_command_words(text: str, options: Collection[str]) -> str:
     options: those of the command. Advice that needs another one is left out.
     """
     for of_library, of_command in _IN_COMMAND_WORDS.items():
-        text = text.replace(of_library, of_command)
+        whole = r"(?<![\w-])" if of_library[0].isalpha() else ""  # objects is no part of all_objects
+        text = re.sub(whole + re.escape(of_library), of_command, text)
     return text if "--invalid" in options else _OR_INVALID.sub("", text)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from raybox.geometry import Boxes, Invalid, Rays
     from raybox.geometry.file_facts import Up
     from raybox.io.formats import Loaded
-    from raybox.io.formats.common import InvalidRows, ReadOptions, SceneGeometry, Tessellation
+    from raybox.io.formats.common import InvalidRows, ObjectsOf, ReadOptions, SceneGeometry, Tessellation
 
     SceneContent: TypeAlias = SceneGeometry | list[SceneGeometry]
 
@@ -37,7 +37,7 @@ class RayReading(TypedDict):
     layout: str | None
 
 
-_OF_READER = "boxes", "lod", "all_objects", "tessellation", "layout", "invalid", "up"
+_OF_READER = "boxes", "lod", "all_objects", "tessellation", "layout", "invalid", "up", "objects"
 
 
 class SceneOptions(NamedTuple):
@@ -52,6 +52,7 @@ class SceneOptions(NamedTuple):
     layout: str | None
     invalid: "InvalidRows"
     up: "Up | None"
+    objects: "ObjectsOf | None"
 
     def check(self) -> None:
         """Raise unless the options go together."""
@@ -59,6 +60,7 @@ class SceneOptions(NamedTuple):
             raise click.UsageError("Pass --boxes or --grid, not both.")
         given = {
             "--lod": self.lod,
+            "--objects": self.objects,
             "--all-objects": self.all_objects,
             "--where": self.where,
             "--layout": self.layout,
@@ -97,7 +99,7 @@ _SCENE_OPTIONS = (
         help="CityJSON: this level of detail alone, such as 1.2. [default: the highest of each object]",
     ),
     click.option(
-        "--all-objects", is_flag=True, help="IFC: spaces and openings, too, which are left out otherwise."
+        "--all-objects", is_flag=True, help="IFC: what has no matter, too, such as spaces and openings."
     ),
     click.option(
         "--tessellation",
@@ -129,6 +131,11 @@ _SCENE_OPTIONS = (
         "--up",
         type=click.Choice(("y", "z")),
         help="Turn the scene so that this axis is up, if its file states another. [default: as in the file]",
+    ),
+    click.option(
+        "--objects",
+        type=click.Choice(("surfaces",)),
+        help="CityJSON: each semantic surface is an object, whose label surface is RoofSurface and the like.",
     ),
 )
 

@@ -34,13 +34,19 @@ from raybox.io.formats.ply import UNFACED
 from raybox.io.formats.table import parse
 
 _DEFAULTS = ReadOptions()
-_IFC = (".ifc", "IFC")
-_ONLY_FOR = {"lod": (".json", "CityJSON"), "all_objects": _IFC, "tessellation": _IFC}
-_ONLY_FOR["layout"] = (" ".join((".bin", ".npy", *TEXTS)), "bare numbers")
+_IFC, _CITYJSON = ((".ifc",), "IFC"), ((".json", ".jsonl"), "CityJSON")
+_ONLY_FOR = {
+    "lod": _CITYJSON,
+    "objects": _CITYJSON,
+    "all_objects": _IFC,
+    "tessellation": _IFC,
+    "layout": ((".bin", ".npy", *TEXTS), "bare numbers"),
+}
 _CHOICES = {
     "invalid": get_args(InvalidRows),
     "tessellation": get_args(Tessellation),
-    "up": (None, *get_args(Up)),
+    "up": (*get_args(Up), None),
+    "objects": (*get_args(ObjectsOf), None),
 }
 
 
@@ -130,7 +136,7 @@ def load(  # noqa: PLR0913
     ----------
     path : str, path, or binary file
         A scene: ``.npz .npy .csv .tsv .txt .xyz .bin .parquet`` tables of boxes,
-        ``.ply .obj .stl .glb .gltf .ifc .city.json`` (a mesh whose triangles belong to objects), ``.vox``
+        ``.ply .obj .stl .glb .gltf .ifc .json .jsonl`` (a mesh whose triangles belong to objects), ``.vox``
         (one box for each voxel). Rays: tables too, and the points of ``.las .laz .ply .pcd`` with ``origin``.
         ``docs/files/index.md`` has the columns. One that ends in ``.gz`` is decompressed.
     kind : {"scene", "rays"}, optional
@@ -146,9 +152,10 @@ def load(  # noqa: PLR0913
         :class:`raybox.Rays`. "skip": boxes with such numbers, or a lower bound above the upper one, are left
         out, and counted in ``skipped``.
     lod : str, optional
-        Of CityJSON: the level of detail to read, such as ``"1.2"``. None: the highest of each object.
+        Of CityJSON: the level of detail to read, such as ``"1.2"``. None: the highest of each object, of a
+        building and its parts those with the highest.
     all_objects : bool
-        Of IFC: return spaces and openings, too.
+        Of IFC: return what has no matter, too, such as spaces, openings, virtual elements and grids.
     progress : bool
         Show a bar while a long file is read.
     tessellation : {"opencascade", "hybrid"}
@@ -159,6 +166,9 @@ def load(  # noqa: PLR0913
         becomes (x, -z, y). An error for a file that states none. None: the axes of the file.
     layout : str, optional
         The columns of bare numbers (``.bin``, ``.npy``, text without a header), such as ``"x,y,z,i"``.
+    objects : "surfaces", optional
+        Of CityJSON: each semantic surface is an object, with the label ``surface`` (RoofSurface, WallSurface,
+        …) and the labels of its city object. None: each city object is one.
     format : str, optional
         Of an open file whose name does not tell it: the extension, such as ``".ply"``.
 
@@ -307,8 +317,8 @@ def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions
         options = options._replace(kind="scene")
     for name, (suffixes, format_name) in _ONLY_FOR.items():
         is_given = getattr(options, name) != getattr(_DEFAULTS, name)
-        if is_given and file is not None and file.suffix.lower() not in suffixes.split():
-            use = f"is for files of {format_name} ({suffixes})"
+        if is_given and file is not None and file.suffix.lower() not in suffixes:
+            use = f"is for files of {format_name} ({' '.join(suffixes)})"
             raise InvalidInput(f"{name} {use}; got it with {file.name}. Leave it out.")
     if options.kind not in ACCEPTED:
         raise InvalidInput(f'kind must be "scene", "rays" or None; got {options.kind!r}')

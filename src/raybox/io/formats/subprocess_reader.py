@@ -5,6 +5,8 @@ cannot allocate, or prints the traces of a panic; neither can be caught in the s
 """
 
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,7 +16,20 @@ from pathlib import Path
 from typing import BinaryIO
 from typing import cast as typed
 
+from raybox.errors import FileFormatError
 from raybox.io.formats.common import file_error
+
+_OUT_OF_TIME = -getattr(signal, "SIGXCPU", 0)
+_CLASS = re.compile(r"^[\w.]*(Error|Exception)\b:? *")
+
+
+class ProcessEnded(FileFormatError):
+    """A reader's process ended before its work."""
+
+    problem = ""
+    """the text of its exception; "" for a crash"""
+    is_out_of_time = False
+    """it reached a limit that it set: RLIMIT_CPU, or `faulthandler.dump_traceback_later`"""
 
 
 @contextmanager
@@ -34,12 +49,20 @@ def stream_stdout(program: str | Path, path: Path, *arguments: str) -> Iterator[
             running.stdout.close()
             if running.wait():
                 stderr.seek(0)
-                lines = stderr.read().decode(errors="replace").strip().splitlines()
-                code = running.returncode
-                problem = lines[-1][:120] if lines and code > 0 else f"it crashed, code {code}"
-                way_out = "check that the file is whole, or save it again"
-                raise file_error(path, f"its reader fails ({problem})", way_out)
+                raise _ended(path, running.returncode, stderr.read().decode(errors="replace"))
         finally:
             running.kill()
             running.wait()
             running.stdout.close()
+
+
+def _ended(path: Path, code: int, stderr: str) -> ProcessEnded:
+    """Return the error for a process that failed, with the text of its exception."""
+    lines = stderr.strip().splitlines()
+    is_out_of_time = code == _OUT_OF_TIME or any(line.startswith("Timeout (") for line in lines)
+    problem = _CLASS.sub("", lines[-1])[:120] if lines and code > 0 else ""
+    text = "it does not end in time" if is_out_of_time else problem or f"it crashed, code {code}"
+    way_out = "check that the file is whole, or save it again"
+    error = ProcessEnded(str(file_error(path, f"its reader fails ({text})", way_out)))
+    error.problem, error.is_out_of_time = problem, is_out_of_time
+    return error

@@ -108,6 +108,7 @@ FORMATS = {
     ".gltf": Format(glb.read, b"", "glTF", announced=glb.announced, first=b"{"),
     ".ifc": Format(ifc.read, b"ISO-10303-21", "IFC"),
     ".json": Format(cityjson.read, b"", "CityJSON", first=b"{"),
+    ".jsonl": Format(cityjson.read, b"", "CityJSONSeq"),
     ".vox": Format(vox.read, b"VOX ", "MagicaVoxel", announced=vox.announced),
     ".las": _table(_las, b"LASF", "LAS", RAYS),
     ".laz": _table(_las, b"LASF", "LAZ", RAYS),
