@@ -394,11 +394,15 @@ def test_options_that_do_not_apply_are_refused(folder):
             "boxes.csv",
             "--lod",
             "1",
-        ): "--lod is for files of CityJSON (.json); got it with boxes.csv. Leave it",
+        ): "--lod is for files of CityJSON (.json .jsonl); got it with boxes.csv. Leave it",
         ("city.json", "--all-objects"): "--all-objects is for files of IFC (.ifc); got it with city.json.",
         ("city.json", "--tessellation", "hybrid"): "--tessellation is for files of IFC (.ifc)",
         ("city.json", "--lod", "high"): "--lod must be a level of detail such as",
-        ("boxes.csv", "--objects", "surfaces"): "raybox: --objects is for files of CityJSON (.json); got it",
+        (
+            "boxes.csv",
+            "--objects",
+            "surfaces",
+        ): "raybox: --objects is for files of CityJSON (.json .jsonl); got it",
         ("city.json", "--objects", "walls"): "'walls' is not",
         ("city.json", "--grid", "--objects", "surfaces"): "--objects is for objects, and --grid reads cells",
         (

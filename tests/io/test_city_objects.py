@@ -253,7 +253,7 @@ def test_objects_is_for_cityjson(tmp_path):
     with pytest.raises(InvalidInput, match='objects must be "surfaces" or None; got'):
         rb.load(town.write(tmp_path / "a.city.json"), objects="walls")
     with pytest.raises(
-        InvalidInput, match=r"objects is for files of CityJSON \(\.json\); got it with a\.obj"
+        InvalidInput, match=r"objects is for files of CityJSON \(\.json \.jsonl\); got it with a\.obj"
     ):
         rb.load(tmp_path / "a.obj", objects="surfaces")
 

@@ -149,8 +149,7 @@ def test_no_points_and_bytes_after_them(put):
 @pytest.mark.parametrize("name", EXACT_SIZE)
 def test_bytes_after_a_file_of_exact_size(put, name):
     content, options = samples()[name]
-    blank_is_harmless = name.endswith(".stl")
-    for rest in (b"\n", b"\0", content[-50:])[blank_is_harmless:]:
+    for rest in (content[-50:],) if name.endswith(".stl") else (b"\n", b"\0", content[-50:]):
         path = put(name, content + rest)
         with pytest.raises(rb.FileFormatError, match=rf"is too long: |{FOLLOW}"):
             rb.load(path, **options)

@@ -253,7 +253,9 @@ def test_an_origin_with_rays_or_with_a_scene_is_refused(tmp_path, put):
         rb.load(path, origin=(0, 0, 0))
     with pytest.raises(rb.FileFormatError, match="holds boxes; leave out the origin"):
         rb.load(put("b.csv", "minx,miny,maxx,maxy\n0,0,1,1\n"), origin=(0, 0))
-    with pytest.raises(rb.InvalidInput, match=r"lod is for files of CityJSON \(\.json\); got it with a\.obj"):
+    with pytest.raises(
+        rb.InvalidInput, match=r"lod is for files of CityJSON \(\.json \.jsonl\); got it with a\.obj"
+    ):
         rb.load(path, lod="1.2")
 
 

@@ -49,7 +49,7 @@ def test_what_formats_state(put):
     }
     for name, loaded in found.items():
         ending = name[name.rindex(".") :]
-        if ending == ".json":  # by its reference system
+        if ending in (".json", ".jsonl"):  # by its reference system
             continue
         wanted = {
             ".glb": ("metre", "y"),
@@ -263,7 +263,7 @@ def test_an_axis_that_no_file_states_is_refused(put):
     for name, content in (("a.ply", ply()), ("a.csv", "min_x,min_y,max_x,max_y\n0,0,1,1\n")):
         text = refused(put(name, content), up="z")
         assert "does not state which axis is up; load it without up, and if y is up turn it" in text
-    with pytest.raises(rb.InvalidInput, match='up must be None or "y" or "z"; got \'x\''):
+    with pytest.raises(rb.InvalidInput, match='up must be "y", "z" or None; got \'x\''):
         rb.load(put("a.ply", ply()), up="x")
 
 

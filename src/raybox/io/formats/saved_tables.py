@@ -89,7 +89,9 @@ def _read_boxes(table: ParquetTable, options: ReadOptions) -> Loaded:
     found = build(parts, table.path, options._replace(kind="scene"))
     assert isinstance(found.geometry, Boxes)
     own = _attributes(table, columns, found.geometry.labels[_ROW])
-    return found._replace(geometry=found.geometry._with(own), left_out=own.facts.skipped if found.skipped else {})
+    return found._replace(
+        geometry=found.geometry._with(own), left_out=own.facts.skipped if found.skipped else {}
+    )
 
 
 def _read_mesh(table: ParquetTable) -> Mesh:
