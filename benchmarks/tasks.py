@@ -181,7 +181,8 @@ def files(folder: Path) -> Ways:
     np.save(source, np.hstack([rng.uniform(low, high, (4 * CHUNK, 3)), rng.normal(size=(4 * CHUNK, 3))]))
 
     def of_raybox() -> np.ndarray:
-        rb.stream.cast(rb.Scene(house), source, target, workers=1, force=True)
+        target.unlink(missing_ok=True)
+        rb.stream.cast(rb.Scene(house), source, target, workers=1)
         return np.load(target, mmap_mode="r")["index"]
 
     def in_chunks(cast: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
