@@ -206,12 +206,12 @@ def test_processes_that_compile_at_once_all_return_the_right_count(engine):
 
 
 def test_code_that_calls_a_missing_function_is_not_loaded():
-    """LLVM would end the process."""
+    """It is an error of Python, before LLVM links anything."""
     from raybox.compiler.jit import objects
 
-    objects._prepare(("PyTuple_Size", "NRT_Allocate"))
+    objects._addresses(("PyTuple_Size", "NRT_Allocate"))
     with pytest.raises(RuntimeError, match=r"does not define no_such_name$"):
-        objects._prepare(("PyTuple_Size", "no_such_name"))
+        objects._addresses(("PyTuple_Size", "no_such_name"))
 
 
 FAR = """

@@ -75,10 +75,9 @@ def _uncollected() -> Iterator[None]:
 
 def load(made: ObjectFile) -> int:
     """Return the address of a function. What it calls is loaded already."""
-    _prepare(made.requires)
     library = binding.JITLibraryBuilder().add_object_img(made.code).add_current_process()
-    for name in made.requires:
-        library.import_symbol(name, binding.address_of_symbol(name))
+    for name, address in _addresses(made.requires).items():
+        library.import_symbol(name, address)
     linked = library.export_symbol(made.symbol).link(_linker(), made.symbol)
     _LINKED.append(linked)
     return int(linked[made.symbol])
@@ -96,12 +95,16 @@ def _linker() -> Any:
     return binding.create_lljit_compiler(machine, use_jit_link=sys.platform != "win32")
 
 
-def _prepare(names: tuple[str, ...]) -> None:
-    """Define symbols of Numba's runtime, as far as they are needed: a missing one makes LLVM abort."""
-    for prepare in (rtsys.initialize, lambda context: context.refresh()):
-        if all(map(binding.address_of_symbol, names)):
-            return
-        prepare(cpu_target.target_context)
-    missing = [name for name in names if not binding.address_of_symbol(name)]
-    if missing:
-        raise RuntimeError(f"this process does not define {', '.join(missing)}")
+def _addresses(names: tuple[str, ...]) -> dict[str, int]:
+    """Return the addresses of symbols; raise RuntimeError if this process lacks one.
+
+    Symbols of Numba's runtime are defined as far as they are needed.
+    """
+    for prepare in (None, rtsys.initialize, lambda context: context.refresh()):
+        if prepare:
+            prepare(cpu_target.target_context)
+        found = {name: binding.address_of_symbol(name) for name in names}
+        if all(found.values()):
+            return found
+    missing = [name for name, address in found.items() if not address]
+    raise RuntimeError(f"this process does not define {', '.join(missing)}")
