@@ -476,7 +476,7 @@ def recorded(run: Callable[[], Any]) -> tuple[set[str], Any]:
     def record(function: Any, args: tuple[Any, ...]) -> Any:
         kinds = kind_of(args)
         found.add(f"{function.__module__}.{function.__qualname__}({kinds})")
-        # Code of a listed line may take read-only arrays where these are not: they are to be recorded, too.
+        # A listed kernel may accept read-only arrays where this call passes others: record each combination.
         return find(function, args)._replace(writable=writable_arrays(kinds))
 
     with mock.patch.object(entry_points, "find_code", record):

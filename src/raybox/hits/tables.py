@@ -225,7 +225,7 @@ def label_column(name: str, used: Container[str]) -> str:
 
 
 class _Schema(NamedTuple):
-    """A schema of Arrow that another library asks for."""
+    """A schema that is requested through the C interface of Arrow."""
 
     capsule: object
 
