@@ -1,7 +1,7 @@
 """Time queries in scenes where every ray ties with, touches or contains many primitives.
 
     python benchmarks/hard_scenes.py [--rays 2048] [--primitives 2000] [--family NAME] [--query NAME]
-    python benchmarks/hard_scenes.py --walls [--data FOLDER]
+    python benchmarks/hard_scenes.py --walls
 
 It prints a Markdown table: processor seconds on one thread, extrapolated from the pairs of a small scene of
 each family of tests/helpers/hard_families.py to 10^5 rays at 10^5 primitives; how many times those of
@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 import hard_families
 import raybox as rb
+import real_data
 
 PAIRS = 1e10  # of 10^5 rays and 10^5 primitives
 QUERIES = {"count": {}, "occluded": {}, "nearest": {}, "first": {"k": 4}, "all": {}}
@@ -107,12 +108,11 @@ def embree(mesh: rb.Mesh, rays: rb.Rays) -> Callable[[], object] | None:
     return lambda: (reference, scene.run(*numbers, query="INTERSECT", output=True))
 
 
-def walls(data: Path | None) -> Iterator[str]:
+def walls() -> Iterator[str]:
     """Yield the rows of the table of walls."""
     scenes = {"one quad": quads(1), "two quads in one oblique plane": quads(2)}
     scenes |= {"two quads, turned by a matrix": quads(2, turned=True)}
-    if data:
-        scenes |= {"party walls of a city": rb.load(data / "delft_cityjson" / "delft.city.json")}
+    scenes |= {"party walls of a city": rb.load(real_data.CITY)}
     for name, mesh in scenes.items():
         rays = sweep_in(mesh) if "city" in name else grid_at(mesh)
         scene = rb.Scene(mesh)
@@ -138,12 +138,11 @@ def main() -> None:
     parser.add_argument("--family", choices=list(hard_families.FAMILIES), action="append")
     parser.add_argument("--query", choices=list(QUERIES), action="append")
     parser.add_argument("--walls", action="store_true", help="time walls of triangles instead")
-    parser.add_argument("--data", type=Path, help="the folder of real files")
     options = parser.parse_args()
     if options.walls:
         print(f"| scene | rays that tie | {' | '.join(QUERIES)} | embreex | nearest / count |")
         print(f"| --- | {'---: | ' * (len(QUERIES) + 3)}".rstrip())
-        for row in walls(options.data):
+        for row in walls():
             print(row, flush=True)
         return
     print("| family | query | s | of `count` | us a pair |\n| --- | --- | ---: | ---: | ---: |")

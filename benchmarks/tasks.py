@@ -57,6 +57,14 @@ def embreex_scene(mesh: rb.Mesh) -> object:
     return RayMeshIntersector(trimesh.Trimesh(mesh.vertices, mesh.faces, process=False))
 
 
+def embreex_ranges(scene: object, origins: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Return the distance to the first hit of each ray, shape (N,); +inf for a miss."""
+    points, ray, _ = scene.intersects_location(origins, directions, multiple_hits=False)
+    ranges = np.full(len(origins), np.inf)
+    ranges[ray] = np.linalg.norm(points - origins[ray], axis=1)
+    return ranges
+
+
 def flat(origins: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return rays as trimesh needs them: two arrays of shape (N, 3)."""
     origins, directions = np.broadcast_arrays(origins, directions)
@@ -80,13 +88,8 @@ def windows() -> Ways:
 
     def of_trimesh() -> np.ndarray:
         origins, directions = flat(starts, ends - starts)
-        scene, is_visible = embreex_scene(rest), np.ones(len(origins), bool)
-        _, ray, location = scene.intersects_id(
-            origins, directions, multiple_hits=False, return_locations=True
-        )
-        reach = np.linalg.norm(location - origins[ray], axis=1)
-        is_visible[ray] = reach > (1 - NEAR) * np.linalg.norm(directions[ray], axis=1)
-        return is_visible
+        ranges = embreex_ranges(embreex_scene(rest), origins, directions)
+        return ranges > (1 - NEAR) * np.linalg.norm(directions, axis=1)
 
     def of_open3d() -> np.ndarray:
         rays = open3d_rays(starts, ends - starts)
@@ -157,15 +160,7 @@ def drive() -> Ways:
 
     def of_trimesh() -> Callable[[rb.Rays], np.ndarray]:
         scene = embreex_scene(city)
-
-        def cast(rays: rb.Rays) -> np.ndarray:
-            origins, directions = flat(rays.origins, rays.directions)
-            points, ray, _ = scene.intersects_location(origins, directions, multiple_hits=False)
-            ranges = np.full(len(origins), np.inf)
-            ranges[ray] = np.linalg.norm(points - origins[ray], axis=1)
-            return ranges
-
-        return cast
+        return lambda rays: embreex_ranges(scene, *flat(rays.origins, rays.directions))
 
     prepared = {"raybox": of_raybox, "trimesh, embreex": of_trimesh, "Open3D": of_open3d}
     return {name: at_once(prepare) for name, prepare in prepared.items()} | {
@@ -181,7 +176,8 @@ def files(folder: Path) -> Ways:
     np.save(source, np.hstack([rng.uniform(low, high, (4 * CHUNK, 3)), rng.normal(size=(4 * CHUNK, 3))]))
 
     def of_raybox() -> np.ndarray:
-        rb.stream.cast(rb.Scene(house), source, target, workers=1, force=True)
+        target.unlink(missing_ok=True)
+        rb.stream.cast(rb.Scene(house), source, target, workers=1)
         return np.load(target, mmap_mode="r")["index"]
 
     def in_chunks(cast: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:

@@ -1,5 +1,6 @@
 """What is compiled again after an edit, and what is loaded: by what an entry point is made of."""
 
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -205,9 +206,32 @@ def test_processes_that_compile_at_once_all_return_the_right_count(engine):
 
 
 def test_code_that_calls_a_missing_function_is_not_loaded():
-    """LLVM would end the process."""
+    """It is an error of Python, before LLVM links anything."""
     from raybox.compiler.jit import objects
 
-    objects._prepare(("PyTuple_Size", "NRT_Allocate"))
+    objects._addresses(("PyTuple_Size", "NRT_Allocate"))
     with pytest.raises(RuntimeError, match=r"does not define no_such_name$"):
-        objects._prepare(("PyTuple_Size", "no_such_name"))
+        objects._addresses(("PyTuple_Size", "no_such_name"))
+
+
+FAR = """
+import mmap
+from unittest import mock
+import numpy as np
+import raybox as rb
+from raybox.compiler import entry_points
+find, taken = entry_points.find_code, []
+def find_far(function, args):
+    taken.append(mmap.mmap(-1, 3 << 30, prot=0, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    return find(function, args)
+with mock.patch.object(entry_points, "find_code", find_far):
+    scene = rb.Scene(rb.Boxes([[1, 0, 0], [3, 0, 0]], [[2, 1, 1], [4, 1, 1]]))
+    rays = rb.Rays(np.full((40, 3), 0.5), [1, 0, 0])
+    print(scene.nearest(rays).t_enter[0], scene.count(rays)[0], scene.all(rays).lengths[0], len(taken) > 5)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="mmap has no address space without memory there")
+def test_code_is_loaded_where_gigabytes_lie_between_free_places():
+    """The sections of an object must stay within the reach of its instructions."""
+    assert output_of("-c", FAR).split() == ["0.5", "2", "1.0", "True"]

@@ -466,7 +466,7 @@ def test_odd_arrays_give_the_rays_of_a_copy(name, count):
 
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("count", [4, 1500, 40_000])
+@pytest.mark.parametrize("count", [4, 1500, pytest.param(40_000, marks=pytest.mark.long)])
 def test_rays_in_place_are_checked_where_their_rays_hit_nothing(which, bad, count):
     """Each array by itself: a ray that misses everything, among rays that do, too, is refused."""
     arrays = [np.full((count, 3), 50.0), np.ones((count, 3))]

@@ -25,7 +25,7 @@ from kernel_lines import merge
 from raybox.adapters.open3d import RaycastingScene
 from raybox.adapters.trimesh import RayMeshIntersector
 from raybox.compiler import entry_points
-from raybox.compiler.kinds import kind_of
+from raybox.compiler.kinds import kind_of, writable_arrays
 from raybox.compiler.runtime import spin_while
 from raybox.geometry.ray_input import LARGE
 
@@ -474,8 +474,10 @@ def recorded(run: Callable[[], Any]) -> tuple[set[str], Any]:
     found, find = set(), entry_points.find_code
 
     def record(function: Any, args: tuple[Any, ...]) -> Any:
-        found.add(f"{function.__module__}.{function.__qualname__}({kind_of(args)})")
-        return find(function, args)
+        kinds = kind_of(args)
+        found.add(f"{function.__module__}.{function.__qualname__}({kinds})")
+        # A listed kernel may accept read-only arrays where this call passes others: record each combination.
+        return find(function, args)._replace(writable=writable_arrays(kinds))
 
     with mock.patch.object(entry_points, "find_code", record):
         result = run()

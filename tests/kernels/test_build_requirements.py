@@ -89,7 +89,7 @@ def test_the_build_installs_what_raybox_needs():
 
 def test_the_build_needs_nothing_that_it_does_not_install():
     installed = with_dependencies(required("native") | names_of(PROJECT["build-system"]["requires"]))
-    # In a process of its own: an imported setuptools adds the copies of packages that it carries.
+    # By a fresh process: setuptools, once imported, adds its vendored packages to the path.
     distributions = json.loads(output_of("-c", INSTALLED))
     hidden = {name for name, made in distributions.items() if not installed & set(map(normal, made))}
     hidden -= {"raybox", "_distutils_hack"}

@@ -55,8 +55,8 @@ def test_sheared_triangles_are_exact_in_world_coordinates_and_sheared_boxes_are_
     rng = np.random.default_rng(41)
     maps = regular(rng, 8, [-1.0, 0.0, 0.5, 1.0, 2.0])
     turned = (maps[:, :, :3] != 0).sum(axis=(1, 2)) > 3
-    rays = on_grid(rng, 120)
-    assert check_scene(rb.Instances(GEOMETRIES["mesh"], maps[turned]), rays)["ties"] > 20
+    rays = on_grid(rng, 70)
+    assert check_scene(rb.Instances(GEOMETRIES["mesh"], maps[turned]), rays)["ties"] > 10
     assert not fallback_rays
     assert check_scene(rb.Instances(GEOMETRIES["boxes"], maps[turned]), rays)["touches"] > 5
     assert fallback_rays

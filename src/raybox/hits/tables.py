@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from math import prod
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,8 +177,11 @@ class HitTables(ArrayContainer):
     @in_default_environment
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the table of `to_arrow` as a stream of Arrow; a requested schema casts its columns."""
-        _required("pyarrow", "arrow", "a stream of Arrow")
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+        arrow = _required("pyarrow", "arrow", "a stream of Arrow")
+        table = self.to_arrow()
+        if requested_schema is not None:  # pyarrow 15 does not cast streams
+            table = table.cast(arrow.schema(_Schema(requested_schema)))
+        return table.__arrow_c_stream__()
 
     def to_pandas(self, *, labels: LabelNames = False) -> pandas.DataFrame:
         """Return the hits as a data frame. Columns and parameters are those of `to_dict`.
@@ -219,6 +222,15 @@ def label_column(name: str, used: Container[str]) -> str:
     while name in used:
         name = f"object_{name}"
     return name
+
+
+class _Schema(NamedTuple):
+    """A schema that is requested through the C interface of Arrow."""
+
+    capsule: object
+
+    def __arrow_c_schema__(self) -> object:
+        return self.capsule
 
 
 class _NumberedHits(Protocol):

@@ -1,6 +1,7 @@
 """Compile an entry point, with all that it calls, to one object file."""
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -18,6 +19,9 @@ from raybox.compiler.jit.numba_types import external, register_overloads
 from raybox.compiler.jit.store import ObjectFile
 from raybox.compiler.jit.wrapper import add_symbol, add_wrapper, results_of
 from raybox.compiler.target import compile_target, machine_for
+
+_LINKED: list[Any] = []
+"""Objects that are loaded: code goes with them."""
 
 
 def compile_entry(function: Any, kinds: tuple[Any, ...], symbol: str) -> ObjectFile:
@@ -71,26 +75,36 @@ def _uncollected() -> Iterator[None]:
 
 def load(made: ObjectFile) -> int:
     """Return the address of a function. What it calls is loaded already."""
-    _prepare(made.requires)
-    engine = _engine(is_entry=bool(made.results))
-    engine.add_object_file(binding.ObjectFileRef.from_data(made.code))
-    engine.finalize_object()
-    return int(engine.get_function_address(made.symbol))
+    library = binding.JITLibraryBuilder().add_object_img(made.code).add_current_process()
+    for name, address in _addresses(made.requires).items():
+        library.import_symbol(name, address)
+    linked = library.export_symbol(made.symbol).link(_linker(), made.symbol)
+    _LINKED.append(linked)
+    return int(linked[made.symbol])
 
 
 @cache
-def _engine(is_entry: bool) -> Any:
-    """Return an engine of entries, or one of functions of `apart`, which entries call by symbols."""
-    machine = binding.Target.from_default_triple().create_target_machine(opt=3)
-    return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+def _linker() -> Any:
+    """Return a linker that allocates the sections of an object together.
+
+    MCJIT allocates each where there is room, and ends Python if two are more than 2 GB apart: then the small
+    code model cannot reach one from the other.
+    """
+    target = binding.Target.from_default_triple()
+    machine = target.create_target_machine(opt=3, reloc="pic", codemodel="small")
+    return binding.create_lljit_compiler(machine, use_jit_link=sys.platform != "win32")
 
 
-def _prepare(names: tuple[str, ...]) -> None:
-    """Define symbols of Numba's runtime, as far as they are needed: a missing one makes LLVM abort."""
-    for prepare in (rtsys.initialize, lambda context: context.refresh()):
-        if all(map(binding.address_of_symbol, names)):
-            return
-        prepare(cpu_target.target_context)
-    missing = [name for name in names if not binding.address_of_symbol(name)]
-    if missing:
-        raise RuntimeError(f"this process does not define {', '.join(missing)}")
+def _addresses(names: tuple[str, ...]) -> dict[str, int]:
+    """Return the addresses of symbols; raise RuntimeError if this process lacks one.
+
+    Symbols of Numba's runtime are defined as far as they are needed.
+    """
+    for prepare in (None, rtsys.initialize, lambda context: context.refresh()):
+        if prepare:
+            prepare(cpu_target.target_context)
+        found = {name: binding.address_of_symbol(name) for name in names}
+        if all(found.values()):
+            return found
+    missing = [name for name, address in found.items() if not address]
+    raise RuntimeError(f"this process does not define {', '.join(missing)}")
