@@ -61,12 +61,12 @@ BANNED = frozenset(
 ALLOWED = {
     "ask": (
         "raybox.cluster.ask is public",
-        ("src/raybox/cluster.py", "src/raybox/cast/dask", "tests/cast", "tests/scene"),
+        ("src/raybox/cluster.py", "src/raybox/casting/dask", "tests/casting", "tests/scene"),
     ),
     "tell": ("the method of Python's files", FOLDERS),
 }
 # Of the allowed ones, those that are names of attributes alone, and the files that define such a method.
-METHODS = {"tell": ("src/raybox/cast/parquet.py",)}
+METHODS = {"tell": ("src/raybox/casting/parquet.py",)}
 
 
 def segments(name: str) -> set[str]:

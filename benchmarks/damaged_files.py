@@ -23,7 +23,7 @@ from unittest import mock
 import numpy as np
 
 import raybox as rb
-from raybox.cast import steps
+from raybox.casting import steps
 from raybox.errors import RayboxError
 
 REFUSED, UNHARMED, VALUES = "refused", "read without harm", "other numbers"

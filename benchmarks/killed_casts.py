@@ -35,7 +35,7 @@ from killed_outcomes import (
     was_resumed,
 )
 from killed_processes import KILLED, Kill, run_command
-from raybox.cast.steps import STEPS
+from raybox.casting.steps import STEPS
 
 _MOST_KILLS = 3
 _PARTS = 24  # of a cast

@@ -17,7 +17,7 @@ import raybox as rb
 from killed_cases import Case, Files, arguments, content, left_over, scene_of
 from killed_outcomes import Found, Outcome, Reference, failure_of, forked, reference, was_resumed
 from killed_processes import KILLED, REFUSED, Disturbance, Ended, Kill, run_forked
-from raybox.cast.steps import STEPS, VARIABLE
+from raybox.casting.steps import STEPS, VARIABLE
 
 _WORKERS = 2
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import raybox as rb
-from raybox.cast.steps import VARIABLE
+from raybox.casting.steps import VARIABLE
 
 KILLED, REFUSED, FOREIGN, HANGS = "killed", "refused", "foreign error", "hangs"
 SECONDS = 900.0  # a busy machine may need minutes

@@ -1,5 +1,5 @@
-"""Casts and queries on a Dask cluster; see `raybox.cast.dask`."""
+"""Casts and queries on a Dask cluster; see `raybox.casting.dask`."""
 
-from raybox.cast.dask import ask, cast
+from raybox.casting.dask import ask, cast
 
 __all__ = ["ask", "cast"]

@@ -1,5 +1,5 @@
-"""Casts of files larger than memory: see `raybox.cast`."""
+"""Casts of files larger than memory: see `raybox.casting`."""
 
-from raybox.cast import QUERIES, Summary, cast
+from raybox.casting import QUERIES, Summary, cast
 
 __all__ = ["QUERIES", "Summary", "cast"]

@@ -19,7 +19,7 @@ import raybox as rb
 import real_data
 from file_samples import BOXES, IDS, RAYS, sample, samples
 from processes import output_of, python
-from raybox.cast.join_formats import FORMATS
+from raybox.casting.join_formats import FORMATS
 from raybox.cli import main
 from raybox.io.formats.table import extensions
 from raybox.queries.query import FileQuery

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import raybox as rb
 from needs import package
-from raybox.cast import arguments as cast_arguments
+from raybox.casting import arguments as cast_arguments
 from raybox.cli import main
 from raybox.geometry.labels import with_facts
 from raybox.viewer.open_file import stage_of

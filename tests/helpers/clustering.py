@@ -5,8 +5,8 @@ import os
 import pytest
 
 import raybox as rb
-from raybox.cast import engine
-from raybox.cast.join import JoinedOutput
+from raybox.casting import engine
+from raybox.casting.join import JoinedOutput
 from streaming import IDS, SCENE, content
 
 distributed = pytest.importorskip("distributed")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.cast import block_caster
-from raybox.cast.result_columns import QUERIES, column_dtypes, rows_of
+from raybox.casting import block_caster
+from raybox.casting.result_columns import QUERIES, column_dtypes, rows_of
 
 pq = pytest.importorskip("pyarrow.parquet")
 zarr = pytest.importorskip("zarr")

@@ -23,7 +23,7 @@ from file_samples import (
     vox_transform,
 )
 from mutants import Tally, mutants, tally
-from raybox.cast.readers import open_ray_file
+from raybox.casting.readers import open_ray_file
 from raybox.geometry.triangle_strips import strip_triangles
 from raybox.io.formats import contents, lzf, read
 from raybox.io.formats.common import ReadOptions

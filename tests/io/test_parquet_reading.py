@@ -7,8 +7,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from raybox.cast.blocks import BlockBuffers, BlockSpan, Position, read
-from raybox.cast.readers import open_ray_file
+from raybox.casting.blocks import BlockBuffers, BlockSpan, Position, read
+from raybox.casting.readers import open_ray_file
 from raybox.errors import FileFormatError
 from raybox.io.formats import load
 from raybox.io.formats import parquet as parquet_format

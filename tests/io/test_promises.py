@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 import raybox as rb
 from file_samples import pcd, samples
-from raybox.cast import block_caster, engine, parquet_footer
-from raybox.cast.part import PartFile
+from raybox.casting import block_caster, engine, parquet_footer
+from raybox.casting.part import PartFile
 from raybox.cli import main
 from raybox.io import scene_files
 from streaming import BOXES, IDS, RAYS, SCENE, fail_at, interrupted, pq
@@ -228,7 +228,7 @@ def test_a_job_with_another_number(tmp_path, monkeypatch):
 
 
 def test_a_part_with_another_byte_is_cast_again(tmp_path, monkeypatch):
-    """A byte of the joined file: see tests/cast/test_joined.py."""
+    """A byte of the joined file: see tests/casting/test_joined.py."""
     monkeypatch.setattr(engine, "SYNC_SECONDS", 3600)
     rays, out = interrupted(tmp_path, monkeypatch)
     path = tmp_path / "out.npy.raybox" / "parts" / "part-000000001.rows"

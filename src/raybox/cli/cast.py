@@ -17,7 +17,7 @@ from raybox.errors import printable
 from raybox.queries.names import Per
 
 if TYPE_CHECKING:
-    from raybox.cast import Summary
+    from raybox.casting import Summary
     from raybox.cli.scenes import SceneContent
     from raybox.queries.query import FileQuery
     from raybox.validation import Array
@@ -179,8 +179,8 @@ def _formats(given: str | None, is_folder: bool, inputs: Sequence[str]) -> tuple
 
 def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str], query: str) -> None:
     """Raise, before any work, if OUT cannot be written, is also an input, or is to stay as it is."""
-    from raybox.cast.cast_folder import cast_folder
-    from raybox.cast.checks import check_out, dataset_format
+    from raybox.casting.cast_folder import cast_folder
+    from raybox.casting.checks import check_out, dataset_format
 
     if out == STDIN:
         if options["json_"]:
@@ -215,7 +215,7 @@ def _cast(
     given = options | {"query": query, "progress": shown}
     try:
         if how["cluster"]:
-            from raybox.cast import dask as cluster
+            from raybox.casting import dask as cluster
 
             return cluster.cast(Scene(geometry), rays, out, cluster=how["cluster"], **given)
         return casts.cast(Scene(geometry), rays, stdout() if out == STDIN else out, **given)

@@ -1,0 +1,156 @@
+"""Columns of a file of rays that are no rays, such as ids and times, carried to the rows of an output.
+
+They are read with the rays, so only those of a few blocks are in memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from raybox.casting.blocks import Others, RayFile
+from raybox.casting.job import SUMS, CastJob
+from raybox.casting.result_columns import Dtypes, as_array
+from raybox.errors import InvalidInput
+from raybox.io.formats.common import file_error, require
+from raybox.io.formats.parquet import ParquetTable
+from raybox.io.formats.tables import Column, Table
+from raybox.queries import table as queries
+from raybox.queries.columns import Columns
+
+if TYPE_CHECKING:
+    import pyarrow
+
+ALL = "all"
+SUFFIXES = (".csv", ".parquet")
+
+
+class CarriedColumns(NamedTuple):
+    """Columns of a file of rays, and their types in the output."""
+
+    names: dict[str, str]
+    """In the file, and in the output."""
+    arrow_types: "dict[str, pyarrow.DataType]"
+    """For Parquet, by names in the output; empty for text."""
+
+    @property
+    def dtypes(self) -> Dtypes:
+        """The columns in the output: objects of Python, or Arrow arrays."""
+        return dict.fromkeys(self.names.values(), np.dtype(object))
+
+    def of_block(self, others: Others, path: Path) -> dict[str, Column]:
+        """Return the columns of the rays of a block, by their names in the output."""
+        as_text = not self.arrow_types
+        return {
+            new: _joined([_as_text(some[name], new, path) if as_text else some[name] for some in others])
+            for name, new in self.names.items()
+        }
+
+
+def _joined(parts: Sequence[Column]) -> Column:
+    """Return arrays that follow each other as one: of NumPy, or of Arrow."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return require("pyarrow", "io", ".parquet").concat_arrays(parts)
+
+
+def rows_of_hits(carried: Mapping[str, Column], columns: Columns, first: int) -> dict[str, Any]:
+    """Return the carried columns of results: a row for each ray, or for each hit.
+
+    carried: those of all rays of a block; first: its first ray.
+    """
+    ray = columns["ray"]
+    if isinstance(ray, range):
+        return {name: column[ray.start - first : ray.stop - first] for name, column in carried.items()}
+    numbers = as_array(ray) - first
+    return {name: column.take(numbers) for name, column in carried.items()}
+
+
+def carried(source: RayFile, job: CastJob, used_names: Sequence[str]) -> CarriedColumns | None:
+    """Return the columns to carry; None for none.
+
+    Raise `InvalidInput` where that is not possible.
+    """
+    if not job.carry:
+        return None
+    if job.part_format == SUMS:
+        raise InvalidInput(f"carry is for rows of rays; {job.query!r} has a row for each box. Leave it out.")
+    if job.suffix not in SUFFIXES:
+        problem = f"{job.suffix} has no columns of any type, which carry needs"
+        raise file_error(Path(f"out{job.suffix}"), problem, f"write {' or '.join(SUFFIXES)}")
+    tables = [_table(file) for file in source.files]
+    names = _names(tables, job, used_names)
+    if not names:
+        return None
+    types = [{} if job.suffix == ".csv" else _arrow_types(table, names) for table in tables]
+    _check_types(tables, types)
+    return CarriedColumns(names, types[0])
+
+
+def _table(file: RayFile) -> Table:
+    """Return the table of a file; raise if its columns have no names."""
+    if file.table is None or not file.table.has_names:
+        raise file_error(file.path, "has no named columns to carry", f"give rays in {' or '.join(SUFFIXES)}")
+    return file.table
+
+
+def _names(tables: Sequence[Table], job: CastJob, used_names: Sequence[str]) -> dict[str, str]:
+    """Return the columns to carry, and their names in the output.
+
+    Raise if a file lacks one, or two get the same name.
+    """
+    carry, used = job.carry, [table.layout(job.options).numbers for table in tables]
+    extra = [
+        [n for n in table.names if n not in numbers] for table, numbers in zip(tables, used, strict=True)
+    ]
+    names = extra[0] if list(carry) == [ALL] and ALL not in extra[0] else list(dict.fromkeys(carry))
+    for table, there in zip(tables, extra, strict=True):
+        for name in names:
+            if name not in there:
+                known = f"it has {', '.join(there)}" if there else "it has none but those of rays"
+                raise file_error(table.path, f"has no column {name!r} to carry", known)
+    renamed = {name: _output_name(name, used_names) for name in names}
+    for name, new in renamed.items():
+        if [*renamed.values(), *used_names].count(new) > 1:
+            problem = f"the column {name!r} would be the second {new!r}"
+            raise file_error(tables[0].path, problem, "rename it")
+    return renamed
+
+
+def _output_name(name: str, used: Sequence[str]) -> str:
+    """Return a column's name in the output: ``ray_id`` for ``id``."""
+    return f"ray_{name}" if queries.is_result_column(name) or name in used else name
+
+
+def _as_text(column: Column, name: str, path: Path) -> Column:
+    """Return a column as text; "" for null."""
+    if isinstance(column, np.ndarray):
+        return column
+    arrow = require("pyarrow", "io", ".parquet")
+    try:
+        texts = column.cast(arrow.string())
+    except arrow.ArrowException as error:
+        problem = f"holds {column.type}, which CSV cannot hold"
+        raise file_error(path, problem, "write .parquet", f"column {name}") from error
+    return texts.fill_null("").to_numpy(zero_copy_only=False).astype(object)
+
+
+def _arrow_types(table: Table, names: Mapping[str, str]) -> "dict[str, pyarrow.DataType]":
+    """Return the types of columns in a Parquet output: of CSV, text."""
+    if not isinstance(table, ParquetTable):
+        return dict.fromkeys(names.values(), require("pyarrow", "io", ".parquet").string())
+    types = {new: table.type(name) for name, new in names.items()}
+    return {
+        new: getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind
+        for new, kind in types.items()
+    }
+
+
+def _check_types(tables: Sequence[Table], types: "Sequence[dict[str, pyarrow.DataType]]") -> None:
+    """Raise if a column has another type in another file."""
+    for table, found in zip(tables, types, strict=True):
+        for name, kind in found.items():
+            if kind != types[0][name]:
+                problem = f"the column {name} is {kind}, in {tables[0].path} it is {types[0][name]}"
+                raise file_error(table.path, problem, "store it as one type, or write .csv")

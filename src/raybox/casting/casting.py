@@ -1,0 +1,141 @@
+"""``cast``: from arguments to a complete output, on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import BinaryIO, Literal, TypeAlias
+
+from raybox.casting import checks
+from raybox.casting.blocks import BLOCK
+from raybox.casting.call import CastRequest, Summary, prepare, run
+from raybox.casting.job import CastJob
+from raybox.casting.readers import paths_of
+from raybox.casting.scenes import AnyScene
+from raybox.casting.thread_runner import ThreadRunner
+from raybox.compiler.float_environment import in_default_environment
+from raybox.geometry import Invalid
+from raybox.queries.names import Per
+from raybox.queries.query import FileQuery
+from raybox.threads.chunks import check_workers
+from raybox.validation import ArrayInput, MaskInput
+
+DatasetFormat: TypeAlias = Literal["parquet", "zarr"]
+
+
+@in_default_environment
+def cast(  # noqa: PLR0913
+    scene: AnyScene,
+    rays: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str] | BinaryIO,
+    *,
+    query: FileQuery = "nearest",
+    values: ArrayInput | None = None,
+    weights: ArrayInput | None = None,
+    per: Per | None = None,
+    where: MaskInput = None,
+    ids: Sequence[str] | None = None,
+    labels: Sequence[str] = (),
+    carry: Sequence[str] = (),
+    origin: Sequence[float] | None = None,
+    invalid: Invalid = "raise",
+    layout: str | None = None,
+    workers: int = -1,
+    progress: bool = False,
+    chunk: int = BLOCK,
+    format: DatasetFormat | None = None,
+) -> Summary:
+    """Write the results of a query for all rays of a file, in bounded memory.
+
+    The output equals that of ``load``, the query and ``save``, bit for bit. If the call is interrupted, there
+    is no incomplete output: results so far are stored in ``OUT.raybox``, and the same call continues from
+    there. The resumed output is byte-identical to an uninterrupted one.
+
+    Parameters
+    ----------
+    scene : Scene or SplitScene
+        Of any geometry, or of several; for ``deposit``, of one. After ``index`` follow the columns
+        ``object`` if a mesh has objects, ``geometry`` of several, ``primitive`` of `Instances`.
+    rays : str or path, or a sequence of them
+        Several files are read one after the other, and their rays numbered on. Read chunk by chunk:
+        ``.parquet .npy .csv .las .laz``, uncompressed ``.npz``, and ``.zarr`` (version 3: a group of
+        ``origins directions [t_min t_max]``, or of ``points``). ``.ply .pcd`` and other ``.npz`` are loaded
+        whole.
+    out : str, path, or binary file
+        ``.parquet .npy .csv .npz .zarr``. With a slash at the end, as ``"hits/"``: a folder of Parquet files
+        of `chunk` rays each, a dataset as pandas, polars, DuckDB and Dask read it. An open file gets CSV, and
+        cannot be resumed.
+    query : {"nearest", "occluded", "count", "all", "segments", "integrate", "deposit"}
+        The query. The output of ``deposit`` has a row for each box or cell: the sum over all rays.
+    values : array_like, shape (M,) or (M, C), or of a grid's shape, optional
+        For ``integrate``: see `Scene.integrate`. Sums are reproducible.
+    weights : array_like, shape (N,) or (N, C), optional
+        For ``deposit``, a row for each ray of the file; may be mapped, as by ``np.load(..., mmap_mode="r")``.
+    per : {"length", "hit"}, optional
+        For ``deposit``: see `Scene.deposit`. Sums do not depend on workers, on interruptions, nor on a
+        `chunk` of up to a million, if the scene is bounded.
+    where : array_like of bool, shape (M,), or str, optional
+        Which primitives may be hit, or an expression of the labels of their objects: see `Scene.nearest`.
+    ids : sequence of str, optional
+        One for each object of the scene: the column ``id``. Default: those of the geometry.
+    labels : sequence of str
+        Labels of the object of each hit that the output gets, too, ``["all"]`` for all; missing for a miss.
+        One with the name of a column of results gets the prefix ``object_``. In ``.npy .npz .zarr``, numbers
+        and bools that can be missing are float64, with NaN, and text has the width of the longest.
+    carry : sequence of str
+        Columns of the file of rays (``.csv`` or ``.parquet``) that the output (``.csv`` or ``.parquet``)
+        gets, too, at the end; ``["all"]`` for all that are no columns of rays. Those with the name of a
+        column of results get the prefix ``ray_``. Columns of CSV are text; those of Parquet keep their type.
+    origin : X, Y, Z, optional
+        Start of the rays to a set of points, as in :func:`raybox.load`.
+    invalid : {"raise", "miss"}
+        How to handle rays with NaN, as in :class:`raybox.Rays`. Results before such a ray are stored; the
+        call continues with ``invalid="miss"``, or with a corrected file.
+    layout : str, optional
+        The columns of rays without names, as in :func:`raybox.load`.
+    workers : int
+        Threads of the query; -1 for all cores.
+    progress : bool
+        Show a bar on stderr, with the rate and the time left.
+    chunk : int
+        Rays that are in memory together, about a million by default. Memory grows with it.
+    format : {"parquet", "zarr"}, optional
+        That of a dataset: `out` is then a folder. Of Zarr: a group of one array for each column, for queries
+        with a row for each ray.
+
+    Returns
+    -------
+    Summary
+        Rays, rays that hit anything, rows, rays done before, seconds.
+
+    Raises
+    ------
+    FileFormatError
+        A file cannot be read or written, or holds wrong numbers, or another call has started the output.
+    InvalidInput
+        An argument has another value than those above.
+    RayboxError
+        A format needs a package that is not installed.
+
+    Examples
+    --------
+    >>> import raybox as rb, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> rb.save(f"{folder}/rays.npy", rb.Rays([0, 0, 0], [[1, 0, 0], [0, 1, 0], [-1, 0, 0]]))
+    >>> scene = rb.Scene(rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]]))
+    >>> done = rb.stream.cast(scene, f"{folder}/rays.npy", f"{folder}/out.csv", query="occluded")
+    >>> done.rays, done.hit_count
+    (3, 1)
+    >>> print(open(f"{folder}/out.csv").read())
+    ray,occluded
+    0,1
+    1,0
+    2,0
+    <BLANKLINE>
+    """
+    paths, options = tuple(paths_of(rays)), checks.read_options(origin, invalid, layout)
+    job = CastJob(paths, options, query, chunk, tuple(labels), tuple(carry))
+    given = {"values": values, "weights": weights, "per": per}
+    request = CastRequest(scene, job, ids, given, where)
+    call, worker_count = prepare(request, out, format), check_workers(workers)
+    return run(call, out, lambda caster: ThreadRunner(caster, worker_count), shown=progress)

@@ -1,0 +1,262 @@
+"""Columns that follow from the primitive of each hit: its object, and the id and labels of that object."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybox.casting.arguments import Value
+from raybox.casting.result_columns import Dtypes, OutputSpec, as_array, column_dtypes, rows_of
+from raybox.casting.scenes import AnyScene, has_copies, objects_of
+from raybox.errors import InvalidInput
+from raybox.geometry import ObjectRows
+from raybox.geometry.labels import shown_names
+from raybox.geometry.object_rows import label_type
+from raybox.hits.tables import label_column
+from raybox.io.formats.common import checked_texts, require
+from raybox.queries.columns import Columns
+from raybox.store import checksum
+from raybox.store.checksum import Facts
+from raybox.validation import Dtype, Ints
+
+if TYPE_CHECKING:
+    import pyarrow
+
+ALL = "all"
+OBJECT, GEOMETRY, PRIMITIVE = "object", "geometry", "primitive"
+_INTEGER = np.dtype(np.int64)
+_MAX_EXACT = 2**53
+
+
+class _Named(NamedTuple):
+    """Objects of one geometry, and where their ids or labels begin in those of all geometries."""
+
+    objects: ObjectRows
+    rows: str = "index"
+    """the column of results that numbers their primitives; `PRIMITIVE` for names of what is instanced"""
+    start: int = 0
+
+
+class LabelColumn(NamedTuple):
+    """A label of all objects, and last of a miss."""
+
+    values: Any
+    """an array, or one of Arrow"""
+    dtype: Dtype
+    arrow_type: "pyarrow.DataType | None" = None
+
+
+class ObjectColumns(NamedTuple):
+    """The columns of a scene that follow from the primitives of hits."""
+
+    objects: tuple[_Named, ...]
+    """of each geometry; none without a column `object`"""
+    ids: list[str] | None
+    """of all objects that have names"""
+    named: tuple[_Named | None, ...]
+    """where the ids of each geometry are"""
+    labeled: tuple[_Named | None, ...] = ()
+    labels: dict[str, LabelColumn] = {}  # noqa: RUF012 - a default that is never written to
+    """by their names in the output"""
+    after_index: tuple[str, ...] = ()
+    """the columns of results after `index`"""
+
+    @property
+    def row_ids(self) -> list[str] | None:
+        """The id of each primitive that is an object; None if ids are those of what is instanced."""
+        of_rows = all(own is not None and own.rows == "index" for own in self.named)
+        return self.ids if of_rows else None
+
+    @property
+    def dtypes(self) -> Dtypes:
+        """The labels in the output, and their dtypes."""
+        return {name: column.dtype for name, column in self.labels.items()}
+
+    @property
+    def arrow_types(self) -> "dict[str, pyarrow.DataType]":
+        """The types of labels that come as Arrow arrays."""
+        return {name: column.arrow_type for name, column in self.labels.items() if column.arrow_type}
+
+    def added_to(self, dtypes: Dtypes) -> Dtypes:
+        """Return the columns of results with those after `index`, if they have that."""
+        places = {name: (name, *self.after_index) if name == "index" else (name,) for name in dtypes}
+        return {name: dtypes.get(name, _INTEGER) for names in places.values() for name in names}
+
+    def with_rows(self, columns: Columns) -> Columns:
+        """Return results with the object, the number of the id, and the labels of each row, if of hits."""
+        found: dict[str, Any] = {}
+        if "index" not in columns:
+            return columns
+        if self.objects:
+            found[OBJECT] = _numbers(self.objects, columns, -1)
+        if self.ids is not None:
+            found["id"] = _numbers(self.named, columns, len(self.ids))
+        if self.labels:
+            size = len(next(iter(self.labels.values())).values)
+            places = _numbers(self.labeled, columns, size - 1)
+            found |= {name: column.values.take(places) for name, column in self.labels.items()}
+        return columns | found
+
+    def facts(self) -> Facts:
+        """Return what identifies the columns: casts of equal ones resume each other."""
+        found: Facts = {}
+        if self.objects:
+            numbers = [own.objects.numbers for own in self.objects if own.objects.numbers is not None]
+            found["objects"] = f"checksum {checksum.of_arrays(*numbers)[:16]}"
+        if self.labels:
+            texts = (str(value) for column in self.labels.values() for value in column.values.tolist())
+            found["labels"] = f"checksum {checksum.of_texts(*self.labels, *texts)[:16]}"
+        return found
+
+
+def _numbers(named: Sequence[_Named | None], columns: Columns, missing: int) -> Ints:
+    """Return the number of the object of each row of results, `missing` where there is none."""
+    if len(named) == 1:
+        return _numbers_of(named[0], columns, slice(None), missing)
+    geometry = as_array(columns[GEOMETRY])
+    found = np.full(len(geometry), missing)
+    for k, own in enumerate(named):
+        rows = np.flatnonzero(geometry == k)
+        found[rows] = _numbers_of(own, columns, rows, missing)
+    return found
+
+
+def _numbers_of(own: _Named | None, columns: Columns, rows: Ints | slice, missing: int) -> Ints:
+    index: Ints = as_array(columns["index" if own is None else own.rows])[rows]
+    if own is None:
+        return np.full(len(index), missing)
+    numbers = own.objects.of_rows(index)
+    return np.where(numbers < 0, missing, numbers + own.start)
+
+
+def object_columns(scene: AnyScene, ids: Sequence[str] | None) -> ObjectColumns:
+    """Return the columns of a scene's objects, without labels.
+
+    ids: of all objects; by default, those of the geometries.
+    """
+    parts = objects_of(scene)
+    objects = [_Named(own.objects) for own in parts]
+    has_object = any(own.objects.numbers is not None for own in parts)
+    there = {OBJECT: has_object, GEOMETRY: len(parts) > 1, PRIMITIVE: has_copies(scene)}
+    if ids is None:
+        named = _places([own.objects for own in parts], _id_count)
+        values = [own.objects.attributes.ids for own in named if own is not None]
+        names = [name for own in values if own is not None for name in own.tolist()] if values else None
+    else:
+        starts = np.cumsum([0, *(own.objects.count(own.size) for own in parts)]).tolist()
+        named = tuple(own._replace(start=start) for own, start in zip(objects, starts, strict=False))
+        names = [*ids]
+    return ObjectColumns(
+        tuple(objects) if has_object else (),
+        None if names is None else checked_texts(names),
+        named,
+        after_index=tuple(name for name, is_there in there.items() if is_there),
+    )
+
+
+def _id_count(objects: ObjectRows) -> int | None:
+    return None if objects.attributes.ids is None else len(objects.attributes.ids)
+
+
+def _label_count(objects: ObjectRows) -> int | None:
+    return next((len(values) for values in objects.attributes.labels.values()), None)
+
+
+def _places(
+    parts: Sequence[ObjectRows], count_of: Callable[[ObjectRows], int | None]
+) -> tuple[_Named | None, ...]:
+    """Return where names of each geometry begin, if they follow one another: its own, or of its copies."""
+    found, start = list[_Named | None](), 0
+    for own in parts:
+        inner = own.inner if count_of(own) is None else None
+        holder = own if inner is None else inner
+        count = count_of(holder)
+        named = _Named(holder, "index" if inner is None else PRIMITIVE, start)
+        found.append(None if count is None else named)
+        start += count or 0
+    return tuple(found)
+
+
+def spec_of(
+    query: str, dimension: int, objects: ObjectColumns, suffix: str, **arguments: Value
+) -> OutputSpec:
+    """Return the columns of a query's results, those of objects included; labels are not."""
+    is_sum = rows_of(query) == "primitives"
+    ids = objects.row_ids if is_sum else objects.ids
+    dtypes = column_dtypes(query, dimension, ids, **arguments)
+    dtypes = dtypes if is_sum else objects.added_to(dtypes)
+    return OutputSpec(dtypes, ids, query, suffix=suffix)
+
+
+def with_labels(
+    columns: ObjectColumns, scene: AnyScene, labels: Sequence[str], spec: OutputSpec
+) -> ObjectColumns:
+    """Return the columns with labels, in types of the output; raise `InvalidInput` where there are none."""
+    parts, query = [own.objects for own in objects_of(scene)], spec.query
+    if "index" not in spec.dtypes or rows_of(query) == "primitives":
+        raise InvalidInput(
+            f"labels are of hits; {query!r} has no row for a hit. Leave them out, or take nearest or all."
+        )
+    known = list(dict.fromkeys(name for own in parts for name in own.label_names))
+    found: dict[str, LabelColumn] = {}
+    places = _places(parts, _label_count)
+    for name in known if [*labels] == [ALL] and ALL not in known else dict.fromkeys(labels):
+        if name not in known:
+            problem = f"there is no label {name!r}; labels of this scene: {shown_names(known)}"
+            raise InvalidInput(f"{problem}. Name one of them.")
+        values = [value for own in places if own is not None for value in _values(own.objects, name)]
+        typed = _Values(name, label_type(parts, name), values, can_miss=rows_of(query) == "rays")
+        found[label_column(name, {*spec.dtypes, *found})] = _TYPED.get(spec.suffix, _array)(typed)
+    return columns._replace(labeled=places, labels=found)
+
+
+def _values(objects: ObjectRows, name: str) -> list[Any]:
+    """Return the values of a label, None for a missing one."""
+    column = objects.attributes.labels.get(name)
+    if column is None:
+        return [None] * (_label_count(objects) or 0)
+    return [None if value != value else value for value in column.tolist()]
+
+
+class _Values(NamedTuple):
+    name: str
+    kind: type
+    values: list[Any]
+    can_miss: bool
+    """whether rows of misses have no label"""
+
+
+def _text(label: _Values) -> LabelColumn:
+    """Return a label as text, "" for a missing value; bools are 1 and 0."""
+    texts = [
+        "" if value is None else str(int(value) if label.kind is bool else label.kind(value))
+        for value in label.values
+    ]
+    return LabelColumn(np.array([*texts, ""], dtype=object), np.dtype(object))
+
+
+def _arrow(label: _Values) -> LabelColumn:
+    """Return a label in its type of Arrow, null for a missing value."""
+    arrow = require("pyarrow", "io", ".parquet")
+    types = {float: arrow.float64(), int: arrow.int64(), bool: arrow.bool_(), str: arrow.string()}
+    kind = types[label.kind]
+    return LabelColumn(arrow.array([*label.values, None], kind), np.dtype(object), kind)
+
+
+def _array(label: _Values) -> LabelColumn:
+    """Return a label as numbers, NaN for a missing value, or as text of one width, "" for that."""
+    if label.kind is str:
+        texts = checked_texts([*(value or "" for value in label.values), ""], f"values of {label.name!r}")
+        return LabelColumn(np.array(texts, dtype=object), np.array(texts, dtype=str).dtype)
+    if label.kind is not float and not label.can_miss and None not in label.values:
+        array: NDArray[Any] = np.array([*label.values, 0], dtype=label.kind)
+        return LabelColumn(array, array.dtype)
+    if any(value is not None and abs(value) > _MAX_EXACT for value in label.values if label.kind is int):
+        problem = f"label {label.name!r} holds integers that are not exact in float64"
+        raise InvalidInput(f"{problem}. Write .parquet or .csv.")
+    floats = np.array([*(np.nan if value is None else value for value in label.values), np.nan], np.float64)
+    return LabelColumn(floats, floats.dtype)
+
+
+_TYPED: dict[str, Callable[[_Values], LabelColumn]] = {".csv": _text, ".parquet": _arrow}

@@ -1,0 +1,223 @@
+"""`cast` of `deposit` and of `segments`: a row for each primitive, and the partition by a grid."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import raybox as rb
+from exact_grid import cut_all
+from grids import random_grid, random_rays
+from raybox.casting.sum_output import SumOutput, summed_parts
+from raybox.cli.cast import cast
+from raybox.store.folder import make_folder
+from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, content, fail_at, get, put
+
+WEIGHTS = np.random.default_rng(6).random(103) - 0.2
+RNG = np.random.default_rng(8)
+GRID = random_grid("integers", RNG, (4, 3, 5), share=0.7)
+GRID_RAYS = random_rays(RNG, GRID, 60)
+
+
+def check_sums(path, scene, rays, weights=None, **how):
+    """Compare the sums of an output with those of one call; last bits depend on the number of rays there."""
+    want = rows(scene.deposit(rays, weights, reproducible=True, **how))
+    found = get(path)
+    assert {*found} - {"id"} == {*want}
+    for name, column in want.items():
+        np.testing.assert_allclose(found[name].astype(column.dtype), column, rtol=2**-48, atol=2**-60)
+
+
+def rows(sums, name="deposit"):
+    """Return sums as the columns of an output."""
+    many = sums.reshape(len(sums), -1).T
+    names = [name] if sums.ndim == 1 else [f"{name}_{k}" for k in range(len(many))]
+    return {"index": np.arange(len(sums)), **dict(zip(names, many, strict=True))}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_row_for_each_box(tmp_path, ending):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / f"out.{ending}"
+    for weights, per in ((None, None), (WEIGHTS, None), (np.c_[WEIGHTS, WEIGHTS**2], "hit")):
+        how = {} if per is None else {"per": per}
+        done = rb.stream.cast(SCENE, rays, out, query="deposit", weights=weights, ids=IDS, chunk=10, **how)
+        check_sums(out, SCENE, RAYS, weights, **how)
+        assert get(out)["id"].tolist() == IDS
+        want = SCENE.deposit(RAYS, weights, **how)
+        reached = np.count_nonzero(want.reshape(40, -1).any(axis=1))
+        assert (done.rays, done.rows, done.hit_count, done.resumed) == (103, 40, reached, 0)
+        assert 20 < reached < 40
+        for path in sorted(out.rglob("*"), reverse=True) if out.is_dir() else []:
+            path.unlink() if path.is_file() else path.rmdir()
+        out.rmdir() if out.is_dir() else None
+    assert not list(tmp_path.glob("*part*"))
+
+
+def test_chunks_and_workers(tmp_path):
+    """Bits depend on neither: sums are in fixed point."""
+    rays, out, found = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy", set()
+    for workers in (1, 2):
+        for chunk in (1, 40, 1000):
+            rb.stream.cast(SCENE, rays, out, query="deposit", weights=WEIGHTS, chunk=chunk, workers=workers)
+            found.add(out.read_bytes())
+    assert len(found) == 1
+    check_sums(out, SCENE, RAYS, WEIGHTS)
+
+
+def test_sums_of_both_signs_that_cancel(tmp_path):
+    """Words of three sums are carried over, below zero, too."""
+    rng = np.random.default_rng(9)
+    for scale in (2.0**-40, 1.0, 2.0**60):
+        weights = np.round((rng.random(103) - 0.5) * 2**20) * scale
+        weights[50:100] = -weights[:50][::-1]
+        rays = rb.Rays(
+            np.r_[RAYS.origins[:50], RAYS.origins[:50][::-1], RAYS.origins[100:]],
+            np.r_[RAYS.directions[:50], RAYS.directions[:50][::-1], RAYS.directions[100:]],
+        )
+        path, out = put(tmp_path / "rays.npz", rays), tmp_path / "out.npy"
+        for per in ("length", "hit"):
+            rb.stream.cast(SCENE, path, out, query="deposit", weights=weights, per=per, chunk=7)
+            rest = SCENE.deposit(rays[100:], weights[100:], per=per, reproducible=True)
+            rounded = 2.0**-60 * np.abs(weights).max() * 4
+            np.testing.assert_allclose(get(out)["deposit"], rest, rtol=2**-48, atol=rounded)
+
+
+def test_the_cells_of_a_grid(tmp_path):
+    rays, scene = put(tmp_path / "rays.csv", GRID_RAYS), rb.Scene(GRID)
+    cells = rb.stream.cast(scene, rays, tmp_path / "sums.npy", query="deposit", chunk=7)
+    cuts = rb.stream.cast(scene, rays, tmp_path / "cuts.npy", query="segments", chunk=7)
+    check_sums(tmp_path / "sums.npy", scene, GRID_RAYS)
+    check(tmp_path / "cuts.npy", scene.segments(GRID_RAYS))
+    assert (cells.rows, cuts.hit_count) == (60, cuts.rows)
+    truth = cut_all(GRID.edges, GRID_RAYS)
+    numbers = [
+        (ray, int(np.ravel_multi_index(one.cell, GRID.shape)))
+        for ray, found in enumerate(truth)
+        for one in found.stretches
+        if GRID.occupied[one.cell]
+    ]
+    found = get(tmp_path / "cuts.npy")
+    assert list(zip(found["ray"].tolist(), found["index"].tolist(), strict=True)) == numbers
+    assert len(numbers) > 60
+    assert cells.hit_count == len({cell for _, cell in numbers})
+    assert sum(one.corners for one in truth) > 10
+    with pytest.raises(rb.InvalidInput, match="segments needs a Scene of one Grid"):
+        rb.stream.cast(SCENE, rays, tmp_path / "cuts.npy", query="segments")
+
+
+def test_values_in_the_shape_of_a_grid(tmp_path):
+    rays, scene = put(tmp_path / "rays.npz", GRID_RAYS), rb.Scene(GRID)
+    values = RNG.random((*GRID.shape, 2))
+    for given in (values[..., 0], values):
+        out = tmp_path / f"out{given.ndim}.npy"
+        rb.stream.cast(scene, rays, out, query="integrate", values=given, chunk=9)
+        want = scene.integrate(GRID_RAYS, given, reproducible=True)
+        found = get(out)
+        del found["ray"]
+        np.testing.assert_array_equal(np.array(list(found.values())), want.reshape(60, -1).T)
+
+
+def test_no_rays_no_boxes_and_two_dimensions(tmp_path):
+    flat = rb.Boxes([[2, -1], [5, -1]], [[3, 1], [7, 1]])
+    none = rb.Boxes(np.empty((0, 2)), np.empty((0, 2)))
+    for number in (0, 2):
+        rays = rb.Rays(np.zeros((number, 2)), np.ones((number, 2)) * [1, 0], t_max=6)
+        path, weights = put(tmp_path / f"rays{number}.npz", rays), np.full(number, 0.5)
+        for boxes in (flat, none):
+            for ending in ENDINGS[:4]:
+                out = tmp_path / f"out{number}{len(boxes)}.{ending}"
+                rb.stream.cast(rb.Scene(boxes), path, out, query="deposit", weights=weights)
+                assert get(out)["deposit"].astype(float).tolist() == [number * 0.5] * len(boxes)
+
+
+def test_boxes_without_end(tmp_path):
+    """Sums without a bound are computed, too."""
+    scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [np.inf, 1]]))
+    rays = put(tmp_path / "rays.npz", rb.Rays([[0, 0], [6, 0]], [1, 0]))
+    rb.stream.cast(scene, rays, tmp_path / "out.npy", query="deposit", chunk=1)
+    assert get(tmp_path / "out.npy")["deposit"].tolist() == [1.0, np.inf]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), rb.RayboxError("enough")])
+def test_an_interrupted_deposit_continues(tmp_path, monkeypatch, stop):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    how = {"query": "deposit", "chunk": 20, "workers": 1}
+    with monkeypatch.context() as patch:
+        fail_at(patch, 60, stop)
+        with pytest.raises(type(stop)):
+            rb.stream.cast(SCENE, rays, out, weights=WEIGHTS, **how)
+    assert not out.exists()
+    folder = tmp_path / "out.npy.raybox"
+    assert summed_parts(make_folder(folder))
+    for others in ({"weights": WEIGHTS + 1.0}, {"weights": None}, {"weights": WEIGHTS, "per": "hit"}):
+        with pytest.raises(rb.FileFormatError, match="another command has started it"):
+            rb.stream.cast(SCENE, rays, out, **others, **how)
+    assert rb.stream.cast(SCENE, rays, out, weights=WEIGHTS, **how).resumed == 60
+    check_sums(out, SCENE, RAYS, WEIGHTS)
+    assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_a_failure_while_rows_are_written(tmp_path, monkeypatch):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.csv"
+    how = {"query": "deposit", "chunk": 20, "weights": WEIGHTS}
+    with monkeypatch.context() as patch:
+        patch.setattr(SumOutput, "_rows_part", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+        with pytest.raises(rb.FileFormatError, match="103 rays are done"):
+            rb.stream.cast(SCENE, rays, out, **how)
+    assert rb.stream.cast(SCENE, rays, out, **how).resumed == 103
+    resumed = content(out)
+    out.unlink()
+    rb.stream.cast(SCENE, rays, out, **how)
+    assert content(out) == resumed
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b[:-1] + b"\x7f", lambda b: b[:-8], lambda b: b"", lambda b: b"x" + b[1:]]
+)
+def test_damaged_sums_are_computed_again(tmp_path, monkeypatch, damage):
+    rays, out, whole = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy", tmp_path / "whole.npy"
+    rb.stream.cast(SCENE, rays, whole, query="deposit", chunk=20)
+    with monkeypatch.context() as patch:
+        fail_at(patch, 60, rb.RayboxError("enough"))
+        with pytest.raises(rb.RayboxError):
+            rb.stream.cast(SCENE, rays, out, query="deposit", chunk=20)
+    stored = tmp_path / "out.npy.raybox" / "sums"
+    stored.write_bytes(damage(stored.read_bytes()))
+    rb.stream.cast(SCENE, rays, out, query="deposit", chunk=20)
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_wrong_weights_are_refused(tmp_path):
+    rays, text, out = put(tmp_path / "a.npz", RAYS), put(tmp_path / "a.csv", RAYS), tmp_path / "out.npy"
+    bad = np.ones(103)
+    bad[70] = np.nan
+    for weights, match in (
+        (np.ones(4), "got 4 rows for 103 rays"),
+        (np.ones((103, 0)), "must be numbers of shape"),
+        (2.0, "must be numbers of shape"),
+        (["x"] * 103, "must be numbers of shape"),
+        (bad, "weights must be finite; row 70 is nan"),
+    ):
+        with pytest.raises(rb.InvalidInput, match=match):
+            rb.stream.cast(SCENE, rays, out, query="deposit", weights=weights)
+    for count in (102, 104):  # the number of rays is unknown before the end
+        with pytest.raises(rb.InvalidInput, match=f"got {count} rows for 103 rays"):
+            rb.stream.cast(SCENE, text, out, query="deposit", weights=np.ones(count))
+    with pytest.raises(rb.InvalidInput, match="per must be one of 'length', 'hit'; got 'box'"):
+        rb.stream.cast(SCENE, rays, out, query="deposit", per="box")
+    with pytest.raises(rb.InvalidInput, match="weights is for query 'deposit'; got it with 'integrate'"):
+        rb.stream.cast(SCENE, rays, out, query="integrate", weights=np.ones(103))
+    assert not out.exists()
+
+
+def test_the_command(tmp_path):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    scene, weights = tmp_path / "scene.npz", tmp_path / "weights.npy"
+    rb.save(scene, BOXES)
+    np.save(weights, WEIGHTS.astype(np.float32))
+    call = [str(scene), str(rays), "-o", str(out), "--query", "deposit"]
+    done = CliRunner().invoke(cast, [*call, "--weights", str(weights), "--per", "hit"])
+    assert done.exit_code == 0, done.output
+    check_sums(out, SCENE, RAYS, WEIGHTS.astype(np.float32), per="hit")
+    call[3] = "-"
+    done = CliRunner().invoke(cast, call)
+    assert done.output.startswith("index,deposit\n0,")

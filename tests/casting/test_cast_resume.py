@@ -1,0 +1,245 @@
+"""An interrupted rb.stream.cast leaves no half file; the resumed output is byte-identical."""
+
+import os
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.casting import append_file, call
+from raybox.casting.cast_folder import CastFolder, cast_folder
+from raybox.store.lock import locked
+from streaming import (
+    BOXES,
+    ENDINGS,
+    IDS,
+    RAYS,
+    SCENE,
+    content,
+    endings_from,
+    fail_at,
+    interrupted,
+    put,
+    run,
+)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("query", ["nearest", "all"])
+def test_the_same_call_resumes(tmp_path, monkeypatch, ending, query):
+    """Readers find the row, and writers the end, alone: each twice for each query, in other pairs."""
+    for source in islice(endings_from(ending), 2):
+        rays, whole, out = (
+            tmp_path / f"{name}-{source}.{e}" for name, e in (("r", source), ("w", ending), ("o", ending))
+        )
+        how = {"query": query, "ids": IDS, "chunk": 20}
+        put(rays, RAYS)
+        rb.stream.cast(SCENE, rays, whole, **how)
+        with monkeypatch.context() as patch:
+            fail_at(patch, 60, KeyboardInterrupt())
+            with pytest.raises(KeyboardInterrupt) as stopped:
+                rb.stream.cast(SCENE, rays, out, **how)
+        stored = int(stopped.value.__notes__[0].split()[0])
+        assert stored == 60
+        assert not out.exists()
+        done = rb.stream.cast(SCENE, rays, out, **how)
+        assert (done.rays, done.resumed) == (103, stored)
+        assert list(content(out).values()) == list(content(whole).values())
+    assert not list(tmp_path.glob("*.raybox"))
+
+
+def test_long_outputs_do_not_stay_in_the_systems_memory(tmp_path, monkeypatch):
+    dropped = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda _file, *what: dropped.append(what), raising=False)
+    monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", "drop", raising=False)
+    put(tmp_path / "r.npz", RAYS)
+    for limit, name in ((append_file.CACHED, "short.npy"), (2000, "long.npy")):
+        monkeypatch.setattr(append_file, "CACHED", limit)
+        assert not dropped
+        rb.stream.cast(SCENE, tmp_path / "r.npz", tmp_path / name, chunk=20)
+    assert set(dropped) == {(0, 0, "drop")}
+    assert (tmp_path / "long.npy").read_bytes() == (tmp_path / "short.npy").read_bytes()
+
+
+KILLING = """
+    import os, random, shutil, signal, sys, time
+    from pathlib import Path
+    import raybox as rb
+    from streaming import IDS, RAYS, SCENE
+    source, query, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    random.seed(5)
+    for ending in sys.argv[4:]:
+        def cast(name):
+            return rb.stream.cast(SCENE, source, folder / f"{name}.{ending}", query=query, ids=IDS, chunk=3)
+        cast("warm")  # compiles
+        started = time.perf_counter()
+        cast("whole")
+        took = time.perf_counter() - started
+        kills = resumed = 0
+        out = folder / f"out.{ending}"
+        while kills < 60:
+            if out.is_dir() and not Path(f"{out}.raybox").exists():
+                shutil.rmtree(out)  # killed after all was done: a folder is not replaced
+            child = os.fork()
+            if not child:
+                done = cast("out")
+                os._exit(40 if done.resumed else 0)
+            time.sleep(random.random() * took * 0.4)
+            os.kill(child, signal.SIGKILL)
+            code = os.waitpid(child, 0)[1]
+            kills += os.WIFSIGNALED(code)
+            if not os.WIFSIGNALED(code):
+                resumed += os.WEXITSTATUS(code) == 40
+                assert os.WEXITSTATUS(code) in (0, 40), code
+                if kills >= 3:
+                    break
+                took /= 2  # the machine is less busy than it was
+        else:
+            cast("out")
+        print(ending, kills, resumed)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks of one process, to be quick")
+@pytest.mark.parametrize("query", ["nearest", "all"])
+def test_kill_at_random_moments(tmp_path, query):
+    rays = put(tmp_path / "rays.parquet", RAYS)
+    output = run(KILLING, rays, query, tmp_path, *ENDINGS)
+    kills = [int(line.split()[1]) for line in output.splitlines()]
+    assert len(kills) == len(ENDINGS)
+    assert min(kills) >= 3
+    for ending in ENDINGS:
+        wanted, found = content(tmp_path / f"whole.{ending}"), content(tmp_path / f"out.{ending}")
+        assert list(found.values()) == list(wanted.values()), ending
+    assert not list(tmp_path.glob("*.raybox"))
+
+
+def test_an_error_reports_what_is_stored(tmp_path, monkeypatch):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    fail_at(monkeypatch, 60, rb.RayboxError("enough"))
+    with pytest.raises(rb.RayboxError) as caught:
+        rb.stream.cast(SCENE, rays, out, chunk=20)
+    assert "rays are done and stored in out.npy.raybox; the same command continues from there" in str(
+        caught.value
+    )
+    fail_at(monkeypatch, 0, rb.RayboxError("enough"))
+    with pytest.raises(rb.RayboxError) as caught:
+        rb.stream.cast(SCENE, rays, tmp_path / "other.npy", chunk=20)
+    assert str(caught.value) == "enough"
+    assert not list(tmp_path.glob("other*"))
+
+
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ({"query": "count"}, "query nearest there, count now"),
+        ({"chunk": 21}, "chunk 20 there, 21 now"),
+        ({"ids": IDS}, "ids none there, checksum "),
+        ({"scene": rb.Scene(BOXES[:39])}, "scene 40 boxes, checksum "),
+        ({"scene": rb.Scene(BOXES[::-1])}, "scene 40 boxes, checksum "),
+    ],
+)
+def test_another_command_is_refused(tmp_path, monkeypatch, how, text):
+    rays, out = interrupted(tmp_path, monkeypatch)
+    before = content(tmp_path)
+    with pytest.raises(rb.FileFormatError) as caught:
+        rb.stream.cast(**{"scene": SCENE, "rays": rays, "out": out, "chunk": 20, **how})
+    assert text in str(caught.value)
+    assert "another command has started it, in out.npy.raybox" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert content(tmp_path) == before
+    assert rb.stream.cast(SCENE, rays, out, chunk=20, workers=2).resumed > 0
+
+
+def test_another_origin_is_another_command(tmp_path, monkeypatch):
+    points, out = tmp_path / "points.npz", tmp_path / "out.npy"
+    np.savez_compressed(points, points=RAYS.origins + 1)  # loaded whole
+    fail_at(monkeypatch, 60, rb.RayboxError("enough"))
+    with pytest.raises(rb.RayboxError, match="enough"):
+        rb.stream.cast(SCENE, points, out, chunk=20, origin=(0, 0, 0))
+    monkeypatch.undo()
+    with pytest.raises(rb.FileFormatError, match=r"origin \[0.0, 0.0, 0.0\] there, \[0.0, 0.0, 1.0\] now"):
+        rb.stream.cast(SCENE, points, out, chunk=20, origin=(0, 0, 1))
+    assert rb.stream.cast(SCENE, points, out, chunk=20, origin=(0, 0, 0)).resumed > 0
+
+
+def test_a_foreign_folder_is_left_alone(tmp_path):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    folder = tmp_path / "out.npy.raybox"
+    folder.mkdir(mode=0o700)
+    (folder / "letter").write_text("dear")
+    with pytest.raises(rb.FileFormatError, match="exists, but has no job; rename or remove it"):
+        rb.stream.cast(SCENE, rays, out)
+    (folder / "job").write_text('{"raybox": 1')
+    with pytest.raises(rb.FileFormatError, match="has a job that is damaged; rename or remove it"):
+        rb.stream.cast(SCENE, rays, out)
+    assert (folder / "letter").read_text() == "dear"
+
+
+def test_two_at_once(tmp_path):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    with (
+        locked(out, cast_folder(out)),
+        pytest.raises(rb.FileFormatError, match="is in use by another process"),
+    ):
+        rb.stream.cast(SCENE, rays, out)
+    assert rb.stream.cast(SCENE, rays, out).rays == 103
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("stage", ["finish", "replace", "remove"])
+def test_stopped_at_the_very_end(tmp_path, monkeypatch, ending, stage):
+    rays, out, whole = (
+        put(tmp_path / "rays.npz", RAYS),
+        tmp_path / f"out.{ending}",
+        tmp_path / f"whole.{ending}",
+    )
+    rb.stream.cast(SCENE, rays, whole, chunk=20)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        if stage == "finish":
+            patch.setattr(call, "place_output", stop)
+        elif stage == "remove":
+            patch.setattr(CastFolder, "remove", stop)
+        else:
+            replace = os.replace
+            patch.setattr(
+                os, "replace", lambda a, b, **how: stop() if Path(b) == out else replace(a, b, **how)
+            )
+        with pytest.raises(KeyboardInterrupt):
+            rb.stream.cast(SCENE, rays, out, chunk=20)
+    assert out.exists() == (stage == "remove")
+    fail_at(monkeypatch, 0, AssertionError("queried again"))
+    done = rb.stream.cast(SCENE, rays, out, chunk=20)
+    assert (done.rays, done.resumed, done.rows) == (103, 103, 103)
+    assert list(content(out).values()) == list(content(whole).values())
+    assert not list(tmp_path.glob("*.raybox"))
+
+
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_an_output_that_was_removed_or_replaced_is_written_again(tmp_path, monkeypatch, is_removed):
+    """Killed after the output was moved to its place, before the journal was removed."""
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    rb.stream.cast(SCENE, rays, out, chunk=20)
+    wanted = out.read_bytes()
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CastFolder, "remove", stop)
+        with pytest.raises(KeyboardInterrupt):
+            rb.stream.cast(SCENE, rays, out, chunk=20)
+    assert out.read_bytes() == wanted
+    if is_removed:
+        out.unlink()
+    else:
+        out.write_bytes(wanted[:200])
+    assert rb.stream.cast(SCENE, rays, out, chunk=20).resumed == 0
+    assert out.read_bytes() == wanted
