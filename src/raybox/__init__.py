@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from raybox import cluster as cluster
     from raybox import stream as stream
     from raybox import textbook as textbook
+    from raybox.casting import cast as cast
     from raybox.errors import FileFormatError as FileFormatError
     from raybox.errors import InvalidInput as InvalidInput
     from raybox.errors import RayboxError as RayboxError
@@ -42,6 +43,7 @@ _HOMES = {
     "RayboxError": "errors",
     "InvalidInput": "errors",
     "FileFormatError": "errors",
+    "cast": "casting",
     "Rays": "geometry",
     "Boxes": "geometry",
     "Planes": "geometry",

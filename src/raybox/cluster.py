@@ -1,5 +1,5 @@
-"""Casts and queries on a Dask cluster; see `raybox.casting.dask`."""
+"""Casts on a Dask cluster: ``cast(..., cluster=...)``; see `raybox.casting.dask`."""
 
-from raybox.casting.dask import ask, cast
+from raybox.casting import cast
 
-__all__ = ["ask", "cast"]
+__all__ = ["cast"]

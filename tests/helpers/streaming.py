@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.casting import block_caster
+from raybox.casting import caster as block_caster
 from raybox.casting.result_columns import QUERIES, column_dtypes, rows_of
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -124,14 +124,14 @@ def content(path):
 
 def fail_at(monkeypatch, rays, error):
     """Make queries fail from the block on that begins with this ray."""
-    results_of_block = block_caster.BlockCaster.results
+    results_of_block = block_caster.BlockCaster._results
 
-    def failing(caster, block, workers):
-        if block.first >= rays:
+    def failing(caster, block, *others):
+        if block.block.first >= rays:
             raise error
-        return results_of_block(caster, block, workers)
+        return results_of_block(caster, block, *others)
 
-    monkeypatch.setattr(block_caster.BlockCaster, "results", failing)
+    monkeypatch.setattr(block_caster.BlockCaster, "_results", failing)
 
 
 def interrupted(tmp_path, monkeypatch, **how):

@@ -1,43 +1,37 @@
-"""Casts of files of rays in bounded memory: blocks of rays to parts, parts to the output.
+"""Casts of files of rays in bounded memory: blocks of rays to parts, and one pass to the output.
 
-A block is a number of consecutive rays. Its results depend on no other block; they are a *part*, a file that
-says which rays of which job it is of. The threads of this process, or a cluster, write the parts. The output
-is the folder of the parts, or one file joined of them; where it has a row for each primitive, the parts are
-added up. To continue is to skip the parts that are there, whole and right.
+Three nouns. A *job* is a scene, a query with its arguments, and options. A *part* is the results of a block
+of rays: a file that is whole or not there, with a record of all that it was made of. An *output* is what the
+parts become. Two verbs: blocks are cast, by threads of this process, a cluster, or any other scheduler, and
+the output is finished. To continue is to skip the parts that count.
 
-====================  ==================================================================================
-module                does
-====================  ==================================================================================
-``casting``           `cast`: from arguments to a complete output, on this machine
-``call``              the same for every runner: checks, then the run, errors and the summary
-``arguments``         what a query takes besides rays: values, weights, options
-``checks``            checks of arguments, before any work
-``job``               what identifies a cast
-``engine``            whole parts skipped, missing ones cast, all joined
-``runner``            the interface of what runs blocks
-``thread_runner``     threads that run them (``threads``): one reads, two query and write
-``block_caster``      a block: read, queried, written
-``blocks``            rows of a file of rays as blocks
-``readers``           files of rays; several as one
-``result_columns``    the results of a block as columns
-``object_columns``    objects, ids and labels of what is hit
-``carried_columns``   other columns of the file, carried to the output
-``part``              part files, and the record at their end
-``writers``           the writer of parts for each format (``parquet``, ``zarr_parts``, ``sums``)
-``output``            the interface of outputs
-``join``              one file (``join_formats``, ``append_file``, ``parquet_footer``)
-``dataset``           the folder of parts
-``sum_output``        sums of parts
-``stream_output``     CSV to an open file
-``cast_folder``       the folder of an unfinished output
-``place``             the complete output, moved to its place
-``steps``             the steps that change what is on the disk, for tests that stop there
-``scenes``            what scenes are made of, and what identifies them
-====================  ==================================================================================
+===================  ==================================================================================
+module               does
+===================  ==================================================================================
+``casting``          `cast`, `cast_blocks`, `finish`
+``call``             the arguments of a call, checked (``checks``, ``arguments``)
+``engine``           parts that count are kept, missing ones cast, all finished
+``stored_parts``     which parts of earlier calls count
+``runner``           threads that cast blocks: one reads, two query and write; ``dask``: a cluster
+``caster``           a block: read, queried, written
+``blocks``           rows of a file of rays as blocks
+``readers``          files of rays; several as one
+``result_columns``   the results of a block as columns
+``object_columns``   objects, ids and labels of what is hit
+``carried_columns``  other columns of the file, carried to the output
+``part``             part files, and their records
+``writers``          the writer of parts for each format (``parquet``)
+``sum_parts``        parts of sums (``sums``)
+``finish``           the output of the parts (``outputs``, ``parquet_footer``)
+``cast_folder``      the folder of an unfinished output
+``job_files``        what other processes need of a cast
+``job``, ``scenes``  what identifies a cast
+``errors``           errors of the system in words
+===================  ==================================================================================
 """
 
-from raybox.casting.call import Summary
-from raybox.casting.casting import cast
+from raybox.casting.casting import cast, cast_blocks, finish
+from raybox.casting.engine import Summary
 from raybox.casting.result_columns import QUERIES
 
-__all__ = ["QUERIES", "Summary", "cast"]
+__all__ = ["QUERIES", "Summary", "cast", "cast_blocks", "finish"]

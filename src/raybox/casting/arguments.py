@@ -1,15 +1,18 @@
 """What a cast passes to its query besides rays: values of primitives, weights of rays, options."""
 
+import mmap
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox import validation
-from raybox.casting.scenes import AnyScene
 from raybox.errors import InvalidInput
-from raybox.geometry import Grid, row_mask
+from raybox.geometry import Grid
+from raybox.io.formats.common import file_error, missing_file
 from raybox.queries import table
 from raybox.queries.query import Argument
 from raybox.scene.scene import Scene, masks_of
@@ -23,7 +26,7 @@ Arguments = dict[str, Value]
 _ROWS = 1 << 20  # rows of an array that are checked at once: arrays may be mapped, and larger than memory
 
 
-def checked(scene: AnyScene, query: str, rays: int | None, **given: ArrayInput | None) -> Arguments:
+def checked(scene: Scene, query: str, rays: int | None, **given: ArrayInput | None) -> Arguments:
     """Return the arguments that were given, of those that a cast of the query takes.
 
     rays: how many the file has, if that is known.
@@ -38,19 +41,22 @@ def checked(scene: AnyScene, query: str, rays: int | None, **given: ArrayInput |
             arguments[name] = value  # type: ignore[assignment]  # a text
             continue
         array = validation.array(value, name)
-        arguments[name] = _by_rows(scene, array) if kinds[name] is Argument.PER_PRIMITIVE else array
         if kinds[name] is Argument.PER_RAY:
             _check_per_ray(array, name, rays)
+            arguments[name] = array
+        else:  # copied: what is in memory does not change during the cast
+            arguments[name] = _by_rows(scene, rows_at(array, 0, len(array)) if array.ndim else array)
     return arguments
 
 
-def masks(scene: AnyScene, where: MaskInput) -> Arguments:
+def masks(scene: Scene, where: MaskInput) -> Arguments:
     """Return which primitives may be hit, as the argument `where`; nothing for all."""
     if where is None:
         return {}
-    if isinstance(scene, Scene):
-        return {"where": masks_of(scene, where)}
-    return {"where": row_mask(where, scene._objects, len(scene))}
+    found = masks_of(scene, where)
+    if isinstance(found, list):
+        return {"where": [None if mask is None else mask.copy() for mask in found]}
+    return {"where": found.copy()}
 
 
 def _unused(name: str, query: str) -> InvalidInput:
@@ -60,7 +66,7 @@ def _unused(name: str, query: str) -> InvalidInput:
     )
 
 
-def _by_rows(scene: AnyScene, array: Array) -> Array:
+def _by_rows(scene: Scene, array: Array) -> Array:
     """Return an array in the shape of a grid, with or without channels, as one row for each cell."""
     shape = getattr(scene, "geometry", None)
     shape = shape.shape if isinstance(shape, Grid) else ()
@@ -78,12 +84,56 @@ def _check_per_ray(array: NDArray[Any], name: str, rays: int | None) -> None:
     if rays is not None and rays != len(array):
         raise _wrong_count(array, name, f"{rays:,} rays")
     for begin in range(0, len(array), _ROWS):
-        bad = ~np.isfinite(array[begin : begin + _ROWS]).reshape(-1, *array.shape[1:])
-        if bad.any():
-            row = begin + int(np.argwhere(bad)[0, 0])
-            raise InvalidInput(
-                f"{name} must be finite; row {row} is {array[row].tolist()}. Replace it: np.nan_to_num(x)."
-            )
+        _check_finite(rows_at(array, begin, begin + _ROWS), name, begin)
+
+
+def _check_finite(rows: Array, name: str, begin: int) -> None:
+    bad = ~np.isfinite(rows).reshape(-1, *rows.shape[1:])
+    if bad.any():
+        row = int(np.argwhere(bad)[0, 0])
+        raise InvalidInput(
+            f"{name} must be finite; row {begin + row} is {rows[row].tolist()}. Replace it: np.nan_to_num(x)."
+        )
+
+
+def rows_at(array: Array, begin: int, end: int) -> Array:
+    """Return a copy of some rows; of a mapped array, from its file: a map of a file that was cut is fatal."""
+    end = min(end, len(array))
+    mapped = mapped_from(array)
+    if mapped is None:
+        return array[begin:end].copy()
+    try:
+        if array.flags.c_contiguous:
+            count, size = (end - begin) * prod(array.shape[1:]), prod(array.strides[:1])
+            rows = np.fromfile(mapped.path, array.dtype, count, offset=mapped.start + begin * size)
+            if len(rows) == count:
+                return rows.reshape(-1, *array.shape[1:])
+        elif mapped.path.stat().st_size >= mapped.size:
+            return array[begin:end].copy()
+    except FileNotFoundError as error:
+        raise missing_file(mapped.path) from error
+    raise file_error(mapped.path, "has become shorter while it was mapped", "restore it, and cast again")
+
+
+class Mapped(NamedTuple):
+    """The file of a mapped array."""
+
+    path: Path
+    start: int
+    """Of the array, in bytes."""
+    size: int
+    """Of what is mapped, from the start of the file on."""
+
+
+def mapped_from(array: object) -> Mapped | None:
+    """Return the file that an array is mapped from; None for an array in memory."""
+    owner = array
+    while isinstance(owner, np.ndarray) and not isinstance(owner.base, mmap.mmap):
+        owner = owner.base
+    if not isinstance(owner, np.memmap) or not owner.filename or not isinstance(array, np.ndarray):
+        return None
+    start = array.ctypes.data - owner.ctypes.data + owner.offset
+    return Mapped(Path(str(owner.filename)), start, owner.offset + owner.nbytes)
 
 
 def per_ray(query: str, arguments: Arguments) -> dict[str, Array]:
@@ -93,11 +143,13 @@ def per_ray(query: str, arguments: Arguments) -> dict[str, Array]:
     return {name: array for name in per_ray if isinstance(array := arguments[name], np.ndarray)}
 
 
-def of_chunk(array: Array, name: str, first: int, rays: int) -> Array:
-    """Return the rows of a chunk of rays."""
+def rows_of_block(array: Array, name: str, first: int, rays: int) -> Array:
+    """Return a copy of the rows of a block of rays; raise unless they are there, and finite."""
     if first + rays > len(array):
         raise _wrong_count(array, name, f"{first + rays:,} rays or more")
-    return array[first : first + rays]
+    rows = rows_at(array, first, first + rays)
+    _check_finite(rows, name, first)
+    return rows
 
 
 def check_end(query: str, arguments: Arguments, rays: int) -> None:
@@ -114,9 +166,12 @@ def _wrong_count(array: Array, name: str, rays: str) -> InvalidInput:
     )
 
 
-def facts(arguments: Arguments) -> Iterator[tuple[str, str]]:
-    """Yield what identifies each argument: casts of equal arguments resume each other."""
+def facts(query: str, arguments: Arguments) -> Iterator[tuple[str, str]]:
+    """Yield what identifies each argument, but for those of rays, which parts state."""
+    varying = per_ray(query, arguments)
     for name, value in arguments.items():
+        if name in varying:
+            continue
         arrays = value if isinstance(value, list) else [value]
         yield name, ", ".join(map(_fact, arrays))
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -79,9 +79,14 @@ class BlockSpan(NamedTuple):
     blocks: int | None
     """How many; None: all to the end of the file."""
 
+    @property
+    def end(self) -> int | None:
+        """The number of the block after it; None: it ends with the file."""
+        return None if self.blocks is None else self.number + self.blocks
+
 
 Buffers = dict[str, Floats]
-Others = list[dict[str, Column]]
+Others: TypeAlias = list[dict[str, Column]]
 """Columns of consecutive rows, some rows at a time."""
 
 
@@ -102,97 +107,69 @@ class BlockBuffers:
         self._free.append(buffers)
 
 
-class BlockRays(NamedTuple):
-    """The rays of a block."""
+class Block(NamedTuple):
+    """A block of rays as it was read; its numbers are not yet checked."""
 
     number: int
     first: int
-    rays: Rays
+    """Its first ray."""
     end: Position
     """Where the next block begins."""
-    checksum: str
-    """Of the arrays of the rays."""
+    buffers: Buffers
+    """The arrays of its rays, and room for more."""
     fraction: float | None
     """The fraction of the file that ends with it; None: the number of rows is known."""
-    buffers: Buffers
-    """The arrays of `rays`."""
+    is_finite: bool
+    """Whether all numbers are, but for t_min and t_max."""
     others: Others
     """Other columns of its rows."""
 
-
-class _BlockArrays(NamedTuple):
-    """A block before its rays are checked."""
-
-    buffers: Buffers
-    rows: int
-    start: Position
-    end: Position
-    fraction: float | None
-    finite: bool
-    """Whether all numbers are, but for t_min and t_max."""
-    others: Others
+    @property
+    def size(self) -> int:
+        """How many rays it has."""
+        return self.end.first - self.first
 
     @property
     def arrays(self) -> dict[str, Floats]:
-        """The rows that are filled."""
-        return {name: array[: self.rows] for name, array in self.buffers.items()}
+        """The arrays of its rays."""
+        return {name: array[: self.size] for name, array in self.buffers.items()}
+
+    def checksum(self) -> str:
+        """Return the checksum of the arrays of its rays."""
+        checksum = Checksum()
+        for array in self.arrays.values():
+            checksum.update(array)
+        return checksum.text()
 
 
 def read(
-    source: RayFile, size: int, span: BlockSpan, buffers: BlockBuffers, others: Sequence[str] = ()
-) -> Iterator[BlockRays]:
+    source: RayFile, size: int, span: BlockSpan, pool: BlockBuffers, others: Sequence[str] = ()
+) -> Iterator[Block]:
     """Yield the blocks of a span, `size` rays each; the last one of the file may have fewer.
 
     others: more columns to read.
     """
-    arrays = _read_arrays(source, size, span.position, buffers, others)
-    for number, block in enumerate(arrays, span.number):
-        first, rays = block.start.first, _rays(source, block)
-        found = checksum_of(block.arrays)
-        yield BlockRays(number, first, rays, block.end, found, block.fraction, block.buffers, block.others)
-        if span.blocks is not None and number + 1 == span.number + span.blocks:
-            return
-
-
-def checksum_of(arrays: dict[str, Floats]) -> str:
-    """Return the checksum of the arrays of a block."""
-    checksum = Checksum()
-    for array in arrays.values():
-        checksum.update(array)
-    return checksum.text()
-
-
-def checksums(source: RayFile, size: int) -> Iterator[tuple[str, Position]]:
-    """Yield the checksum of each block, unchecked, and where the next one begins."""
-    buffers = BlockBuffers()
-    for block in _read_arrays(source, size, Position(), buffers):
-        yield checksum_of(block.arrays), block.end
-        buffers.release(block.buffers)
-
-
-def _read_arrays(
-    source: RayFile, size: int, start: Position, pool: BlockBuffers, others: Sequence[str] = ()
-) -> Iterator[_BlockArrays]:
-    """Yield blocks, each from as many rows of the reader as it needs."""
     size = size if source.total is None else min(size, max(1, source.total))
-    position, filled, buffers, finite = start, 0, pool.acquire(source.widths, size), True
-    columns: Others = []
+    number, start, end = span.number, span.position, span.end
+    filled, buffers, is_finite, columns = 0, pool.acquire(source.widths, size), True, Others()
     last: RowBlock | None = None
-    for last in source.blocks(start.row, start.offset, others):
-        used = max(0, start.first - last.row)
+    for last in source.blocks(start.row, start.offset, others) if end != number else ():
+        used = max(0, span.position.first - last.row)
         while used < last.rows:
             rows = slice(used, used + min(size - filled, last.rows - used))
-            finite &= _copy_rows(buffers, filled, last, rows)
+            is_finite &= _copy_rows(buffers, filled, last, rows)
             columns.append({name: last.columns[name][rows] for name in others})
             filled, used = filled + rows.stop - rows.start, rows.stop
             if filled == size:
-                end = Position(position.first + size, last.row, last.offset)
-                yield _BlockArrays(buffers, filled, position, end, last.fraction, finite, columns)
-                position, filled, buffers, finite = end, 0, pool.acquire(source.widths, size), True
-                columns = []
+                next_start = Position(start.first + size, last.row, last.offset)
+                yield Block(number, start.first, next_start, buffers, last.fraction, is_finite, columns)
+                number, start = number + 1, next_start
+                if number == end:
+                    return
+                filled, buffers, is_finite, columns = 0, pool.acquire(source.widths, size), True, Others()
     if filled and last:
-        end = Position(position.first + filled, last.row, last.offset)
-        yield _BlockArrays(buffers, filled, position, end, last.fraction, finite, columns)
+        next_start = Position(start.first + filled, last.row, last.offset)
+        yield Block(number, start.first, next_start, buffers, last.fraction, is_finite, columns)
 
 
 def _copy_rows(buffers: Buffers, start: int, block: RowBlock, rows: "slice[int, int, None]") -> bool:
@@ -211,21 +188,15 @@ def places_of(columns: list[Floats]) -> Ints:
     return np.array([(column.ctypes.data, column.strides[0]) for column in columns], np.int64)
 
 
-def _rays(source: RayFile, block: _BlockArrays) -> Rays:
-    """Return the rays of a block.
-
-    An error gives the place of the wrong number in the file.
-    """
-    first, arrays = block.start.first, block.arrays
+def rays_of(source: RayFile, block: Block) -> Rays:
+    """Return the rays of a block; an error gives the place of the wrong number in the file."""
+    first, arrays = block.first, block.arrays
     if "origins" in arrays:
         with suppress(InvalidInput):  # `build` raises it again, with the place in the file
             low, high = (arrays.get(name) for name in RANGES)
-            return own(
-                (arrays["origins"], arrays["directions"], low, high),
-                source.options.invalid_rays,
-                block.finite,
-            )
-    among = "" if source.total == block.rows else f" in {block.rows:,} rows"
+            numbers = arrays["origins"], arrays["directions"], low, high
+            return own(numbers, source.options.invalid_rays, block.is_finite)
+    among = "" if source.total == block.size else f" in {block.size:,} rows"
     raw = FileArrays(
         arrays, lambda name, index: source.where(name, (first + index[0], *index[1:])), among=among
     )

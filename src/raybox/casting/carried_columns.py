@@ -18,6 +18,7 @@ from raybox.io.formats.parquet import ParquetTable
 from raybox.io.formats.tables import Column, Table
 from raybox.queries import table as queries
 from raybox.queries.columns import Columns
+from raybox.store import checksum
 
 if TYPE_CHECKING:
     import pyarrow
@@ -46,6 +47,14 @@ class CarriedColumns(NamedTuple):
             new: _joined([_as_text(some[name], new, path) if as_text else some[name] for some in others])
             for name, new in self.names.items()
         }
+
+    def checksum_of(self, columns: Mapping[str, Column]) -> str:
+        """Return the checksum of the columns of a block, their names and types included."""
+        if not self.arrow_types:
+            return checksum.of_texts(*(str(x) for name, column in columns.items() for x in (name, *column)))
+        arrow = require("pyarrow", "io", ".parquet")
+        batch = arrow.record_batch([*columns.values()], [*columns])
+        return checksum.of_bytes(str(batch.schema).encode(), memoryview(batch.serialize()))
 
 
 def _joined(parts: Sequence[Column]) -> Column:

@@ -1,35 +1,44 @@
-"""``cast``: from arguments to a complete output, on this machine."""
+"""``cast``, and what other schedulers call: ``cast_blocks`` and ``finish``."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import BinaryIO, Literal, TypeAlias
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 
-from raybox.casting import checks
+from raybox.casting import checks, engine, job_files
 from raybox.casting.blocks import BLOCK
-from raybox.casting.call import CastRequest, Summary, prepare, run
+from raybox.casting.call import CastRequest, prepare
+from raybox.casting.engine import Summary
 from raybox.casting.job import CastJob
 from raybox.casting.readers import paths_of
-from raybox.casting.scenes import AnyScene
-from raybox.casting.thread_runner import ThreadRunner
+from raybox.casting.runner import ThreadRunner
 from raybox.compiler.float_environment import in_default_environment
+from raybox.errors import InvalidInput
 from raybox.geometry import Invalid
 from raybox.queries.names import Per
 from raybox.queries.query import FileQuery
+from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 from raybox.validation import ArrayInput, MaskInput
+
+if TYPE_CHECKING:
+    from raybox.casting.dask.connection import ClusterInput
 
 DatasetFormat: TypeAlias = Literal["parquet", "zarr"]
 
 
 @in_default_environment
 def cast(  # noqa: PLR0913
-    scene: AnyScene,
+    scene: Scene,
     rays: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str] | BinaryIO,
     *,
     query: FileQuery = "nearest",
+    cluster: ClusterInput | None = None,
+    blocks: Sequence[int] | None = None,
     values: ArrayInput | None = None,
     weights: ArrayInput | None = None,
     per: Per | None = None,
@@ -49,11 +58,11 @@ def cast(  # noqa: PLR0913
 
     The output equals that of ``load``, the query and ``save``, bit for bit. If the call is interrupted, there
     is no incomplete output: results so far are stored in ``OUT.raybox``, and the same call continues from
-    there. The resumed output is byte-identical to an uninterrupted one.
+    there, on this machine or on a cluster. The resumed output is byte-identical to an uninterrupted one.
 
     Parameters
     ----------
-    scene : Scene or SplitScene
+    scene : Scene
         Of any geometry, or of several; for ``deposit``, of one. After ``index`` follow the columns
         ``object`` if a mesh has objects, ``geometry`` of several, ``primitive`` of `Instances`.
     rays : str or path, or a sequence of them
@@ -67,6 +76,13 @@ def cast(  # noqa: PLR0913
         cannot be resumed.
     query : {"nearest", "occluded", "count", "all", "segments", "integrate", "deposit"}
         The query. The output of ``deposit`` has a row for each box or cell: the sum over all rays.
+    cluster : str, or Client or cluster of Dask's, optional
+        The scheduler's address, like ``"tcp://10.0.0.1:8786"``: its workers cast the blocks. `rays` and `out`
+        are then in folders that all workers see under the same names.
+    blocks : sequence of int, optional
+        Numbers of blocks of `chunk` rays: these alone are cast, and their results stored in ``OUT.raybox``,
+        with all that `cast_blocks` and `finish` need, for other schedulers. Numbers past the end are left
+        out. None: all, and then the output.
     values : array_like, shape (M,) or (M, C), or of a grid's shape, optional
         For ``integrate``: see `Scene.integrate`. Sums are reproducible.
     weights : array_like, shape (N,) or (N, C), optional
@@ -94,7 +110,7 @@ def cast(  # noqa: PLR0913
     layout : str, optional
         The columns of rays without names, as in :func:`raybox.load`.
     workers : int
-        Threads of the query; -1 for all cores.
+        Threads of the query, in each process; -1 for all cores.
     progress : bool
         Show a bar on stderr, with the rate and the time left.
     chunk : int
@@ -115,7 +131,8 @@ def cast(  # noqa: PLR0913
     InvalidInput
         An argument has another value than those above.
     RayboxError
-        A format needs a package that is not installed.
+        A format needs a package that is not installed. No scheduler answers; a worker has no raybox, or
+        another one, or does not see the files.
 
     Examples
     --------
@@ -123,7 +140,7 @@ def cast(  # noqa: PLR0913
     >>> folder = tempfile.mkdtemp()
     >>> rb.save(f"{folder}/rays.npy", rb.Rays([0, 0, 0], [[1, 0, 0], [0, 1, 0], [-1, 0, 0]]))
     >>> scene = rb.Scene(rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]]))
-    >>> done = rb.stream.cast(scene, f"{folder}/rays.npy", f"{folder}/out.csv", query="occluded")
+    >>> done = rb.cast(scene, f"{folder}/rays.npy", f"{folder}/out.csv", query="occluded")
     >>> done.rays, done.hit_count
     (3, 1)
     >>> print(open(f"{folder}/out.csv").read())
@@ -133,9 +150,79 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
-    paths, options = tuple(paths_of(rays)), checks.read_options(origin, invalid, layout)
+    paths, options = (
+        tuple(path.resolve() for path in paths_of(rays)),
+        checks.read_options(origin, invalid, layout),
+    )
     job = CastJob(paths, options, query, chunk, tuple(labels), tuple(carry))
     given = {"values": values, "weights": weights, "per": per}
-    request = CastRequest(scene, job, ids, given, where)
-    call, worker_count = prepare(request, out, format), check_workers(workers)
-    return run(call, out, lambda caster: ThreadRunner(caster, worker_count), shown=progress)
+    call, threads = prepare(CastRequest(scene, job, ids, given, where), out, format), check_workers(workers)
+    is_open = call.target is None
+    if is_open and (cluster is not None or blocks is not None):
+        raise InvalidInput(
+            "an open file is written by one process; give the name of a file with cluster, blocks."
+        )
+    if blocks is not None:
+        if cluster is not None:
+            raise InvalidInput(
+                "blocks are cast here, and cluster casts all of them; leave one of the two out."
+            )
+        return engine.cast_numbers(call, partial(ThreadRunner, workers=threads), blocks, stored=True)
+    stream: Any = out if is_open else None
+    if cluster is None:
+        return engine.run(call, stream, partial(ThreadRunner, workers=threads), shown=progress)
+    from raybox.casting.dask.connection import connect, scheduler_watched
+    from raybox.casting.dask.runner import DaskRunner
+
+    with connect(cluster) as client, scheduler_watched(client):
+        runner = partial(DaskRunner, client, threads=workers)
+        return engine.run(call, stream, runner, shown=progress)
+
+
+@in_default_environment
+def cast_blocks(folder: str | os.PathLike[str], numbers: Sequence[int], *, workers: int = -1) -> Summary:
+    """Cast some blocks of a cast that ``cast(..., blocks=...)`` has begun; any process may, at any time.
+
+    Parameters
+    ----------
+    folder : path
+        ``OUT.raybox``.
+    numbers : sequence of int
+        Of the blocks, as in `cast`. Of sums, give numbers that follow one another: they become one part.
+    workers : int
+        Threads of the query; -1 for all cores.
+
+    Returns
+    -------
+    Summary
+        Of these blocks.
+
+    Raises
+    ------
+    FileFormatError
+        If the folder is none of a cast, or a file cannot be read or written.
+    """
+    call, threads = job_files.call_in(Path(folder)), check_workers(workers)
+    return engine.cast_numbers(call, partial(ThreadRunner, workers=threads), numbers)
+
+
+@in_default_environment
+def finish(folder: str | os.PathLike[str]) -> Summary:
+    """Write the output of a cast all of whose blocks are cast, and remove its folder.
+
+    Parameters
+    ----------
+    folder : path
+        ``OUT.raybox``.
+
+    Returns
+    -------
+    Summary
+        Of all rays.
+
+    Raises
+    ------
+    FileFormatError
+        If blocks are missing, or were cast from other rays than the files hold now.
+    """
+    return engine.finish_parts(job_files.call_in(Path(folder)))

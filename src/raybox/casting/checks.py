@@ -1,38 +1,30 @@
 """Checks of the arguments of casts, before any work."""
 
-import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
+from raybox.casting.arguments import mapped_from
 from raybox.casting.blocks import RayFile
 from raybox.casting.cast_folder import cast_folder
-from raybox.casting.join_formats import FORMATS
+from raybox.casting.job import SUFFIXES
 from raybox.casting.result_columns import QUERIES, rows_of
-from raybox.casting.scenes import (
-    AnyScene,
-    content_of,
-    dimension_of,
-    objects_of,
-)
-from raybox.errors import InvalidInput, RayboxError
+from raybox.casting.scenes import content_of, dimension_of, objects_of
+from raybox.errors import InvalidInput
 from raybox.geometry import Invalid
 from raybox.io.formats import point_files
 from raybox.io.formats.common import ReadOptions, file_error, require
 from raybox.io.formats.loading import check_options
 from raybox.io.formats.saving import check_target as check_saved
 from raybox.scene.scene import Scene, geometries_of
-from raybox.split import SplitScene
 
 DATASETS = (".parquet", ".zarr")
 """The formats of datasets."""
 
 
-def check_arguments(scene: AnyScene, query: str, ids: Sequence[str] | None, chunk: int) -> None:
+def check_arguments(scene: Scene, query: str, ids: Sequence[str] | None, chunk: int) -> None:
     """Raise `InvalidInput` for a wrong scene, query, number of ids or chunk size."""
-    if not isinstance(scene, Scene | SplitScene):
+    if not isinstance(scene, Scene):
         raise InvalidInput(
             f"scene must be a raybox.Scene; got {type(scene).__name__}. Make one: Scene(boxes)."
         )
@@ -51,7 +43,7 @@ def check_arguments(scene: AnyScene, query: str, ids: Sequence[str] | None, chun
         raise InvalidInput(f"chunk must be a whole number of rays, at least 1; got {chunk!r}.")
 
 
-def check_dimension(scene: AnyScene, source: RayFile) -> None:
+def check_dimension(scene: Scene, source: RayFile) -> None:
     """Raise `InvalidInput` unless a file of rays has the scene's dimensions."""
     wanted = dimension_of(scene)
     if source.dimension != wanted:
@@ -92,38 +84,27 @@ def check_out(path: Path, dataset: str | None = None, query: str = "nearest") ->
         way_out = "write a table, such as .parquet; in Python: raybox.save(path, scene.nearest(rays))"
         raise file_error(path, "cannot be written: cast writes no files of points", way_out)
     if suffix != ".zarr" and not dataset:
-        check_saved(path, tuple(FORMATS))
+        check_saved(path, SUFFIXES)
         return
-    if not cast_folder(path).exists():
-        check_place(path)
     if not path.resolve().parent.is_dir():
         problem = f"cannot be written: there is no folder {path.parent}"
         raise file_error(path, problem, "make the folder first")
     require("zarr" if suffix == ".zarr" else "pyarrow", suffix[1:] if suffix == ".zarr" else "io", suffix)
 
 
-def check_place(path: Path) -> None:
-    """Raise if an output that is a folder exists: it is not replaced."""
-    if path.exists():
-        raise file_error(path, "exists already", "remove it first, or give another name")
+def input_files(rays: Sequence[Path], scene: Scene, *arrays: object) -> list[Path]:
+    """Return the files that a cast reads: of rays, and of mapped arrays."""
+    return [*rays, *_mapped_files(arrays), *scene_files(scene)]
 
 
-def input_files(rays: Sequence[Path], scene: AnyScene, *arrays: object) -> list[Path]:
-    """Return the files that a cast reads: of rays, of mapped arrays, and of a scene in parts."""
-    geometries = geometries_of(scene) if isinstance(scene, Scene) else ()
-    mapped = [*arrays, *(array for one in geometries for array in content_of(one)[1])]
-    folders = [] if isinstance(scene, Scene) else [scene.folder]
-    return [*rays, *_mapped_files(mapped), *folders]
+def scene_files(scene: Scene) -> list[Path]:
+    """Return the files that arrays of a scene are mapped from."""
+    return list(_mapped_files([array for one in geometries_of(scene) for array in content_of(one)[1]]))
 
 
 def _mapped_files(arrays: Sequence[object]) -> Iterator[Path]:
-    """Yield the files that arrays are mapped from."""
-    for array in arrays:
-        owner = array
-        while owner is not None and not (isinstance(owner, np.memmap) and owner.filename):
-            owner = getattr(owner, "base", None)
-        if isinstance(owner, np.memmap):
-            yield Path(str(owner.filename))
+    found = (mapped_from(array) for array in arrays)
+    return (mapped.path for mapped in found if mapped is not None)
 
 
 def check_no_input(target: Path, inputs: Sequence[Path]) -> None:
@@ -142,11 +123,3 @@ def overwrites(target: Path, source: Path) -> bool:
         return True
     out, given = target.resolve(), source.resolve()
     return given in (out, *out.parents) or not {given, *given.parents}.isdisjoint((out, cast_folder(target)))
-
-
-def write_error(target: Path, error: OSError) -> RayboxError:
-    """Return the error for an output that cannot be written."""
-    reason = os.strerror(error.errno) if error.errno else str(error)
-    no_memory = error.errno == errno.ENOMEM
-    way_out = "free memory, or give a smaller chunk" if no_memory else "make room, or check its permissions"
-    return file_error(target, f"cannot be written: {reason}", way_out)

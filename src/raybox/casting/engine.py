@@ -1,161 +1,198 @@
-"""From a job to its output: whole parts are skipped, missing ones cast by a runner, all joined and placed."""
+"""From a call to its output: parts that count are kept, missing ones cast, and all finished in one pass."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from functools import partial
-from threading import Event, Thread
-from typing import NamedTuple
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TypeAlias
 
-from raybox.casting import blocks, zarr_parts
+from raybox.casting import job_files
 from raybox.casting.arguments import check_end
-from raybox.casting.block_caster import BlockCaster
-from raybox.casting.blocks import BlockSpan, Position
-from raybox.casting.cast_folder import CastFolder, whole_parts
-from raybox.casting.dataset import DatasetOutput
-from raybox.casting.job import ZARR
-from raybox.casting.join import JoinedOutput
-from raybox.casting.output import Output, Totals
-from raybox.casting.part import PartInfo
-from raybox.casting.progress import Progress
+from raybox.casting.blocks import BlockSpan
+from raybox.casting.call import CastCall
+from raybox.casting.cast_folder import CastFolder, open_cast
+from raybox.casting.caster import BlockCaster
+from raybox.casting.errors import explained, system_errors
+from raybox.casting.finish import StreamOutput, Totals, check_place, finish, source_of
+from raybox.casting.job import SUMS
+from raybox.casting.part import PARTS, RECORDS, Part, PartFolders
+from raybox.casting.progress import Progress, progress
 from raybox.casting.runner import Runner
-from raybox.casting.steps import step
-from raybox.casting.sum_output import SumOutput
-from raybox.casting.sums import SumTotal
-from raybox.errors import FileFormatError
+from raybox.casting.stored_parts import missing, parts_that_count, without_overlaps
 from raybox.io.formats.common import file_error
-from raybox.store.folder import Folder
-from raybox.store.identity import InputFiles
+from raybox.store.folder import make_folder, open_folder
 
-SYNC_SECONDS = 0.25  # between two syncs, so that little is left to sync at the end
-
-
-class CastRun(NamedTuple):
-    """A cast to run: its caster, what runs its blocks, and files that must stay as they are."""
-
-    caster: BlockCaster
-    runner: Runner
-    inputs: InputFiles
-    progress: Progress
+MakeRunner: TypeAlias = Callable[[BlockCaster], Runner]
 
 
-def run(cast: CastRun, output: Output, done: Mapping[int, Position]) -> Totals:
-    """Cast the missing blocks, and complete the output; return its totals.
+class Summary(NamedTuple):
+    """The totals of a cast."""
 
-    done: blocks whose parts are whole, and where the next ones begin.
+    rays: int
+    """Rays of the file."""
+    hit_count: int
+    """Rays that hit anything; of ``all`` and ``segments``: hits; of ``deposit``: sums that are not zero."""
+    rows: int
+    """Rows of the output."""
+    resumed: int
+    """Rays that an earlier call had done."""
+    seconds: float
+    """Time for the others, reading and writing included."""
+
+
+class _Outcome(NamedTuple):
+    totals: Totals
+    resumed: int
+
+
+def run(call: CastCall, out: BinaryIO | None, make_runner: MakeRunner, *, shown: bool) -> Summary:
+    """Cast what is missing, make the output, and return the summary.
+
+    out: the open file, without a target; shown: whether a bar is.
     """
-    caster, rays = cast.caster, max((end.first for end in done.values()), default=0)
-    runs = cast.runner.run(caster.job, missing(done, caster.source.block_count(caster.job.size)))
-    with _synced_in_background(output), closing(runs) as written:  # else an error's traceback lets it go on
-        for part in written:
-            output.add(part)
-            rays = max(rays, part.end.first)
-            cast.progress.advance(part.rays, caster.fraction)
-    output.sync()
-    _check_inputs(cast.inputs)
-    check_end(caster.job.query, caster.arguments, rays)
-    totals = output.finish()
-    step("output complete")
-    return totals
-
-
-def open_output(
-    caster: BlockCaster, folder: Folder, parts: Folder, rows: Callable[[], Output] | None = None
-) -> Output:
-    """Return the output of a cast, with what an earlier call has joined.
-
-    rows: make what rows are added to; by default, as the job says.
-    """
-    job, spec = caster.job, caster.columns.spec
-    if rows is None and job.is_dataset:
-        rows = partial(DatasetOutput, folder, parts, spec, job)
-    rows = rows or partial(JoinedOutput, folder, parts, spec, job.suffix)
-    return SumOutput(folder, parts, SumTotal(caster.sums), rows, job, spec) if caster.sums else rows()
-
-
-def add_whole_parts(
-    caster: BlockCaster, folder: CastFolder, parts: Folder, output: Output
-) -> dict[int, Position]:
-    """Add the parts that are whole to an output.
-
-    Return where the block after each part begins, of those of the output, too. If the file of rays has
-    changed, only parts of rays that it still has count.
-    """
-    found = whole_parts(parts, caster.job)
-    if caster.job.suffix == ZARR and caster.job.is_dataset:
-        found = zarr_parts.whole(folder.folder.path, parts, found)
-    joined = {part.number: part for part in output.parts}
-    ends = {number: part.end for number, part in (joined | found).items()}
-    if not folder.same_input:
-        ends = _still_valid(caster, found | joined)
-        output.cut(next((number for number in joined if number not in ends), len(joined)))
-        joined = {part.number: part for part in output.parts}
-    for number, part in found.items():
-        if number in joined or number not in ends:
-            parts.remove(part.name)
+    started = time.perf_counter()
+    with progress(call.caster.source.total, shown) as bar, system_errors(call.target or Path("out")):
+        if call.target is None:
+            assert out is not None
+            totals, resumed = _to_stream(call, make_runner, out, bar)
         else:
-            output.add(part)
-    there = joined.keys() | found.keys()
-    return {number: end for number, end in ends.items() if number in there}
-
-
-def rays_of(done: Mapping[int, Position], caster: BlockCaster) -> int:
-    """Return how many rays the blocks have that are done."""
-    size = caster.job.size
-    return sum(end.first - number * size for number, end in done.items())
-
-
-def _still_valid(caster: BlockCaster, parts: Mapping[int, PartInfo]) -> dict[int, Position]:
-    """Return the parts of rays that the file still has, and where the next blocks begin."""
-    if caster.columns.carried and parts:
-        path = caster.source.path
-        way_out = f"restore the old one, or remove the folder {caster.job.folder} and start again"
-        raise file_error(path, "has changed, and columns are carried from it", way_out)
-    ends: dict[int, Position] = {}
-    left = len(parts)
-    with suppress(FileFormatError):  # rays after it are read again, and the error raised then
-        for number, (checksum, end) in enumerate(blocks.checksums(caster.source, caster.job.size)):
-            if number in parts:
-                left -= 1
-                if parts[number].rays_checksum == checksum:
-                    ends[number] = end
-            if not left:
-                break
-    return ends
-
-
-def missing(done: Mapping[int, Position], count: int | None) -> Iterator[BlockSpan]:
-    """Yield the spans of blocks that are not done; count: of all blocks, None if unknown."""
-    number, position = 0, Position()
-    for following, end in sorted(done.items()):
-        if following > number:
-            yield BlockSpan(number, position, following - number)
-        number, position = following + 1, end
-    if count is None or number < count:
-        yield BlockSpan(number, position, None if count is None else count - number)
-
-
-def _check_inputs(inputs: InputFiles) -> None:
-    """Raise `FileFormatError` if a file was changed while it was read."""
-    changed = inputs.changed()
-    if changed:
-        problem = "was changed while it was cast"
-        raise file_error(changed[0], problem, "cast again: only what was changed is cast anew")
+            with opened(call) as cast:
+                totals, resumed = _to_target(call, cast, make_runner, bar)
+    return Summary(totals.rays, totals.hit_count, totals.rows, resumed, time.perf_counter() - started)
 
 
 @contextmanager
-def _synced_in_background(output: Output) -> Iterator[None]:
-    """Sync an output in a thread from time to time."""
-    done = Event()
+def opened(call: CastCall, *, shared: bool = False) -> Iterator[CastFolder]:
+    """Yield the folder of a call; an error says how many rays are stored there."""
+    caster, target = call.caster, call.target
+    assert target is not None
+    check_place(target, caster.job)
+    with open_cast(target, call.facts, shared=shared) as cast:
+        caster.job = caster.job._replace(folder=cast.folder.path)
+        try:
+            yield cast
+        except BaseException as error:
+            found = explained(error, cast, caster)
+            if found is error:
+                raise
+            raise found from error
 
-    def work() -> None:
-        while not done.wait(SYNC_SECONDS):
-            with suppress(OSError):  # the last sync raises it again
-                output.sync()
 
-    thread = Thread(target=work, name="raybox-sync", daemon=True)
-    thread.start()
+def _to_target(call: CastCall, cast: CastFolder, make_runner: MakeRunner, bar: Progress) -> _Outcome:
+    """Cast what is missing of an output, and finish it."""
+    caster = call.caster
+    if placed := _placed(caster, cast):
+        cast.remove()
+        return _Outcome(placed, placed.rays)
+    there = parts_that_count(caster, cast.parts)
+    cast.parts.remove_others(there)
+    resumed = sum(part.rays for part in there)
+    bar.skip(resumed)
+    spans = missing(there, caster.source.block_count(caster.job.size))
+    written = cast_spans(call, make_runner(caster), cast.parts, spans, bar)
+    return _Outcome(finish(caster, cast, complete(call, [*there, *written])), resumed)
+
+
+def _placed(caster: BlockCaster, cast: CastFolder) -> Totals | None:
+    """Return the totals of a dataset that was moved to its place just before its call ended, else None."""
+    if not caster.job.is_parts or not cast.target.is_dir() or cast.parts.parts.names():
+        return None
+    with open_folder(cast.target, own=False) as there:
+        parts = parts_that_count(caster, PartFolders(there, cast.parts.records))
+        is_all = {part.name for part in parts} == set(there.names())
+    spans = missing(parts, caster.source.block_count(caster.job.size))
+    is_all = is_all and not any(True for span in spans for _ in caster.facts(span))
+    return Totals.of(parts) if parts and is_all else None
+
+
+def cast_spans(
+    call: CastCall,
+    runner: Runner,
+    folders: PartFolders,
+    spans: Iterable[BlockSpan],
+    bar: Progress,
+    add: Callable[[Part], None] = lambda part: None,
+) -> list[Part]:
+    """Cast the blocks of spans, and return their parts; add: called with each.
+
+    If a file was changed meanwhile, the parts are removed, whatever else has happened.
+    """
+    written = list[Part]()
     try:
-        yield
+        with closing(runner.run(folders, spans)) as steps:  # else an error's traceback lets it go on
+            for done in steps:
+                bar.advance(done.rays, done.fraction)
+                if done.part is not None:
+                    written.append(done.part)
+                    add(done.part)
     finally:
-        done.set()
-        thread.join()
+        changed = call.inputs.changed()
+        for part in written if changed else ():
+            folders.remove(part)
+    if changed:
+        raise file_error(changed[0], "was changed while it was cast", "cast again")
+    return written
+
+
+def complete(call: CastCall, parts: Collection[Part]) -> list[Part]:
+    """Return the parts that an output is made of, in order; raise if weights go on after the last ray."""
+    found = list(without_overlaps(sorted(parts, key=lambda part: (part.number, -part.end))))
+    check_end(call.caster.job.query, call.caster.arguments, sum(part.rays for part in found))
+    return found
+
+
+def _to_stream(call: CastCall, make_runner: MakeRunner, out: BinaryIO, bar: Progress) -> _Outcome:
+    """Cast all rays to an open file; parts are in a temporary folder."""
+    caster = call.caster
+    with (
+        tempfile.TemporaryDirectory(prefix="raybox-") as path,
+        make_folder(Path(path)) as folder,
+        closing(PartFolders(folder.subfolder(PARTS), folder.subfolder(RECORDS))) as folders,
+    ):
+        caster.job = caster.job._replace(folder=Path(path))
+        runner, spans = make_runner(caster), missing((), caster.source.block_count(caster.job.size))
+        if caster.job.part_format == SUMS:
+            parts = complete(call, cast_spans(call, runner, folders, spans, bar))
+            source = source_of(caster, folder, folders, parts)
+            StreamOutput(source.folders, source.spec, out).add_all(source.parts)
+            return _Outcome(Totals.of(source.parts)._replace(rays=sum(part.rays for part in parts)), 0)
+        stream = StreamOutput(folders, caster.columns.spec, out)
+        parts = complete(call, cast_spans(call, runner, folders, spans, bar, stream.add))
+        stream.add_all(())
+        return _Outcome(Totals.of(parts), 0)
+
+
+def cast_numbers(
+    call: CastCall, make_runner: MakeRunner, numbers: Sequence[int], *, stored: bool = False
+) -> Summary:
+    """Cast the blocks of some numbers, and leave their parts in the folder of the output.
+
+    stored: write the files of the job there, too, for other processes.
+    """
+    started, caster = time.perf_counter(), call.caster
+    with system_errors(call.target or Path()), opened(call, shared=True) as cast:
+        if stored:
+            job_files.write(cast.folder, caster)
+        there = parts_that_count(caster, cast.parts, numbers)
+        covered = {block.number for part in there for block in part.blocks}
+        spans = caster.spans_of([number for number in numbers if number not in covered])
+        written = cast_spans(call, make_runner(caster), cast.parts, spans, Progress())
+    totals, resumed = Totals.of([*there, *written]), sum(part.rays for part in there)
+    return Summary(totals.rays, totals.hit_count, totals.rows, resumed, time.perf_counter() - started)
+
+
+def finish_parts(call: CastCall) -> Summary:
+    """Make the output of the parts that other calls have cast; raise if some are missing."""
+    started, caster = time.perf_counter(), call.caster
+    with system_errors(call.target or Path()), opened(call) as cast:
+        there = parts_that_count(caster, cast.parts)
+        spans = missing(there, caster.source.block_count(caster.job.size))
+        lacking = [facts.number for span in spans for facts in caster.facts(span)]
+        if lacking:
+            shown = ", ".join(map(str, lacking[:8])) + (", …" if len(lacking) > 8 else "")
+            problem = f"lacks {len(lacking):,} blocks of rays: {shown}"
+            raise file_error(cast.folder.path, problem, "cast them, or run the cast as a whole")
+        cast.parts.remove_others(there)
+        totals = finish(caster, cast, complete(call, there))
+    return Summary(totals.rays, totals.hit_count, totals.rows, totals.rays, time.perf_counter() - started)

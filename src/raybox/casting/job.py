@@ -1,16 +1,15 @@
 """What identifies a cast, and what a process needs to run a block of it."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from raybox._version import __version__
 from raybox.casting.result_columns import rows_of
 from raybox.io.formats.common import ReadOptions
-from raybox.store import checksum
 from raybox.store.checksum import Facts
 
 SUMS, ROWS, ZARR = ".sums", ".rows", ".zarr"
+SUFFIXES = (".npy", ".csv", ".npz", ".parquet", ZARR)
 _PART_FORMATS = {".parquet": ".parquet", ".csv": ".csv", ".npy": ROWS, ".npz": ROWS, ZARR: ROWS}
 
 
@@ -27,11 +26,11 @@ class CastJob(NamedTuple):
     suffix: str = ".csv"
     """The format of the output."""
     is_dataset: bool = False
-    """Whether the output is the folder of the parts."""
-    id: str = ""
-    """Of all parts; equal for equal outputs. Empty until the folder is open."""
+    """Whether the output is a folder: of Parquet, that of the parts."""
+    digest: str = ""
+    """Of all that determines the results, but for the rays and other rows of blocks."""
     folder: Path = Path()
-    """Of the cast: parts are in its subfolder `part.PARTS`."""
+    """Of the cast."""
 
     @property
     def part_format(self) -> str:
@@ -39,18 +38,18 @@ class CastJob(NamedTuple):
         return SUMS if rows_of(self.query) == "primitives" else self.rows_format
 
     @property
+    def is_parts(self) -> bool:
+        """Whether the output is the folder of the parts."""
+        return self.is_dataset and self.suffix != ZARR
+
+    @property
     def rows_format(self) -> str:
         """The format of parts that have rows of the output."""
-        return self.suffix if self.is_dataset else _PART_FORMATS[self.suffix]
-
-
-def job_id(facts: Facts, rays: Sequence[Facts]) -> str:
-    """Return the id of a job: the checksum of its facts and of the files of rays."""
-    return checksum.of_facts({"job": facts, "rays": rays})
+        return _PART_FORMATS[self.suffix]
 
 
 def job_facts(job: CastJob, scene: str, given: Facts) -> Facts:
-    """Return what determines an output, but for the rays: calls with equal facts continue each other.
+    """Return what determines the results, but for rays: calls with equal facts continue each other.
 
     given: checksums of ids, labels and arguments, by name.
     """
@@ -60,7 +59,6 @@ def job_facts(job: CastJob, scene: str, given: Facts) -> Facts:
         "query": job.query,
         "scene": scene,
         "origin": None if origin is None else list(origin),
-        "invalid": job.options.invalid,
         "layout": job.options.layout,
         "chunk": job.size,
         "output": f"a dataset of {job.suffix[1:]}" if job.is_dataset else f"one file, {job.suffix[1:]}",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from raybox.casting.arguments import Value
 from raybox.casting.result_columns import Dtypes, OutputSpec, as_array, column_dtypes, rows_of
-from raybox.casting.scenes import AnyScene, has_copies, objects_of
+from raybox.casting.scenes import has_copies, objects_of
 from raybox.errors import InvalidInput
 from raybox.geometry import ObjectRows
 from raybox.geometry.labels import shown_names
@@ -16,6 +16,7 @@ from raybox.geometry.object_rows import label_type
 from raybox.hits.tables import label_column
 from raybox.io.formats.common import checked_texts, require
 from raybox.queries.columns import Columns
+from raybox.scene.scene import Scene
 from raybox.store import checksum
 from raybox.store.checksum import Facts
 from raybox.validation import Dtype, Ints
@@ -130,7 +131,7 @@ def _numbers_of(own: _Named | None, columns: Columns, rows: Ints | slice, missin
     return np.where(numbers < 0, missing, numbers + own.start)
 
 
-def object_columns(scene: AnyScene, ids: Sequence[str] | None) -> ObjectColumns:
+def object_columns(scene: Scene, ids: Sequence[str] | None) -> ObjectColumns:
     """Return the columns of a scene's objects, without labels.
 
     ids: of all objects; by default, those of the geometries.
@@ -190,7 +191,7 @@ def spec_of(
 
 
 def with_labels(
-    columns: ObjectColumns, scene: AnyScene, labels: Sequence[str], spec: OutputSpec
+    columns: ObjectColumns, scene: Scene, labels: Sequence[str], spec: OutputSpec
 ) -> ObjectColumns:
     """Return the columns with labels, in types of the output; raise `InvalidInput` where there are none."""
     parts, query = [own.objects for own in objects_of(scene)], spec.query

@@ -4,7 +4,6 @@ A joined file gets the row groups of all parts as they are, and one footer for a
 is encoded twice.
 """
 
-import io
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +74,7 @@ def empty_footer(spec: OutputSpec) -> bytes:
     out = require("pyarrow", "io", ".parquet").BufferOutputStream()
     _encoder(out, schema_of(spec)).close()
     data: bytes = out.getvalue().to_pybytes()
-    return parquet_footer.read_footer(io.BytesIO(data), len(data))
+    return parquet_footer.footer_in(data)
 
 
 def _encoder(out: Any, schema: "pyarrow.Schema") -> Any:

@@ -10,7 +10,7 @@ Formats: Apache Parquet, ``parquet.thrift``; Apache Thrift, "Thrift Compact prot
 """
 
 import struct
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 MAGIC = b"PAR1"
 _TAIL = 8  # the length of the footer, and the magic once more
@@ -35,12 +35,10 @@ Fields = dict[int, tuple[int, Any]]
 """A struct: of each field, its type and its value."""
 
 
-def read_footer(file: BinaryIO, length: int) -> bytes:
-    """Return the footer of a file that ends at `length`."""
-    file.seek(length - _TAIL)
-    size = int.from_bytes(file.read(4), "little")
-    file.seek(length - _TAIL - size)
-    return file.read(size)
+def footer_in(end: bytes) -> bytes:
+    """Return the footer of a file that ends with these bytes."""
+    size = int.from_bytes(end[-_TAIL : -len(MAGIC)], "little")
+    return end[-_TAIL - size : -_TAIL]
 
 
 def shift_offsets(footer: bytes, by: int) -> bytes:

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from raybox.casting import arguments as cast_arguments
 from raybox.casting import column_kernels
 from raybox.casting.arguments import Value
-from raybox.casting.scenes import AnyScene
 from raybox.geometry import Rays
 from raybox.queries import table
 from raybox.queries.columns import ChunkResults, Column, Columns, Sparse, row_count
 from raybox.queries.query import RowsOf
+from raybox.scene.scene import Scene
 from raybox.validation import Array, Dtype
 
 Dtypes: TypeAlias = dict[str, Dtype]
@@ -37,18 +37,16 @@ def rows_of(query: str) -> RowsOf:
 
 
 def run_query(
-    scene: AnyScene, query: str, rays: Rays, first: int, workers: int, **arguments: Value
+    scene: Scene, query: str, rays: Rays, first: int, workers: int, **arguments: Value
 ) -> Iterator[ChunkResults]:
     """Yield the results of a block of rays, in their order.
 
-    First: the number of its first ray.
+    first: the number of its first ray.
     """
-    for name, array in cast_arguments.per_ray(query, arguments).items():
-        arguments[name] = cast_arguments.of_chunk(array, name, first, len(rays))
     return table.columns_of(query).chunks(scene, rays, first, workers, **arguments)
 
 
-def run_one_ray(scene: AnyScene, query: str, dimension: int, **arguments: Value) -> None:
+def run_one_ray(scene: Scene, query: str, dimension: int, **arguments: Value) -> None:
     """Run a query for one ray, and lay out its results: checks arguments, before any work."""
     origins, directions = np.random.default_rng(0).random((2, 1, dimension))
     for name, array in cast_arguments.per_ray(query, arguments).items():
@@ -77,8 +75,6 @@ class OutputSpec(NamedTuple):
     """Of columns that come as Arrow arrays, or as text to write as such."""
 
     suffix: str = ".csv"
-    size: int = 0
-    """Rays in a block."""
 
     def with_columns(self, dtypes: Dtypes, arrow_types: "dict[str, pyarrow.DataType]") -> "OutputSpec":
         """Return the same with more columns at the end."""

@@ -1,21 +1,18 @@
 """Scenes of casts: what they are made of, their objects, and what identifies them."""
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from raybox.geometry import Boxes, Geometry, Grid, Instances, Mesh, ObjectRows, object_rows
 from raybox.scene.scene import Scene, geometries_of
-from raybox.split import SplitScene
 from raybox.store import checksum
 from raybox.validation import Array
 
-AnyScene: TypeAlias = Scene | SplitScene
 
-
-def dimension_of(scene: AnyScene) -> int:
+def dimension_of(scene: Scene) -> int:
     """Return D, the dimensions of a scene."""
-    return geometries_of(scene)[0].ndim_space if isinstance(scene, Scene) else scene.ndim_space
+    return geometries_of(scene)[0].ndim_space
 
 
 class SceneObjects(NamedTuple):
@@ -26,16 +23,14 @@ class SceneObjects(NamedTuple):
     """of its rows"""
 
 
-def objects_of(scene: AnyScene) -> list[SceneObjects]:
+def objects_of(scene: Scene) -> list[SceneObjects]:
     """Return the objects of each geometry of a scene."""
-    if not isinstance(scene, Scene):
-        return [SceneObjects(scene._objects, len(scene))]
     return [SceneObjects(object_rows(one), len(one)) for one in geometries_of(scene)]
 
 
-def has_copies(scene: AnyScene) -> bool:
+def has_copies(scene: Scene) -> bool:
     """Return whether a scene has `Instances`."""
-    return isinstance(scene, Scene) and any(isinstance(one, Instances) for one in geometries_of(scene))
+    return any(isinstance(one, Instances) for one in geometries_of(scene))
 
 
 def content_of(geometry: Geometry) -> tuple[str, tuple[Array, ...]]:
@@ -55,11 +50,8 @@ def content_of(geometry: Geometry) -> tuple[str, tuple[Array, ...]]:
     return type(geometry).__name__.lower(), found
 
 
-def scene_text(scene: AnyScene) -> str:
+def scene_text(scene: Scene) -> str:
     """Return the size and checksum of a scene."""
-    if not isinstance(scene, Scene):
-        kind = "boxes" if scene.kind == "boxes" else "triangles"
-        return f"{len(scene)} {kind} in {scene.parts} parts, checksum {scene.digest[:16]}"
     contents = [content_of(one) for one in geometries_of(scene)]
     found = checksum.of_arrays(*(array for _, arrays in contents for array in arrays))[:16]
     return f"{len(scene)} {', '.join(kind for kind, _ in contents)}, checksum {found}"

@@ -1,33 +1,29 @@
-"""Sums over all rays, such as those of `deposit`: parts have partial sums of every primitive.
+"""Sums over all rays, such as those of `deposit`: a part has the sums of every primitive, of a run of blocks.
 
-Where terms have a bound, partial sums are in fixed point (`raybox.queries.path_sums.fixed_point`): two words,
-``high + low / 2^B``, scaled alike in every part. They are added as integers of three words, so the bits do
-not depend on the order of the parts, nor on how many rays each has. Other sums are floats, added in the order
-of the rays.
+Where terms have a bound, sums of a block are in fixed point (`raybox.queries.path_sums.fixed_point`): two
+words, ``high + low / 2^B``, scaled alike in every block. They are added as integers of three words, so the
+bits do not depend on which blocks a part covers. Other sums are floats, added in the order of the rays: parts
+of them cover one block, or all blocks from the first on.
 """
 
-from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.casting.arguments import Arguments, of_chunk
-from raybox.casting.blocks import BLOCK, BlockRays
-from raybox.casting.part import PartFile
-from raybox.casting.result_columns import OutputSpec
-from raybox.casting.scenes import AnyScene
+from raybox.casting.arguments import Arguments, rows_at
+from raybox.casting.blocks import BLOCK
+from raybox.casting.part import PartFile, PartReader
 from raybox.geometry import Rays
-from raybox.queries.columns import ChunkResults, Columns
+from raybox.queries.columns import Columns
 from raybox.queries.deposit import partial_sums
 from raybox.queries.names import Per
 from raybox.queries.path_sums.fixed_point import BITS, TermLimits
 from raybox.scene.scene import Scene
-from raybox.store.checksum import Data
 from raybox.validation import Floats
 
-_SUMS, _SHIFTS = "sums", "shifts"
-_ROWS = 1 << 16  # primitives whose sums are added at once
+_ROWS = 1 << 16  # primitives whose sums are added, or written, at once
 _NO_SHIFT = -(1 << 15)
 _Shifts = NDArray[np.int16]
 
@@ -47,11 +43,6 @@ class SumJob(NamedTuple):
     @property
     def words(self) -> int:
         """Numbers of a sum in a part."""
-        return 2 if self.shifts else 1
-
-    @property
-    def total_words(self) -> int:
-        """Numbers of a sum of all parts."""
         return 3 if self.shifts else 1
 
     @property
@@ -60,7 +51,7 @@ class SumJob(NamedTuple):
         return np.dtype("<i8" if self.shifts else "<f8")
 
 
-def sum_job(scene: AnyScene, dimension: int, size: int, arguments: Arguments) -> SumJob:
+def sum_job(scene: Scene, dimension: int, size: int, arguments: Arguments) -> SumJob:
     """Return how sums are computed for blocks of `size` rays; raise for wrong arguments."""
     weights, where = arguments.get("weights"), arguments.get("where")
     per: Any = arguments.get("per", "length")
@@ -72,7 +63,7 @@ def sum_job(scene: AnyScene, dimension: int, size: int, arguments: Arguments) ->
         return job
     limits = TermLimits(max(size, BLOCK), _largest(weights), np.inf)
     fixed = partial_sums(scene, ray, one, limits=limits, per=per, workers=1, where=where).fixed
-    shifts = len(fixed.shifts) if isinstance(scene, Scene) else len(scene)
+    shifts = len(fixed.shifts)
     bits = fixed.bits or BITS - (limits.rays - 1).bit_length()  # 0: no part of the scene is visited
     return job._replace(limits=limits, bits=bits, shifts=shifts)
 
@@ -81,101 +72,84 @@ def _largest(weights: object) -> float:
     """Return the largest size of a weight; they may be mapped, and larger than memory."""
     if not isinstance(weights, np.ndarray):
         return 1.0
-    blocks = (weights[begin : begin + BLOCK] for begin in range(0, len(weights), BLOCK))
+    blocks = (rows_at(weights, begin, begin + BLOCK) for begin in range(0, len(weights), BLOCK))
     return max((float(np.abs(block).max(initial=0.0)) for block in blocks), default=0.0)
 
 
-def results(
-    scene: AnyScene, block: BlockRays, job: SumJob, workers: int, arguments: Arguments
-) -> Iterator[ChunkResults]:
-    """Yield the partial sums of a block."""
-    weights = arguments.get("weights")
-    how: Any = {"workers": workers, "where": arguments.get("where")}
-    if isinstance(weights, np.ndarray):
-        weights = of_chunk(weights, "weights", block.first, len(block.rays))
-    if job.limits is None:
-        columns: Columns = {_SUMS: scene.deposit(block.rays, weights, per=job.per, **how)}
-    else:
-        words, fixed = partial_sums(scene, block.rays, weights, limits=job.limits, per=job.per, **how)
-        shifts = np.broadcast_to(np.maximum(fixed.shifts, _NO_SHIFT), job.shifts)
-        columns = {_SUMS: words, _SHIFTS: shifts.astype(np.int16)}
-    yield ChunkResults(0, lambda _: columns)
-
-
-class SumsWriter:
-    """The numbers of all sums, then their shifts."""
-
-    def __init__(self, _spec: OutputSpec, file: PartFile) -> None:
-        self._file = file
-
-    def add(self, columns: Columns) -> None:
-        """Write the partial sums of a block."""
-        for column in columns.values():
-            assert isinstance(column, np.ndarray)
-            self._file.write(np.ascontiguousarray(column))
-
-    def finish(self) -> tuple[int, int]:
-        """Return the body: all bytes."""
-        return 0, self._file.length
-
-
-class SumTotal:
-    """The sums of all parts so far."""
+class Sums:
+    """The sums of consecutive blocks."""
 
     def __init__(self, job: SumJob) -> None:
-        self._job, self.primitives = job, job.primitives
-        self._sums: NDArray[Any] = np.zeros((job.primitives, job.channels, job.total_words), job.dtype)
+        self._job = job
+        self._sums: NDArray[Any] = np.zeros((job.primitives, job.channels, job.words), job.dtype)
         self._shifts: _Shifts = np.full(job.shifts, _NO_SHIFT, np.int16)
 
-    def add(self, file: BinaryIO) -> None:
-        """Add the partial sums of a part, which its file holds from its position on."""
-        job = self._job
-        numbers = job.channels * job.words
+    def add_block(self, scene: Scene, rays: Rays, workers: int, arguments: Arguments) -> None:
+        """Add the terms of the rays of a block; their weights are among the arguments."""
+        job, weights = self._job, arguments.get("weights")
+        how: Any = {"workers": workers, "where": arguments.get("where")}
+        if job.limits is None:
+            found = scene.deposit(rays, weights, per=job.per, **how)
+            self._add(slice(None), found.reshape(job.primitives, job.channels, 1))
+            return
+        words, fixed = partial_sums(scene, rays, weights, limits=job.limits, per=job.per, **how)
+        words = np.asarray(words).reshape(job.primitives, job.channels, 2)
         for begin in range(0, job.primitives, _ROWS):
-            some = self._sums[begin : begin + _ROWS]
-            part = _read(file, job.dtype, len(some) * numbers).reshape(len(some), job.channels, -1)
-            self._add(some, part)
-        np.maximum(self._shifts, _read(file, np.dtype("<i2"), job.shifts), out=self._shifts)
+            rows = slice(begin, begin + _ROWS)
+            self._add(rows, words[rows])
+        np.maximum(self._shifts, np.maximum(fixed.shifts, _NO_SHIFT), out=self._shifts, casting="unsafe")
 
-    def _add(self, total: NDArray[Any], part: NDArray[Any]) -> None:
+    def add(self, part: PartReader) -> None:
+        """Add the sums of a part."""
+        job = self._job
+        for begin in range(0, job.primitives, _ROWS):
+            rows = slice(begin, begin + _ROWS)
+            count = self._sums[rows].size
+            self._add(rows, _read(part, job.dtype, count).reshape(-1, job.channels, job.words))
+        np.maximum(self._shifts, _read(part, np.dtype("<i2"), job.shifts), out=self._shifts)
+
+    def _add(self, rows: slice, terms: NDArray[Any]) -> None:
+        """Add sums of some primitives: floats, or the last two or all three words of integers."""
+        total = self._sums[rows]
         if not self._job.shifts:
             with np.errstate(invalid="ignore", over="ignore"):
-                total += part
+                total += terms
             return
         bits = self._job.bits
         below = (1 << bits) - 1
-        low = total[..., 2] + part[..., 1]
-        middle = total[..., 1] + part[..., 0] + (low >> bits)
+        low = total[..., 2] + terms[..., -1]
+        middle = total[..., 1] + terms[..., -2] + (low >> bits)
         total[..., 2], total[..., 1] = low & below, middle & below
         total[..., 0] += middle >> bits
+        if terms.shape[-1] == 3:
+            total[..., 0] += terms[..., 0]
 
-    def floats(self, begin: int, end: int) -> Floats:
+    def write(self, file: PartFile) -> None:
+        """Write the sums as `add` reads them."""
+        for begin in range(0, self._job.primitives, _ROWS):
+            file.write(self._sums[begin : begin + _ROWS])
+        file.write(self._shifts)
+
+    def rows(self, names: Sequence[str]) -> Iterator[Columns]:
+        """Yield the rows of the output, a row for each primitive; names: of the columns of sums."""
+        for begin in range(0, self._job.primitives, _ROWS):
+            some = self._floats(slice(begin, begin + _ROWS))
+            numbers: Columns = {"index": range(begin, begin + len(some))}
+            yield numbers | {name: some[:, k] for k, name in enumerate(names)}
+
+    def _floats(self, rows: slice) -> Floats:
         """Return the sums (n, C) of some primitives."""
-        some = self._sums[begin:end]
+        some = self._sums[rows]
         if not self._job.shifts:
             return some[..., 0]
-        shifts = self._shifts[begin:end] if len(self._shifts) > 1 else self._shifts
+        shifts = self._shifts[rows] if len(self._shifts) > 1 else self._shifts
         unit = 2.0**self._job.bits
         sums: Floats = (some[..., 0] * unit + some[..., 1]) + some[..., 2] / unit
         return np.ldexp(sums, -np.maximum(shifts, -1022)[:, None].astype(np.int32))
 
-    def data(self) -> Iterator[Data]:
-        """Yield the bytes that `load` reads."""
-        yield self._sums
-        yield self._shifts
 
-    def load(self, file: BinaryIO) -> None:
-        """Read the sums that a file holds from its position on."""
-        for array in (self._sums, self._shifts):
-            array[...] = _read(file, array.dtype, array.size).reshape(array.shape)
-
-    def clear(self) -> None:
-        """Forget all parts."""
-        self._sums[...], self._shifts[...] = 0, _NO_SHIFT
-
-
-def _read(file: BinaryIO, dtype: "np.dtype[Any]", count: int) -> NDArray[Any]:
-    data = file.read(count * dtype.itemsize)
-    if len(data) < count * dtype.itemsize:
-        raise OSError("a part has become shorter")
+def _read(part: PartReader, dtype: "np.dtype[Any]", count: int) -> NDArray[Any]:
+    data = part.read(count * dtype.itemsize)
+    if len(data) < count * dtype.itemsize:  # its checksum differs, too: the caller raises that
+        data = data.ljust(count * dtype.itemsize, b"\0")
     return np.frombuffer(data, dtype)

@@ -6,8 +6,6 @@ format      bytes
 ``.rows``   rows of a NumPy table, without a header: for ``.npy .npz .zarr``
 ``.csv``    lines, without a header
 ``.parquet``  a file of Parquet, with a row group for each addition: see `raybox.casting.parquet`
-``.zarr``   a chunk for each column, in files apart: see `raybox.casting.zarr_parts`
-``.sums``   numbers of all primitives: see `raybox.casting.sums`
 ==========  ====================================================================================
 """
 
@@ -17,12 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
-from raybox.casting.job import ROWS, SUMS, ZARR
+from raybox.casting.job import ROWS
 from raybox.casting.parquet import ParquetWriter
 from raybox.casting.part import PartFile
 from raybox.casting.result_columns import OutputSpec, id_array, row_slices
-from raybox.casting.sums import SumsWriter
-from raybox.casting.zarr_parts import ZarrWriter
 from raybox.io.formats import csv_table
 from raybox.queries.columns import Columns, row_count
 from raybox.store.checksum import Data
@@ -84,6 +80,4 @@ WRITERS: dict[str, Callable[[OutputSpec, PartFile], Writer]] = {
     ROWS: RowsWriter,
     ".csv": CsvWriter,
     ".parquet": ParquetWriter,
-    ZARR: ZarrWriter,
-    SUMS: SumsWriter,
 }

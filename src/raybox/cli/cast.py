@@ -200,7 +200,7 @@ def _cast(
     geometry: "SceneContent", rays: Sequence[str], out: str, query: "FileQuery", **how: Any
 ) -> "Summary":
     """Cast, and return the summary; when interrupted, print which part file remains."""
-    from raybox import cast as casts
+    from raybox import casting
     from raybox.scene.scene import Scene
     from raybox.threads.chunks import check_workers
 
@@ -214,11 +214,8 @@ def _cast(
     shown = sys.stderr.isatty() and verbosity() > QUIET if how["progress"] is None else how["progress"]
     given = options | {"query": query, "progress": shown}
     try:
-        if how["cluster"]:
-            from raybox.casting import dask as cluster
-
-            return cluster.cast(Scene(geometry), rays, out, cluster=how["cluster"], **given)
-        return casts.cast(Scene(geometry), rays, stdout() if out == STDIN else out, **given)
+        to = stdout() if out == STDIN else out
+        return casting.cast(Scene(geometry), rays, to, cluster=how["cluster"], **given)
     except KeyboardInterrupt as interrupt:
         for note in getattr(interrupt, "__notes__", ()):
             click.echo(f"raybox: {printable(note)}", err=True)

@@ -9,6 +9,7 @@ Windows has neither descriptors of folders nor modes. There, names are looked up
 its files must be no links; who may write is as the folder above permits.
 """
 
+import errno
 import os
 import shutil
 import stat
@@ -21,6 +22,7 @@ from typing import Any, BinaryIO, Self, TypeVar
 from raybox.errors import FileFormatError
 from raybox.store import checksum, record
 from raybox.store.checksum import Json
+from raybox.store.disk import OutFile, at
 from raybox.store.record import Record, RecordKind
 
 T = TypeVar("T")
@@ -29,6 +31,7 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _FLAGS
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 TEMPORARY = "new-"  # names begin with it until their files are complete
 
 
@@ -74,26 +77,28 @@ class Folder:
 
     def names(self) -> list[str]:
         """Return the names in the folder, in order."""
-        return sorted(os.listdir(self.path if self._descriptor is None else self._descriptor))
+        with at(self.path, "listed"):
+            return sorted(os.listdir(self.path if self._descriptor is None else self._descriptor))
 
     def stat(self, name: str) -> os.stat_result | None:
         """Return the facts of a name, a link not followed; None if there is none."""
         try:
-            return os.stat(self._name(name), dir_fd=self._descriptor, follow_symlinks=False)
+            with at(self.path / name, "looked at"):
+                return os.stat(self._name(name), dir_fd=self._descriptor, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
-    def create(self, name: str) -> BinaryIO:
-        """Return a new file, open for reading and writing, in place of any with that name."""
+    def create(self, name: str) -> OutFile:
+        """Return a new file, in place of any with that name."""
         self.remove(name)
-        return self._open(name, _NEW)
+        return OutFile(self._open(name, _NEW, 0), self.path / name)
 
-    def open(self, name: str, *, write: bool = False, buffering: int = -1) -> BinaryIO:
-        """Return an existing file, open for reading, or for both.
+    def open(self, name: str) -> BinaryIO:
+        """Return an existing file, open for reading.
 
         Raise `FileNotFoundError` without one, `FileFormatError` unless it is a regular file of one name.
         """
-        return self._open(name, os.O_RDWR if write else os.O_RDONLY, buffering)
+        return self._open(name, os.O_RDONLY)
 
     def open_or_create(self, name: str) -> BinaryIO:
         """Return a file, open for reading and writing, made if there is none; errors as of `open`."""
@@ -103,8 +108,9 @@ class Folder:
         there = self.stat(name)
         if there is not None and not stat.S_ISREG(there.st_mode):
             raise self._foreign(name, "is a symbolic link, or no regular file")
-        descriptor = os.open(self._name(name), flags | _FLAGS, 0o666, dir_fd=self._descriptor)
-        facts = os.fstat(descriptor)
+        with at(self.path / name, "opened"):
+            descriptor = os.open(self._name(name), flags | _FLAGS, 0o666, dir_fd=self._descriptor)
+            facts = os.fstat(descriptor)
         if stat.S_ISREG(facts.st_mode) and facts.st_nlink <= 1:  # 0: another process has removed it
             return open(descriptor, "rb" if flags & os.O_ACCMODE == os.O_RDONLY else "r+b", buffering)
         os.close(descriptor)
@@ -117,41 +123,50 @@ class Folder:
     def rename(self, name: str, new: str) -> None:
         """Rename a file, in place of any with the new name."""
         names = self._name(name), self._name(new)
-        os.replace(*names, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+        with at(self.path / new, "named"):
+            os.replace(*names, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def move_to(self, name: str, target: Path) -> None:
         """Move a file or folder out, to a path on the same file system."""
-        os.replace(self._name(name), target, src_dir_fd=self._descriptor)
+        with at(target, "put in its place"):
+            os.replace(self._name(name), target, src_dir_fd=self._descriptor)
 
     def remove(self, name: str) -> None:
         """Remove a file, a link, or a folder with all that is in it; nothing if there is none."""
         facts = self.stat(name)
-        if facts is not None and stat.S_ISDIR(facts.st_mode):
-            shutil.rmtree(self._name(name), dir_fd=self._descriptor)
-            return
-        with suppress(FileNotFoundError):
-            os.unlink(self._name(name), dir_fd=self._descriptor)
+        with suppress(FileNotFoundError), at(self.path / name, "removed"):
+            if facts is not None and stat.S_ISDIR(facts.st_mode):
+                shutil.rmtree(self._name(name), dir_fd=self._descriptor)
+            elif facts is not None:
+                os.unlink(self._name(name), dir_fd=self._descriptor)
 
     def subfolder(self, name: str) -> "Folder":
         """Return a folder in this one, made if there is none; errors as of `make_folder`."""
-        with suppress(FileExistsError):
+        with suppress(FileExistsError), at(self.path / name, "made"):
             os.mkdir(self._name(name), 0o700, dir_fd=self._descriptor)
-        return _open_trusted(self.path / name, self._name(name), self._descriptor)
+        with at(self.path / name, "opened"):
+            return _open_trusted(self.path / name, self._name(name), self._descriptor)
 
     def sync(self) -> None:
-        """Wait until the names of the folder are on the disk, where the system offers that."""
-        if self._descriptor is not None:
-            with suppress(OSError):
+        """Wait until the names of the folder are on the disk, where the file system offers that."""
+        if self._descriptor is None:
+            return
+        try:
+            with at(self.path, "written to the disk"):
                 os.fsync(self._descriptor)
+        except OSError as error:
+            if error.errno not in _NO_SYNC:
+                raise
 
     def publish(self) -> None:
         """Give the folder the mode that a new one of this user has, for others to read."""
         if self._descriptor is not None:
             probe = TEMPORARY + token_hex(6)
-            os.mkdir(probe, dir_fd=self._descriptor)  # the umask cannot be read without setting it
-            mode = os.stat(probe, dir_fd=self._descriptor, follow_symlinks=False).st_mode
-            os.rmdir(probe, dir_fd=self._descriptor)
-            os.fchmod(self._descriptor, stat.S_IMODE(mode))
+            with at(self.path, "made readable"):
+                os.mkdir(probe, dir_fd=self._descriptor)  # the umask cannot be read without setting it
+                mode = os.stat(probe, dir_fd=self._descriptor, follow_symlinks=False).st_mode
+                os.rmdir(probe, dir_fd=self._descriptor)
+                os.fchmod(self._descriptor, stat.S_IMODE(mode))
 
     def write_record(self, name: str, kind: RecordKind[Any], value: Json, *, durable: bool = False) -> str:
         """Write a record under a new name, which replaces the old one; return its checksum.
@@ -162,12 +177,12 @@ class Folder:
         try:
             with self.create(new) as file:
                 file.write(data)
-                file.flush()
                 if durable:
-                    os.fsync(file.fileno())
+                    file.sync()
             self.rename(new, name)
         except BaseException:
-            self.remove(new)
+            with suppress(OSError):  # the first error counts
+                self.remove(new)
             raise
         if durable:
             self.sync()
@@ -184,7 +199,7 @@ def make_folder(path: Path) -> Folder:
 
     Raise `FileFormatError` for a link, for another user's, and for one that others can write to.
     """
-    with suppress(FileExistsError):
+    with suppress(FileExistsError), at(path, "made"):
         path.mkdir(mode=0o700)
     return open_folder(path)
 
@@ -194,10 +209,11 @@ def open_folder(path: Path, *, own: bool = True) -> Folder:
 
     own=False: one that the user named, which may be a link, another user's, or one of a group.
     """
-    if own:
-        return _open_trusted(path, str(path), None)
-    is_posix = os.name == "posix"
-    return Folder(path, os.open(path, _FOLDER_FLAGS & ~os.O_NOFOLLOW) if is_posix else None)
+    with at(path, "opened"):
+        if own:
+            return _open_trusted(path, str(path), None)
+        is_posix = os.name == "posix"
+        return Folder(path, os.open(path, _FOLDER_FLAGS & ~os.O_NOFOLLOW) if is_posix else None)
 
 
 def _open_trusted(path: Path, name: str, parent: int | None) -> Folder:

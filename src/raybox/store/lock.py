@@ -22,6 +22,7 @@ from raybox.store.folder import Folder, make_folder
 from raybox.store.owner import OWNER, this_process
 
 LOCK = "lock"
+_SHARED = "lock-shared-"
 _ATTEMPTS = 1000
 _NOT_OFFERED = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _IN_USE = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
@@ -38,6 +39,7 @@ class _Lock(NamedTuple):
     name: str
     file: BinaryIO | None
     process: int
+    is_shared: bool
 
 
 def is_lock(name: str) -> bool:
@@ -46,13 +48,13 @@ def is_lock(name: str) -> bool:
 
 
 @contextmanager
-def locked(target: Path, path: Path) -> Iterator[Folder]:
+def locked(target: Path, path: Path, *, shared: bool = False) -> Iterator[Folder]:
     """Yield the folder of an output, made and locked against other processes.
 
     At the end the lock is removed, and so is the folder if it is empty then. Raise `FileFormatError` if
-    another process has it. target: the output, for errors.
+    another process has it. target: the output, for errors; shared: others may have it likewise.
     """
-    folder, lock = _acquire(target, path)
+    folder, lock = _acquire(target, path, shared)
     try:
         yield folder
     finally:
@@ -63,12 +65,12 @@ def locked(target: Path, path: Path) -> Iterator[Folder]:
                 path.rmdir()
 
 
-def _acquire(target: Path, path: Path) -> tuple[Folder, _Lock]:
+def _acquire(target: Path, path: Path, shared: bool) -> tuple[Folder, _Lock]:
     for _ in range(_ATTEMPTS):  # a process that ends at this moment removes the lock, and then the folder
         with suppress(FileNotFoundError):
             folder = make_folder(path)
             try:
-                if lock := _lock(target, folder):
+                if lock := _lock(target, folder, shared):
                     return folder, lock
             except BaseException:
                 folder.close()
@@ -79,26 +81,26 @@ def _acquire(target: Path, path: Path) -> tuple[Folder, _Lock]:
     raise _in_use(target)
 
 
-def _lock(target: Path, folder: Folder) -> _Lock | None:
+def _lock(target: Path, folder: Folder, shared: bool) -> _Lock | None:
     """Return the lock of a folder, None if another process has removed its file meanwhile."""
     try:
-        return _system_lock(target, folder)
+        return _system_lock(target, folder, shared)
     except _NoLocks:
-        return _owner_record(target, folder)
+        return _owner_record(target, folder, shared)
 
 
-def _system_lock(target: Path, folder: Folder) -> _Lock | None:
+def _system_lock(target: Path, folder: Folder, shared: bool) -> _Lock | None:
     """Return a lock that ends with the process; None if its file is no longer the one of this name."""
     with ExitStack() as unlocked:
         file = unlocked.enter_context(folder.open_or_create(LOCK))
-        if not _try_lock(target, file):
+        if not _try_lock(target, file, shared):
             raise _in_use(target)
         names = (os.fstat(file.fileno()), folder.stat(LOCK)), (folder.facts(), _facts(folder.path))
         if not all(there is not None and os.path.samestat(opened, there) for opened, there in names):
             return None
         unlocked.pop_all()
     _OPEN.add(file)
-    return _Lock(LOCK, file, os.getpid())
+    return _Lock(LOCK, file, os.getpid(), shared)
 
 
 def _facts(path: Path) -> os.stat_result | None:
@@ -107,10 +109,10 @@ def _facts(path: Path) -> os.stat_result | None:
     return None
 
 
-def _try_lock(target: Path, file: BinaryIO) -> bool:
+def _try_lock(target: Path, file: BinaryIO, shared: bool) -> bool:
     """Lock a file until this process ends, or the file is closed; False if another process has it."""
     try:
-        _lock_descriptor(file.fileno())
+        _lock_descriptor(file.fileno(), shared)
     except OSError as error:
         if error.errno in _NOT_OFFERED:
             raise _NoLocks from error
@@ -121,31 +123,35 @@ def _try_lock(target: Path, file: BinaryIO) -> bool:
     return True
 
 
-def _lock_descriptor(descriptor: int) -> None:
+def _lock_descriptor(descriptor: int, shared: bool) -> None:
     with suppress(ImportError):
         fcntl = import_module("fcntl")
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         return
     with suppress(ImportError):
+        if shared:  # Windows has no such lock for `msvcrt`
+            raise _NoLocks
         msvcrt = import_module("msvcrt")
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # from the file's position on, which must be its start
         return
     raise _NoLocks
 
 
-def _owner_record(target: Path, folder: Folder) -> _Lock:
+def _owner_record(target: Path, folder: Folder, shared: bool) -> _Lock:
     """Return a lock that is a record of this process; raise `FileFormatError` if others have one."""
-    own = f"{LOCK}-{token_hex(6)}"
+    kind = _SHARED if shared else LOCK + "-"
+    own = kind + token_hex(6)
     problem = "its file system offers no locks; do not write it from another machine at the same time"
     warnings.warn(f"{target}: {problem}", stacklevel=2)
     with suppress(OSError):
         folder.remove(LOCK)
     folder.write_record(own, OWNER, this_process())
     for name in folder.names():
-        if name != own and name.startswith(LOCK + "-") and not _has_ended(folder, name):
+        is_other = name != own and name.startswith(LOCK + "-") and not (shared and name.startswith(_SHARED))
+        if is_other and not _has_ended(folder, name):
             folder.remove(own)
             raise _in_use(target, f" (if no process uses the output, remove {folder.path / name})")
-    return _Lock(own, None, os.getpid())
+    return _Lock(own, None, os.getpid(), shared)
 
 
 def _has_ended(folder: Folder, name: str) -> bool:
@@ -170,12 +176,21 @@ def _release(folder: Folder, lock: _Lock) -> None:
     """Remove a lock: its name first, where the system permits that of an open file."""
     if lock.process != os.getpid():  # a child process: the lock is its parent's
         return
-    is_removed = _remove(folder, lock.name)
+    is_alone = not lock.is_shared or lock.file is None or _is_alone(lock.file)
+    is_removed = not is_alone or _remove(folder, lock.name)
     if lock.file is not None:
         _OPEN.discard(lock.file)
         lock.file.close()
     if not is_removed:
         _remove(folder, lock.name)
+
+
+def _is_alone(file: BinaryIO) -> bool:
+    """Return whether no other process has a shared lock, which its file must outlast."""
+    with suppress(OSError):
+        _lock_descriptor(file.fileno(), False)
+        return True
+    return False
 
 
 def _remove(folder: Folder, name: str) -> bool:

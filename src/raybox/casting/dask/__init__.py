@@ -1,22 +1,12 @@
-"""Casts of files and queries of Dask collections on a cluster of dask.distributed.
+"""Casts on a cluster of dask.distributed: its tasks cast blocks, as `raybox.casting.cast_blocks` does.
 
-A task casts some blocks of rays, each into a part; the client joins the parts. Tasks do not carry the scene:
-workers map its files. The parts of a worker that dies are valid; those it was writing are written again.
+Dask itself runs lost tasks again, and moves them. The client finishes the output.
 
-=================  ==========================================================================
-module             does
-=================  ==========================================================================
-``casting``        ``cast``: from arguments to a complete file
-``collections``    ``ask``: Dask arrays and data frames of rays in, the same of results out
-``connection``     the connection to a cluster; checks of the workers and of shared folders
-``runner``         where each block begins, tasks submitted, parts collected
-``job_files``      the scene, ids and arrays, in files for the workers
-``job_plugin``     loads a scene on workers that join, and unloads it; slower timers meanwhile
-``worker``         what runs on workers
-=================  ==========================================================================
+==============  =============================================================
+module          does
+==============  =============================================================
+``connection``  the connection; checks of the workers and of shared folders
+``runner``      tasks submitted, a limited number at a time, parts collected
+``worker``      what runs on workers
+==============  =============================================================
 """
-
-from raybox.casting.dask.casting import cast
-from raybox.casting.dask.collections import ask
-
-__all__ = ["ask", "cast"]

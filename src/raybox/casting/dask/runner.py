@@ -1,31 +1,30 @@
 """Runs the blocks of a cast on a cluster: tasks submitted, a limited number at a time, and their parts."""
 
-import shutil
-from asyncio import CancelledError
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from raybox.casting import blocks as ray_blocks
-from raybox.casting.block_caster import BlockCaster
-from raybox.casting.blocks import BlockBuffers, BlockSpan, Position, RayFile
-from raybox.casting.dask import connection, job_files, worker
-from raybox.casting.dask.job_plugin import make_plugin
-from raybox.casting.dask.worker import Failure, WorkerJob
-from raybox.casting.job import CastJob
-from raybox.casting.part import PartInfo
+from raybox.casting import job_files
+from raybox.casting.blocks import BlockSpan
+from raybox.casting.caster import BlockCaster
+from raybox.casting.dask import connection
+from raybox.casting.dask.worker import Failure, Task, cast_task, code_version
+from raybox.casting.job import SUMS
+from raybox.casting.part import Part, PartFolders
+from raybox.casting.runner import Done
+from raybox.casting.sum_parts import merge
 from raybox.errors import RayboxError
-from raybox.split import SplitScene
 from raybox.store.folder import open_folder
 
 if TYPE_CHECKING:
     import distributed
 
-_TASKS_PER_THREAD = 3  # submitted at a time, so that workers do not wait for the next
-_PARTS_PER_TASK = 4  # at most: Dask needs 10 ms of a core for a task, a worker 170 for a part
-_FULL_TASKS = 2  # tasks have fewer parts once fewer full ones are left than this, times those submitted
-_RETRIES = 3  # of a task that failed
+_TASKS_PER_WORKER = 2  # submitted at a time: one runs, one waits
+_MOST_BLOCKS = 8  # of a task, which reads one while it queries others: Dask needs 10 ms for a task
+_RETRIES = 3  # of a task whose worker died, or that failed otherwise
+_SUM_TASKS = 2  # at a time: each leaves the sums of a whole scene on the disk
 
 
 class DaskRunner:
@@ -34,163 +33,101 @@ class DaskRunner:
     threads: of the query in each worker process; -1 for as many as it has.
     """
 
-    def __init__(self, client: "distributed.Client", caster: BlockCaster, threads: int) -> None:
+    def __init__(self, client: "distributed.Client", caster: BlockCaster, *, threads: int) -> None:
         self._client, self._caster, self._threads = client, caster, threads
 
-    def run(self, job: CastJob, spans: Iterable[BlockSpan]) -> Generator[PartInfo, None, None]:
-        """Yield the parts of all blocks of some spans, in any order, as `Runner.run` does."""
-        source = self._caster.source
-        blocks, count = blocks_of(source, job.size, spans), source.block_count(job.size)
-        with self._loaded(job) as worker_job:
-            tasks = _TaskQueue(self._client, worker_job, blocks, count)
+    def run(self, folders: PartFolders, spans: Iterable[BlockSpan]) -> Generator[Done, None, None]:
+        """Write parts for all blocks of some spans: see `Runner`."""
+        job, caster = self._caster.job, self._caster
+        connection.check_workers(self._client)
+        task = Task(job.folder, job.digest, uuid4().hex[:12], self._threads, code_version())
+        with open_folder(job.folder) as folder:
+            folder.remove(job_files.FILES)
+            job_files.write(folder, caster)
+        connection.check_folders(self._client, job.folder / job_files.FILES, *job.rays)
+        is_sum = job.part_format == SUMS
+        tasks = self._submitted(task, _tasks(caster, spans, self._workers() * _TASKS_PER_WORKER), is_sum)
+        merged = list[Part]()
+        for part in tasks:
+            yield Done(part.rays, None, part)
+            if is_sum and (more := _merged(caster, folders, merged, part)):
+                yield Done(0, None, more)
+
+    def _workers(self) -> int:
+        return max(1, len(self._client.nthreads()))
+
+    def _submitted(
+        self, task: Task, tasks: Iterator[list[BlockSpan]], is_sum: bool
+    ) -> Generator[Part, None, None]:
+        """Submit tasks, and yield their parts; after a failure, those that are submitted are collected."""
+        completed = connection.import_distributed().as_completed(loop=self._client.loop, raise_errors=False)
+        most = _SUM_TASKS if is_sum else self._workers() * _TASKS_PER_WORKER
+        running, failure = set[distributed.Future](), None
+
+        def submit(count: int) -> RayboxError | None:
+            """Return what is wrong with the rays of the next task, if anything."""
             try:
-                with connection.scheduler_watched(self._client):
-                    yield from tasks.run()
-            finally:
-                with suppress(Exception):  # the scheduler may have ended
-                    self._client.cancel(list(tasks.submitted))
-
-    @contextmanager
-    def _loaded(self, job: CastJob) -> Iterator[WorkerJob]:
-        """Write the files for workers, and load them there; remove them at the end."""
-        caster, scene = self._caster, self._caster.scene
-        mine = WorkerJob(uuid4().hex[:12], job, caster.sums, self._threads, worker.code_version())
-        plugin = make_plugin(mine)
-        with open_folder(job.folder) as folder, folder.subfolder(mine.files.name):
-            try:
-                job_files.write(mine.files, scene, caster.ids, caster.arguments)
-                others = [scene.folder.resolve()] if isinstance(scene, SplitScene) else []
-                with connection.scheduler_watched(self._client):
-                    connection.check_folders(self._client, mine.files, *job.rays, *others)
-                    connection.register(self._client, plugin)
-                yield mine
-            finally:
-                # before: a worker that loads the scene later looks for it afterwards
-                shutil.rmtree(mine.files, ignore_errors=True)
-                connection.unregister(self._client, plugin)
-
-
-class _TaskQueue:
-    """The tasks of a run: submitted, and collected.
-
-    block_count: of the whole file; None: unknown before its end.
-    """
-
-    def __init__(
-        self,
-        client: "distributed.Client",
-        job: WorkerJob,
-        blocks: Iterator[BlockSpan],
-        block_count: int | None,
-    ) -> None:
-        self._client, self._job, self._blocks, self._count = client, job, blocks, block_count
-        self.submitted: dict[distributed.Future, list[BlockSpan]] = {}
-
-    def run(self) -> Iterator[PartInfo]:
-        """Submit all tasks, and yield their parts.
-
-        After a failure, those that are submitted are still collected.
-        """
-        as_completed = connection.import_distributed().as_completed
-        completed = as_completed(loop=self._client.loop, raise_errors=False)
-        failure = self._submit_more(completed)
-        for future in completed:
-            blocks = self.submitted.pop(future)
-            try:
-                yield from self._results(future, blocks)
+                for spans in islice(tasks, count):
+                    key = f"raybox-{task.token}-{spans[0].number}"
+                    future = self._client.submit(
+                        cast_task, task, spans, key=key, pure=False, retries=_RETRIES
+                    )
+                    running.add(future)
+                    completed.add(future)
             except RayboxError as error:
-                failure = failure or error
-            future.release()  # a task whose future exists runs again when its worker dies
-            failure = failure or self._submit_more(completed)
+                return error
+            return None
+
+        try:
+            failure = submit(most)
+            for future in completed:
+                running.discard(future)
+                try:
+                    yield from self._parts(future)
+                except RayboxError as error:
+                    failure = failure or error
+                future.release()  # a task whose future exists runs again when its worker dies
+                failure = failure or submit(1)
+        finally:
+            with suppress(Exception):  # the scheduler may have ended
+                self._client.cancel(list(running))
         if failure:
             raise failure
 
-    def _submit_more(self, completed: "distributed.as_completed") -> RayboxError | None:
-        """Submit as many tasks as allowed.
-
-        Return what is wrong with the next rays, if anything.
-        """
-        most = _TASKS_PER_THREAD * max(1, sum(self._client.nthreads().values()))
-        while len(self.submitted) < most:
-            blocks, error = self._choose_blocks(most)
-            if blocks:
-                completed.add(self._submit(blocks))
-            if error or not blocks:
-                return error
-        return None
-
-    def _choose_blocks(self, most: int) -> tuple[list[BlockSpan], RayboxError | None]:
-        """Return the blocks of the next task, and what is wrong with the rays after them."""
-        blocks = list[BlockSpan]()
-        while not blocks or len(blocks) < self._task_size(blocks[0].number, most):
-            try:
-                block = next(self._blocks, None)
-            except RayboxError as error:  # the blocks before it are still to be cast
-                return blocks, error
-            if block is None:
-                break
-            blocks.append(block)
-        return blocks, None
-
-    def _task_size(self, first: int, most: int) -> int:
-        """Return the number of blocks of the next task; 0 and 1 mean one.
-
-        first: the number of its first block.
-        """
-        return min(_PARTS_PER_TASK, ((self._count or 0) - first) // (_FULL_TASKS * most))
-
-    def _submit(self, blocks: list[BlockSpan]) -> "distributed.Future":
-        numbers = ".".join(str(block.number) for block in blocks)
-        options = {"key": f"raybox-{self._job.token}-{numbers}", "pure": False, "retries": _RETRIES}
-        future = self._client.submit(worker.write_parts, self._job, blocks, **options)
-        self.submitted[future] = blocks
-        return future
-
-    def _results(self, future: "distributed.Future", blocks: list[BlockSpan]) -> Iterator[PartInfo]:
-        """Yield the parts of a task; raise what went wrong."""
+    def _parts(self, future: "distributed.Future") -> list[Part]:
+        """Return the parts of a task; raise what went wrong."""
         try:
-            results = future.result()
-        except (Exception, CancelledError) as error:
-            raise self._broken(blocks, error) from error
-        for result in results:
-            if isinstance(result, Failure):
-                raise result.error_class(result.text)
-            yield result
-        if len(results) < len(blocks):
-            missing = blocks[len(results)].number
-            raise RayboxError(f"a worker unloaded the scene before it wrote part {missing}; cast it again")
-
-    def _broken(self, blocks: list[BlockSpan], error: BaseException) -> RayboxError:
-        """Return the error for a task that did not return."""
-        if connection.is_closed(self._client, error):
-            return connection.lost_scheduler(self._client, error)
-        cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        others = f" (or one of {len(blocks) - 1} after it)" if len(blocks) > 1 else ""
-        problem = f"part {blocks[0].number}{others} cannot be written ({cause})"
-        return RayboxError(f"{problem}; see the logs of the workers")
+            found = future.result()
+        except Exception as error:
+            if connection.is_closed(self._client, error):
+                raise connection.lost_scheduler(self._client, error) from error
+            cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            problem = f"blocks of rays cannot be cast on the cluster ({cause})"
+            raise RayboxError(f"{problem}; see the logs of the workers") from error
+        if isinstance(found, Failure):
+            raise found.error_class(found.text)
+        return list(found)
 
 
-def blocks_of(source: RayFile, size: int, spans: Iterable[BlockSpan]) -> Iterator[BlockSpan]:
-    """Yield the blocks of spans, each as a span of one; `size` rays each.
-
-    Text has no index of rows, so files of it are read here.
-    """
-    count = source.block_count(size)
-    is_indexed = source.block_at(0) is not None
-    for span in spans:
-        if count is None or not is_indexed:
-            yield from _read_blocks(source, size, span)
-            continue
-        end = count if span.blocks is None else span.number + span.blocks
-        for number in range(span.number, end):
-            first = number * size
-            yield BlockSpan(number, Position(first, *(source.block_at(first) or ())), 1)
+def _tasks(caster: BlockCaster, spans: Iterable[BlockSpan], at_once: int) -> Iterator[list[BlockSpan]]:
+    """Yield the blocks of each task: of few blocks, so few that each worker gets some."""
+    count = caster.source.block_count(caster.job.size)
+    most = _MOST_BLOCKS if count is None else max(1, min(_MOST_BLOCKS, count // (2 * at_once)))
+    blocks = chain.from_iterable(map(caster.spans_in, spans))
+    while task := list(islice(blocks, most)):
+        yield task
 
 
-def _read_blocks(source: RayFile, size: int, span: BlockSpan) -> Iterator[BlockSpan]:
-    """Yield the blocks of a span by reading it here."""
-    position, buffers = span.position, BlockBuffers()
-    for block in ray_blocks.read(source, size, span, buffers):
-        yield BlockSpan(block.number, position, 1)
-        position = block.end
-        buffers.release(block.buffers)
+def _merged(caster: BlockCaster, folders: PartFolders, waiting: list[Part], part: Part) -> Part | None:
+    """Write one part of sums of those that follow the first one without a gap, in their place."""
+    waiting.append(part)
+    waiting.sort()
+    run = [waiting[0]] if waiting[0].number == 0 else []
+    for following in waiting[len(run) :]:
+        if run and following.number == run[-1].end:
+            run.append(following)
+    if len(run) < 2:
+        return None
+    merged = merge(caster, folders, run)
+    waiting[: len(run)] = [merged]
+    return merged

@@ -1,0 +1,239 @@
+"""Cast a block: read its rays, run the query, write its part."""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import groupby
+from typing import NamedTuple
+
+from raybox.casting import arguments as cast_arguments
+from raybox.casting import blocks as ray_blocks
+from raybox.casting import sums
+from raybox.casting.arguments import Arguments
+from raybox.casting.blocks import Block, BlockBuffers, BlockSpan, Position, RayFile
+from raybox.casting.carried_columns import CarriedColumns, carried, rows_of_hits
+from raybox.casting.checks import check_dimension, scene_files
+from raybox.casting.job import SUMS, CastJob
+from raybox.casting.object_columns import ObjectColumns, object_columns, spec_of, with_labels
+from raybox.casting.part import BlockFacts, Part, PartFile, PartFolders
+from raybox.casting.readers import open_ray_files
+from raybox.casting.result_columns import OutputSpec, run_one_ray, run_query
+from raybox.casting.sums import SumJob, Sums
+from raybox.casting.writers import WRITERS
+from raybox.geometry import Rays
+from raybox.io.formats.common import file_error
+from raybox.io.formats.tables import Column
+from raybox.queries.columns import ChunkResults, Columns, Scratch, row_count
+from raybox.scene.scene import Scene
+from raybox.store.checksum import Checksum
+from raybox.store.identity import InputFiles
+from raybox.validation import Array
+
+
+class CastColumns(NamedTuple):
+    """The columns of an output."""
+
+    spec: OutputSpec
+    objects: ObjectColumns
+    carried: CarriedColumns | None
+
+
+class ReadBlock(NamedTuple):
+    """All that the results of a block depend on, in memory."""
+
+    block: Block
+    facts: BlockFacts
+    rays: Rays
+    weights: dict[str, Array]
+    carried: dict[str, Column]
+
+
+class _BlockRows(NamedTuple):
+    """What a block has besides rays."""
+
+    weights: dict[str, Array]
+    carried: dict[str, Column]
+    checksum: str
+
+
+class BlockCaster:
+    """All that a process needs to cast blocks of a job; several threads may use it at once.
+
+    ids: of all objects, None for those of the scene; sum_job: how sums are computed, if another process has
+    found that out.
+    """
+
+    def __init__(
+        self,
+        job: CastJob,
+        scene: Scene,
+        arguments: Arguments,
+        ids: Sequence[str] | None = None,
+        sum_job: SumJob | None = None,
+    ) -> None:
+        self.job, self.scene, self.arguments, self.ids = job, scene, arguments, ids
+        self.source: RayFile = open_ray_files(job.rays, job.options)
+        self.columns = _columns_of(job, scene, self.source, arguments, ids)
+        check_dimension(scene, self.source)
+        self.sums = sum_job
+        if job.part_format == SUMS and sum_job is None:
+            self.sums = sums.sum_job(scene, self.source.dimension, job.size, arguments)
+        self.buffers = BlockBuffers()
+        self._scene_files = InputFiles(scene_files(scene))
+        self._scratch: list[Scratch] = []
+
+    def check(self) -> None:
+        """Run the query for one ray, which raises for wrong arguments before any work."""
+        if not self.sums:
+            run_one_ray(self.scene, self.job.query, self.source.dimension, **self.arguments)
+
+    def read(self, span: BlockSpan) -> Iterator[ReadBlock]:
+        """Yield the blocks of a span."""
+        for block in self._blocks(span):
+            rays, rows = ray_blocks.rays_of(self.source, block), self._rows_of(block)
+            facts = BlockFacts(block.number, block.first, block.end, block.checksum(), rows.checksum)
+            yield ReadBlock(block, facts, rays, rows.weights, rows.carried)
+
+    def facts(self, span: BlockSpan) -> Iterator[BlockFacts]:
+        """Yield the facts of the blocks of a span, whose rays may be invalid."""
+        for block in self._blocks(span):
+            rows = self._rows_of(block).checksum
+            yield BlockFacts(block.number, block.first, block.end, block.checksum(), rows)
+            self.buffers.release(block.buffers)
+
+    def facts_of(self, numbers: Collection[int]) -> Iterator[BlockFacts]:
+        """Yield the facts of blocks of some numbers that the files have, and of others."""
+        for span in self._runs_of(sorted(set(numbers))):
+            yield from self.facts(span)
+
+    def _runs_of(self, numbers: Sequence[int]) -> Iterator[BlockSpan]:
+        """Yield spans that hold the blocks of some numbers; all before the last one without an index."""
+        if numbers and not self._is_indexed:
+            yield BlockSpan(0, Position(), numbers[-1] + 1)
+            return
+        for _, some in groupby(enumerate(numbers), lambda found: found[1] - found[0]):
+            run = [number for _, number in some]
+            if span := next(self.spans_in(BlockSpan(run[0], Position(), 1)), None):
+                yield span._replace(blocks=len(run))
+
+    @property
+    def _is_indexed(self) -> bool:
+        """Whether blocks can be found without reading those before them."""
+        return self.source.total is not None and self.source.block_at(0) is not None
+
+    def spans_of(self, numbers: Collection[int]) -> Iterator[BlockSpan]:
+        """Yield a span for each block of some numbers that the files have, in order."""
+        wanted = set(numbers)
+        spans = self.spans_in(BlockSpan(0, Position(), max(wanted, default=-1) + 1))
+        return (span for span in spans if span.number in wanted)
+
+    def spans_in(self, span: BlockSpan) -> Iterator[BlockSpan]:
+        """Yield a span for each block of one; rows of text have no index: they are read here."""
+        source, size = self.source, self.job.size
+        if self._is_indexed:
+            count = source.block_count(size) or 0
+            for number in range(span.number, count if span.end is None else min(span.end, count)):
+                first = number * size
+                yield BlockSpan(number, Position(first, *(source.block_at(first) or ())), 1)
+            return
+        position = span.position
+        for block in self._blocks(span):
+            yield BlockSpan(block.number, position, 1)
+            position = block.end
+            self.buffers.release(block.buffers)
+
+    def _blocks(self, span: BlockSpan) -> Iterator[Block]:
+        others = [*self.columns.carried.names] if self.columns.carried else []
+        return ray_blocks.read(self.source, self.job.size, span, self.buffers, others)
+
+    def _rows_of(self, block: Block) -> _BlockRows:
+        """Return the weights and carried columns of a block, copied, and their checksum."""
+        checksum, columns = Checksum(), self.columns.carried
+        weights = {
+            name: cast_arguments.rows_of_block(array, name, block.first, block.size)
+            for name, array in cast_arguments.per_ray(self.job.query, self.arguments).items()
+        }
+        for name, rows in weights.items():
+            checksum.update(f"{name} {rows.dtype.str} {rows.shape} ".encode())
+            checksum.update(rows)
+        carried = columns.of_block(block.others, self.source.path) if columns else {}
+        if columns:
+            checksum.update(columns.checksum_of(carried).encode())
+        return _BlockRows(weights, carried, checksum.text() if weights or columns else "")
+
+    def write_part(
+        self, block: ReadBlock, folders: PartFolders, workers: int, lock: AbstractContextManager[object]
+    ) -> Part:
+        """Query a block, and write its part; lock: of queries."""
+        job, file = self.job, PartFile(folders)
+        try:
+            writer = WRITERS[job.part_format](self.columns.spec, file)
+            rows = hit_count = 0
+            for results in self._results(block, workers, lock):
+                writer.add(results.columns)
+                rows, hit_count = rows + row_count(results.columns), hit_count + results.hit_count
+            body = writer.finish()
+            self.check_scene()
+            part = Part(
+                *(job.digest, job.options.invalid, (block.facts,), job.part_format, rows, hit_count, 0, ""),
+                body,
+            )
+            return file.complete(part, durable=job.is_dataset)
+        finally:
+            self.buffers.release(block.block.buffers)
+            file.discard()
+
+    def check_scene(self) -> None:
+        """Raise `FileFormatError` if a file was changed that a part does not have the checksum of."""
+        if changed := self._scene_files.changed():
+            raise file_error(changed[0], "was changed while it was cast", "cast again")
+
+    def add_to(self, total: Sums, block: ReadBlock, workers: int) -> None:
+        """Add the terms of a block to sums."""
+        try:
+            total.add_block(self.scene, block.rays, workers, self.arguments | block.weights)
+        finally:
+            self.buffers.release(block.block.buffers)
+
+    def _results(
+        self, block: ReadBlock, workers: int, lock: AbstractContextManager[object]
+    ) -> "Iterator[_Results]":
+        """Yield the rows of a block, in the order of its rays."""
+        given = self.arguments | block.weights
+        results: Iterator[ChunkResults] = run_query(
+            self.scene, self.job.query, block.rays, block.block.first, workers, **given
+        )
+        scratch: Scratch = self._scratch.pop() if self._scratch else {}
+        while True:
+            with lock:
+                some = next(results, None)
+            if some is None:
+                self._scratch.append(scratch)
+                return
+            columns = self.columns.objects.with_rows(some.columns(scratch))
+            if block.carried and row_count(columns):
+                columns = columns | rows_of_hits(block.carried, columns, block.block.first)
+            yield _Results(columns, some.hit)
+
+
+class _Results(NamedTuple):
+    """Rows of the output."""
+
+    columns: Columns
+    hit_count: int
+    """Hits, or rays that hit."""
+
+
+def _columns_of(
+    job: CastJob, scene: Scene, source: RayFile, arguments: Arguments, ids: Sequence[str] | None
+) -> CastColumns:
+    """Return the columns of an output; raise for labels and carried columns that are not possible."""
+    objects = object_columns(scene, ids)
+    given = {name: value for name, value in arguments.items() if name != "where"}
+    spec = spec_of(job.query, source.dimension, objects, job.suffix, **given)
+    if job.labels:
+        objects = with_labels(objects, scene, job.labels, spec)
+        spec = spec.with_columns(objects.dtypes, objects.arrow_types)
+    more = carried(source, job, list(spec.dtypes))
+    if more:
+        spec = spec.with_columns(more.dtypes, more.arrow_types)
+    return CastColumns(spec, objects, more)
