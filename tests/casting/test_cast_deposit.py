@@ -7,9 +7,8 @@ from click.testing import CliRunner
 import raybox as rb
 from exact_grid import cut_all
 from grids import random_grid, random_rays
-from raybox.casting.sum_output import SumOutput, summed_parts
+from raybox.casting import finish
 from raybox.cli.cast import cast
-from raybox.store.folder import make_folder
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, content, fail_at, get, put
 
 WEIGHTS = np.random.default_rng(6).random(103) - 0.2
@@ -147,10 +146,9 @@ def test_an_interrupted_deposit_continues(tmp_path, monkeypatch, stop):
             rb.stream.cast(SCENE, rays, out, weights=WEIGHTS, **how)
     assert not out.exists()
     folder = tmp_path / "out.npy.raybox"
-    assert summed_parts(make_folder(folder))
-    for others in ({"weights": WEIGHTS + 1.0}, {"weights": None}, {"weights": WEIGHTS, "per": "hit"}):
-        with pytest.raises(rb.FileFormatError, match="another command has started it"):
-            rb.stream.cast(SCENE, rays, out, **others, **how)
+    assert [path.name for path in (folder / "parts").iterdir()] == ["part-000000000-to-000000002.sums"]
+    with pytest.raises(rb.FileFormatError, match="another command has started it"):
+        rb.stream.cast(SCENE, rays, out, weights=WEIGHTS, per="hit", **how)
     assert rb.stream.cast(SCENE, rays, out, weights=WEIGHTS, **how).resumed == 60
     check_sums(out, SCENE, RAYS, WEIGHTS)
     assert not folder.exists() or not list(folder.iterdir())
@@ -160,7 +158,7 @@ def test_a_failure_while_rows_are_written(tmp_path, monkeypatch):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.csv"
     how = {"query": "deposit", "chunk": 20, "weights": WEIGHTS}
     with monkeypatch.context() as patch:
-        patch.setattr(SumOutput, "_rows_part", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+        patch.setattr(finish, "_rows_of_sums", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
         with pytest.raises(rb.FileFormatError, match="103 rays are done"):
             rb.stream.cast(SCENE, rays, out, **how)
     assert rb.stream.cast(SCENE, rays, out, **how).resumed == 103
@@ -180,7 +178,7 @@ def test_damaged_sums_are_computed_again(tmp_path, monkeypatch, damage):
         fail_at(patch, 60, rb.RayboxError("enough"))
         with pytest.raises(rb.RayboxError):
             rb.stream.cast(SCENE, rays, out, query="deposit", chunk=20)
-    stored = tmp_path / "out.npy.raybox" / "sums"
+    (stored,) = (tmp_path / "out.npy.raybox" / "parts").iterdir()
     stored.write_bytes(damage(stored.read_bytes()))
     rb.stream.cast(SCENE, rays, out, query="deposit", chunk=20)
     assert out.read_bytes() == whole.read_bytes()

@@ -249,17 +249,3 @@ def test_an_interrupted_cast_continues_to_the_same_bytes(tmp_path, monkeypatch):
             rb.stream.cast(other, rays, out, **(how | changed))
     assert rb.stream.cast(scene, rays, out, **how).resumed == 60
     assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
-
-
-def test_a_scene_in_parts_writes_its_objects_ids_and_labels(tmp_path):
-    rb.save(tmp_path / "rays.npy", RAYS)
-    split, whole = rb.SplitScene(MESH, parts=3), rb.Scene(MESH)
-    for query in ("nearest", "all"):
-        for scene, name in ((split, "split"), (whole, "whole")):
-            how = {"labels": ["speed"], "where": "id != 'm1'", "query": query}
-            rb.stream.cast(scene, tmp_path / "rays.npy", tmp_path / f"{name}.csv", **how)
-        assert (tmp_path / "split.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
-        found = get(tmp_path / "split.csv")
-        assert {"object", "id", "speed"} < set(found)
-        assert "m1" not in found["id"]
-        assert "m2" in found["id"]

@@ -2,14 +2,14 @@
 
 import os
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.casting import append_file, call
+from raybox.casting import engine
 from raybox.casting.cast_folder import CastFolder, cast_folder
+from raybox.store.folder import Folder
 from raybox.store.lock import locked
 from streaming import (
     BOXES,
@@ -50,23 +50,9 @@ def test_the_same_call_resumes(tmp_path, monkeypatch, ending, query):
     assert not list(tmp_path.glob("*.raybox"))
 
 
-def test_long_outputs_do_not_stay_in_the_systems_memory(tmp_path, monkeypatch):
-    dropped = []
-    monkeypatch.setattr(os, "posix_fadvise", lambda _file, *what: dropped.append(what), raising=False)
-    monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", "drop", raising=False)
-    put(tmp_path / "r.npz", RAYS)
-    for limit, name in ((append_file.CACHED, "short.npy"), (2000, "long.npy")):
-        monkeypatch.setattr(append_file, "CACHED", limit)
-        assert not dropped
-        rb.stream.cast(SCENE, tmp_path / "r.npz", tmp_path / name, chunk=20)
-    assert set(dropped) == {(0, 0, "drop")}
-    assert (tmp_path / "long.npy").read_bytes() == (tmp_path / "short.npy").read_bytes()
-
-
 KILLING = """
     import os, random, shutil, signal, sys, time
-    from pathlib import Path
-    import raybox as rb
+        import raybox as rb
     from streaming import IDS, RAYS, SCENE
     source, query, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     random.seed(5)
@@ -192,31 +178,24 @@ def test_two_at_once(tmp_path):
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("stage", ["finish", "replace", "remove"])
 def test_stopped_at_the_very_end(tmp_path, monkeypatch, ending, stage):
-    rays, out, whole = (
-        put(tmp_path / "rays.npz", RAYS),
-        tmp_path / f"out.{ending}",
-        tmp_path / f"whole.{ending}",
-    )
-    rb.stream.cast(SCENE, rays, whole, chunk=20)
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / f"out.{ending}"
+    rb.cast(SCENE, rays, whole := tmp_path / f"whole.{ending}", chunk=20)
 
     def stop(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         if stage == "finish":
-            patch.setattr(call, "place_output", stop)
+            patch.setattr(engine, "finish", stop)
         elif stage == "remove":
             patch.setattr(CastFolder, "remove", stop)
         else:
-            replace = os.replace
-            patch.setattr(
-                os, "replace", lambda a, b, **how: stop() if Path(b) == out else replace(a, b, **how)
-            )
+            patch.setattr(Folder, "move_to", stop)
         with pytest.raises(KeyboardInterrupt):
-            rb.stream.cast(SCENE, rays, out, chunk=20)
+            rb.cast(SCENE, rays, out, chunk=20)
     assert out.exists() == (stage == "remove")
     fail_at(monkeypatch, 0, AssertionError("queried again"))
-    done = rb.stream.cast(SCENE, rays, out, chunk=20)
+    done = rb.cast(SCENE, rays, out, chunk=20)
     assert (done.rays, done.resumed, done.rows) == (103, 103, 103)
     assert list(content(out).values()) == list(content(whole).values())
     assert not list(tmp_path.glob("*.raybox"))
@@ -224,7 +203,7 @@ def test_stopped_at_the_very_end(tmp_path, monkeypatch, ending, stage):
 
 @pytest.mark.parametrize("is_removed", [True, False])
 def test_an_output_that_was_removed_or_replaced_is_written_again(tmp_path, monkeypatch, is_removed):
-    """Killed after the output was moved to its place, before the journal was removed."""
+    """Killed after the output was moved to its place, before the parts were removed."""
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     rb.stream.cast(SCENE, rays, out, chunk=20)
     wanted = out.read_bytes()
@@ -241,5 +220,5 @@ def test_an_output_that_was_removed_or_replaced_is_written_again(tmp_path, monke
         out.unlink()
     else:
         out.write_bytes(wanted[:200])
-    assert rb.stream.cast(SCENE, rays, out, chunk=20).resumed == 0
+    assert rb.stream.cast(SCENE, rays, out, chunk=20).resumed == 103
     assert out.read_bytes() == wanted

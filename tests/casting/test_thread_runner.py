@@ -35,7 +35,7 @@ def caster(tmp_path):
 
 def slowly(monkeypatch, before, fails=lambda _number: None):
     """Make each block wait before its results, and some fail; return how many ran at once, at most."""
-    results_of_block, running, most = block_caster.BlockCaster.results, set(), []
+    results_of_block, running, most = block_caster.BlockCaster._results, set(), []
 
     def results(caster, block, workers):
         running.add(block.number)
@@ -135,7 +135,7 @@ def test_two_blocks_share_the_workers_and_parts_of_a_scene_are_opened_for_one(ca
 def test_one_block_is_written_while_another_is_queried(caster, monkeypatch):
     """With one worker, too: one query at a time, and two threads."""
     started, running, most = threading.Event(), set(), []
-    results_of_block, complete = block_caster.BlockCaster.results, PartFile.complete
+    results_of_block, complete = block_caster.BlockCaster._results, PartFile.complete
 
     def results(caster, block, workers):
         found = results_of_block(caster, block, workers)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.casting import caster as block_caster
+from raybox.casting.caster import BlockCaster, ReadBlock
 from raybox.casting.result_columns import QUERIES, column_dtypes, rows_of
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -124,14 +124,15 @@ def content(path):
 
 def fail_at(monkeypatch, rays, error):
     """Make queries fail from the block on that begins with this ray."""
-    results_of_block = block_caster.BlockCaster._results
+    for name in ("_results", "add_to"):  # the second adds to sums
 
-    def failing(caster, block, *others):
-        if block.block.first >= rays:
-            raise error
-        return results_of_block(caster, block, *others)
+        def failing(caster, *others, of_block=getattr(BlockCaster, name)):
+            block = next(other for other in others if isinstance(other, ReadBlock))
+            if block.block.first >= rays:
+                raise error
+            return of_block(caster, *others)
 
-    monkeypatch.setattr(block_caster.BlockCaster, "_results", failing)
+        monkeypatch.setattr(BlockCaster, name, failing)
 
 
 def interrupted(tmp_path, monkeypatch, **how):

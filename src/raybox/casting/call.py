@@ -76,8 +76,7 @@ def call_of(caster: BlockCaster, target: Path | None, inputs: InputFiles) -> Cas
     }
     given["ids"] = None if spec.ids is None else f"checksum {checksum.of_texts(*spec.ids)[:16]}"
     given["columns"] = ", ".join(f"{k} {spec.arrow_types.get(k, dtype)}" for k, dtype in spec.dtypes.items())
-    if caster.sums:
-        given["sums"] = str(caster.sums)
     facts = job_facts(job, scene_text(caster.scene), given)
-    caster.job = job._replace(digest=digest_of(facts))
+    scaled = {"sums": str(caster.sums)}  # by the largest weight: with another one, parts are cast again
+    caster.job = job._replace(digest=digest_of(facts | scaled))
     return CastCall(caster, facts, inputs, target)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from raybox.casting.part import PARTS, RECORDS, PartFolders
 from raybox.errors import FileFormatError, RayboxError
-from raybox.io.formats.common import file_error
+from raybox.io.formats.common import file_error, resolved
 from raybox.store import checksum
 from raybox.store.checksum import Facts
 from raybox.store.folder import TEMPORARY, Folder
@@ -54,7 +54,7 @@ class CastFolder(NamedTuple):
 
 def cast_folder(target: Path) -> Path:
     """Return the folder of an output, while it is unfinished."""
-    place = target.resolve()
+    place = resolved(target)
     return place.with_name(place.name + SUFFIX)
 
 
@@ -79,7 +79,7 @@ def open_cast(target: Path, facts: Facts, *, shared: bool = False) -> Iterator[C
     with locked(target, cast_folder(target), shared=shared) as folder:
         _check_job(folder, target, facts)
         with folder.subfolder(PARTS) as parts, folder.subfolder(RECORDS) as records:
-            yield CastFolder(folder, PartFolders(parts, records), target.resolve())
+            yield CastFolder(folder, PartFolders(parts, records), resolved(target))
 
 
 def read_job(folder: Folder) -> Facts:

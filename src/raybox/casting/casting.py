@@ -150,10 +150,7 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
-    paths, options = (
-        tuple(path.resolve() for path in paths_of(rays)),
-        checks.read_options(origin, invalid, layout),
-    )
+    paths, options = tuple(paths_of(rays)), checks.read_options(origin, invalid, layout)
     job = CastJob(paths, options, query, chunk, tuple(labels), tuple(carry))
     given = {"values": values, "weights": weights, "per": per}
     call, threads = prepare(CastRequest(scene, job, ids, given, where), out, format), check_workers(workers)

@@ -13,7 +13,7 @@ from raybox.casting.scenes import content_of, dimension_of, objects_of
 from raybox.errors import InvalidInput
 from raybox.geometry import Invalid
 from raybox.io.formats import point_files
-from raybox.io.formats.common import ReadOptions, file_error, require
+from raybox.io.formats.common import ReadOptions, file_error, require, resolved
 from raybox.io.formats.loading import check_options
 from raybox.io.formats.saving import check_target as check_saved
 from raybox.scene.scene import Scene, geometries_of
@@ -86,7 +86,7 @@ def check_out(path: Path, dataset: str | None = None, query: str = "nearest") ->
     if suffix != ".zarr" and not dataset:
         check_saved(path, SUFFIXES)
         return
-    if not path.resolve().parent.is_dir():
+    if not resolved(path).parent.is_dir():
         problem = f"cannot be written: there is no folder {path.parent}"
         raise file_error(path, problem, "make the folder first")
     require("zarr" if suffix == ".zarr" else "pyarrow", suffix[1:] if suffix == ".zarr" else "io", suffix)
@@ -121,5 +121,5 @@ def overwrites(target: Path, source: Path) -> bool:
     """
     if target.exists() and source.exists() and target.samefile(source):
         return True
-    out, given = target.resolve(), source.resolve()
+    out, given = resolved(target), resolved(source)
     return given in (out, *out.parents) or not {given, *given.parents}.isdisjoint((out, cast_folder(target)))

@@ -9,6 +9,7 @@ import filecmp
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -63,7 +64,8 @@ def finish(caster: BlockCaster, cast: CastFolder, parts: Sequence[Part]) -> Tota
         _place_file(caster, cast, source)
     with open_folder(cast.target.parent, own=False) as parent:
         parent.sync()
-    cast.remove()
+    with suppress(OSError):  # the output is complete; what stays is of no harm to the next call
+        cast.remove()
     return Totals.of(source.parts)._replace(rays=Totals.of(parts).rays)
 
 

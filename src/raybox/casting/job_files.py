@@ -53,7 +53,7 @@ def _write(folder: Path, caster: BlockCaster) -> None:
 
 def _plain(job: CastJob) -> dict[str, Any]:
     """Return a job as a JSON value."""
-    return {**job._asdict(), "rays": [str(path) for path in job.rays], "folder": ""}
+    return {**job._asdict(), "rays": [str(path.absolute()) for path in job.rays], "folder": ""}
 
 
 def _job_of(value: dict[str, Any], folder: Path) -> CastJob:

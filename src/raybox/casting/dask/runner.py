@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -44,7 +45,7 @@ class DaskRunner:
         with open_folder(job.folder) as folder:
             folder.remove(job_files.FILES)
             job_files.write(folder, caster)
-        connection.check_folders(self._client, job.folder / job_files.FILES, *job.rays)
+        connection.check_folders(self._client, job.folder / job_files.FILES, *map(Path.absolute, job.rays))
         is_sum = job.part_format == SUMS
         tasks = self._submitted(task, _tasks(caster, spans, self._workers() * _TASKS_PER_WORKER), is_sum)
         merged = list[Part]()

@@ -166,6 +166,14 @@ def path_of(path: str | os.PathLike[str]) -> Path:
     return found
 
 
+def resolved(path: Path) -> Path:
+    """Return a path without links; raise for links in a circle."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:  # Python before 3.13 has a RuntimeError for it
+        raise file_error(path, "has links in a circle", "give a path without them") from error
+
+
 def file_error(
     path: Path, problem: str, way_out: str, place: str = "", kind: type[FileFormatError] = FileFormatError
 ) -> FileFormatError:

@@ -20,7 +20,7 @@ from raybox.hits import AllHits, Hits
 from raybox.hits.tables import HitTables, LabelNames, label_column
 from raybox.io.formats import csv_table, parquet, ply_meshes, point_files, saved_arrays, saved_tables
 from raybox.io.formats import numpy_arrays as arrays
-from raybox.io.formats.common import checked_texts, extension_problem, file_error, path_of, require
+from raybox.io.formats.common import checked_texts, extension_problem, file_error, path_of, require, resolved
 from raybox.io.formats.saved_columns import (
     Columns,
     ColumnsInput,
@@ -157,7 +157,7 @@ def check_target(path: Path, extensions: Sequence[str] = ()) -> None:
         raise file_error(path, f"cannot be written: {problem}", f"supported: {' '.join(extensions)}")
     if path.exists() and not path.is_file():
         raise file_error(path, "cannot be written: it is not a regular file", "give the path of a file")
-    if not path.resolve().parent.is_dir():
+    if not resolved(path).parent.is_dir():
         raise file_error(
             path, f"cannot be written: there is no folder {path.parent}", "make the folder first"
         )
@@ -171,7 +171,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
     It replaces `path` once complete, and is removed on failure.
     """
-    target = path.resolve()
+    target = resolved(path)
     part = target.with_name(f".{secrets.token_hex(6)}.raybox-part")
     try:
         with part.open("xb") as file:

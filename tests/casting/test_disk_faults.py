@@ -1,0 +1,86 @@
+"""Each call that changes a disk fails, or kills the process: the next call of the cast ends right."""
+
+import os
+import shutil
+
+import pytest
+
+import raybox as rb
+from disk_faults import ERRORS, error, faults, killed
+from streaming import IDS, RAYS, SCENE, content, put
+
+WAYS = {
+    "one .npy": ("out.npy", {"query": "nearest"}),
+    "one .parquet": ("out.parquet", {"query": "all"}),
+    "one .zarr": ("out.zarr", {"query": "count"}),
+    "one .npz": ("out.npz", {"query": "nearest", "ids": IDS}),
+    "sums": ("out.csv", {"query": "deposit"}),
+    "dataset": ("out/", {"query": "nearest", "ids": IDS}),
+    "dataset of Zarr": ("out/", {"query": "nearest", "format": "zarr", "ids": IDS}),
+    "dataset of sums": ("out/", {"query": "deposit", "per": "hit"}),
+}
+QUICK = "one .parquet", "sums", "dataset"
+EVERY = [way if way in QUICK else pytest.param(way, marks=pytest.mark.long) for way in WAYS]
+
+
+def cast(folder, way, rays):
+    name, how = WAYS[way]
+    return rb.cast(SCENE, rays, f"{folder}/{name}", chunk=60, workers=1, **how)
+
+
+@pytest.fixture
+def rays(tmp_path):
+    return put(tmp_path / "rays.npy", RAYS)
+
+
+def left(folder):
+    """Return the folder of an unfinished output."""
+    return next(iter(folder.glob("*.raybox")), folder / "out.raybox")
+
+
+def whole(folder, way, rays):
+    """Return the content of an output that nothing disturbs, and the number of calls of its cast."""
+    folder.mkdir()
+    with faults() as calls:
+        cast(folder, way, rays)
+    return [*content(folder).values()], len(calls.names)
+
+
+@pytest.mark.parametrize("way", EVERY)
+def test_an_error_at_each_call(tmp_path, rays, way):
+    wanted, count = whole(tmp_path / "whole", way, rays)
+    assert count > 20
+    refused = 0
+    for number in range(count):
+        folder = tmp_path / f"failed {number}"
+        folder.mkdir()
+        try:
+            with faults(number, error(ERRORS[number % len(ERRORS)])):
+                cast(folder, way, rays)
+        except rb.RayboxError as found:
+            refused += 1
+            assert "\n" not in str(found)
+            assert os.strerror(ERRORS[number % len(ERRORS)]) in str(found), str(found)
+            done = cast(folder, way, rays)
+            assert done.rays == 103
+        shutil.rmtree(left(folder), ignore_errors=True)  # what could not be removed
+        assert [*content(folder).values()] == wanted, number
+        shutil.rmtree(folder)
+    assert refused > count // 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks of this process")
+@pytest.mark.parametrize("way", EVERY)
+def test_killed_at_each_call(tmp_path, rays, way):
+    wanted, count = whole(tmp_path / "whole", way, rays)
+    names = set()
+    for number in range(count - 4):  # threads of the next one may make a call less
+        folder = tmp_path / f"killed {number}"
+        folder.mkdir()
+        names.add(killed(lambda folder=folder: cast(folder, way, rays), number))
+        if left(folder).exists() or not (folder / WAYS[way][0]).exists():
+            assert cast(folder, way, rays).rays == 103
+        assert not left(folder).exists()
+        assert [*content(folder).values()] == wanted, number
+        shutil.rmtree(folder)
+    assert {"replace", "fsync", "write", "unlink"} <= names
