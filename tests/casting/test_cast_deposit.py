@@ -7,7 +7,7 @@ from click.testing import CliRunner
 import raybox as rb
 from exact_grid import cut_all
 from grids import random_grid, random_rays
-from raybox.casting import finish
+from raybox.casting import finishing
 from raybox.cli.cast import cast
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, content, fail_at, get, put
 
@@ -158,7 +158,7 @@ def test_a_failure_while_rows_are_written(tmp_path, monkeypatch):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.csv"
     how = {"query": "deposit", "chunk": 20, "weights": WEIGHTS}
     with monkeypatch.context() as patch:
-        patch.setattr(finish, "_rows_of_sums", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+        patch.setattr(finishing, "_rows_of_sums", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
         with pytest.raises(rb.FileFormatError, match="103 rays are done"):
             rb.stream.cast(SCENE, rays, out, **how)
     assert rb.stream.cast(SCENE, rays, out, **how).resumed == 103

@@ -12,7 +12,7 @@ import pytest
 import raybox as rb
 from file_samples import POINTS, samples
 from raybox.casting import parquet, readers, result_columns
-from raybox.casting.part import PartFile
+from raybox.casting.part import PartFile, PartFolders
 from raybox.casting.progress import progress
 from raybox.casting.result_columns import rows_of
 from raybox.io.formats import csv_blocks, numpy_arrays, point_clouds, zarr_arrays
@@ -280,13 +280,12 @@ def test_archives_hold_no_time(tmp_path):
 def written(folder, columns, times=1):
     """Append columns to a Parquet file some times, and return its path."""
     dtypes = {name: result_columns.as_array(column).dtype for name, column in columns.items()}
-    file = PartFile(make_folder(folder / "parts"), 0)
+    file = PartFile(PartFolders(make_folder(folder / "parts"), make_folder(folder / "records")))
     writer = parquet.ParquetWriter(result_columns.OutputSpec(dtypes, None), file)
     for _ in range(times):
         writer.add(columns)
     writer.finish()
     (path,) = (folder / "parts").iterdir()
-    file._file.flush()
     return path
 
 

@@ -1,4 +1,4 @@
-"""A part counts only for the rays, weights and carried columns that it was made of, whatever happened since."""
+"""A part counts only for the rays, weights and carried columns that it was made of."""
 
 import os
 
@@ -198,7 +198,7 @@ def test_errors_of_the_system_are_one_line(tmp_path):
     for out, text in (
         (tmp_path / ("n" * 251 + ".npy"), "File name too long; give a shorter name"),
         (tmp_path / "a" / "out.npy", "has links in a circle"),
-        ("/proc/out.npy", "cannot be made: No such file or directory|Permission denied"),
+        ("/proc/out.npy", "cannot be made: (No such file or directory|Permission denied)"),
     ):
         with pytest.raises(rb.RayboxError, match=text) as found:
             rb.cast(SCENE, rays, out)

@@ -1,11 +1,8 @@
-"""rb.cluster.cast: real worker processes write what one machine writes, byte for byte."""
+"""rb.cast on a cluster: real worker processes write what one machine writes, byte for byte."""
 
-import asyncio
 import pickle
 import shutil
 import sys
-from threading import Event
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import raybox as rb
-from clustering import Log, both, distributed
-from raybox.casting.dask import job_plugin, worker
+from clustering import both, distributed
 from raybox.cli import main
 from streaming import (
     BOXES,
@@ -63,7 +59,7 @@ def test_a_mesh_and_no_rays_and_no_hits(cluster, tmp_path):
     mesh = rb.Scene(rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]))
     rays = put(tmp_path / "rays.npz", rb.Rays([[0.2, 0.2, -1]] * 5, [[0, 0, 1]] * 5))
     for query in ("nearest", "all"):
-        done = rb.cluster.cast(mesh, rays, tmp_path / "m.csv", cluster=cluster, query=query, chunk=2)
+        done = rb.cast(mesh, rays, tmp_path / "m.csv", cluster=cluster, query=query, chunk=2)
         assert (done.rays, done.hit_count) == (5, 5)
     away = put(tmp_path / "away.npz", rb.Rays([[9, 9, 9]] * 5, [[1, 0, 0]] * 5))
     none = put(tmp_path / "none.npz", rb.Rays(np.empty((0, 3)), np.empty((0, 3))))
@@ -135,8 +131,8 @@ def test_several_files_of_rays(cluster, tmp_path, ending):
     """Those without an index are read by the client to find where blocks begin."""
     files = [put(tmp_path / f"rays{k}.{ending}", RAYS[k * 31 : (k + 1) * 31]) for k in range(3)]
     out, wanted = tmp_path / "found.npy", tmp_path / "wanted.npy"
-    done = rb.cluster.cast(SCENE, files, out, cluster=cluster, chunk=20)
-    assert (done.rays, rb.stream.cast(SCENE, files, wanted, chunk=20).rays) == (93, 93)
+    done = rb.cast(SCENE, files, out, cluster=cluster, chunk=20)
+    assert (done.rays, rb.cast(SCENE, files, wanted, chunk=20).rays) == (93, 93)
     assert out.read_bytes() == wanted.read_bytes()
 
 
@@ -145,8 +141,8 @@ def test_datasets(cluster, tmp_path):
     rays = put(tmp_path / "rays.npy", RAYS)
     for form in ("parquet", "zarr"):
         outs = [tmp_path / f"{name}-{form}" for name in ("found", "wanted")]
-        done = rb.cluster.cast(SCENE, rays, outs[0], cluster=cluster, chunk=20, format=form)
-        assert done.rays == rb.stream.cast(SCENE, rays, outs[1], chunk=20, format=form).rays == 103
+        done = rb.cast(SCENE, rays, outs[0], cluster=cluster, chunk=20, format=form)
+        assert done.rays == rb.cast(SCENE, rays, outs[1], chunk=20, format=form).rays == 103
         assert [*content(outs[0]).values()] == [*content(outs[1]).values()]
         assert not list(tmp_path.glob("*.raybox"))
 
@@ -157,14 +153,6 @@ def test_many_threads_in_one_process(tmp_path):
     with distributed.LocalCluster(**how) as threads:
         both(threads, rays, "parquet", query="all", chunk=3)
         both(threads, rays, "csv", chunk=3, workers=2)
-
-
-def test_a_split_scene(cluster, tmp_path):
-    split = rb.SplitScene(BOXES, parts=8, folder=tmp_path / "scene", memory=20_000)
-    for query in [*sorted({*RAY_QUERIES} - {"integrate"}), "deposit"]:  # that adds in any order
-        how = {"ids": IDS if query == "deposit" else ids_for(query), "query": query}
-        both(cluster, put(tmp_path / "rays.npz", RAYS), "parquet", scene=split, **how)
-    rb.stream.cast(split, tmp_path / "rays.npz", tmp_path / "alone.parquet", query="all", chunk=20)
 
 
 def test_workers_unload_the_scene_and_tasks_are_small(cluster, tmp_path, monkeypatch):
@@ -200,140 +188,3 @@ def test_the_command(cluster, tmp_path):
     done = CliRunner().invoke(main, [*command, "-", *address])
     assert done.exit_code == 2
     assert "A cluster writes to a file" in done.stderr
-
-
-# Timers of workers
-
-
-class Watch(Log):
-    """Logs the intervals of a worker's timers when it starts a task."""
-
-    name = "watch"
-
-    def setup(self, worker):
-        self.worker = worker
-
-    def transition(self, key, start, finish, **_):
-        if "raybox" in str(key) and finish == "executing":
-            self.write(*intervals(self.worker))
-
-
-def intervals(dask_worker):
-    return [dask_worker.periodic_callbacks[name].callback_time for name in ("profile", "tick")]
-
-
-def has_fast_timers(cluster):
-    found = cluster.run(intervals, on_error="return").values()
-    return all(isinstance(each, list) and max(each) < 100 for each in found)
-
-
-def test_timers_are_slow_while_a_scene_is_loaded(cluster, tmp_path):
-    wait_until(lambda: has_fast_timers(cluster), "no scene is loaded")
-    cluster.register_plugin(Watch(tmp_path / "watch"))
-    both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")
-    cluster.unregister_worker_plugin("watch")
-    assert set((tmp_path / "watch").read_text().splitlines()) == {"500.0 500.0"}
-    wait_until(lambda: has_fast_timers(cluster), "the timers are restored")
-
-
-class Timer:
-    def __init__(self, milliseconds):
-        self.callback_time = milliseconds
-
-
-def job_in(folder):
-    """Return a job whose files are in a folder."""
-    return worker.WorkerJob("token", SimpleNamespace(folder=folder), None, 1, worker.code_version())
-
-
-def test_a_scene_that_is_unloaded_while_it_loads(monkeypatch, tmp_path):
-    """The plugin of a worker that joins late is removed before it is set up."""
-    loaded, loading, removed, job = {}, Event(), Event(), job_in(tmp_path)
-    job.files.mkdir()
-
-    def load(job, threads):
-        loading.set()
-        assert removed.wait(60)
-        loaded[job.token] = job
-
-    monkeypatch.setattr(job_plugin, "load_job", load)
-    monkeypatch.setattr(worker, "_LOADED", loaded)
-    timer = Timer(10)
-    dask_worker = SimpleNamespace(state=SimpleNamespace(nthreads=1), periodic_callbacks={"tick": timer})
-    plugin = job_plugin.make_plugin(job)
-
-    async def join_and_leave():
-        joining = asyncio.create_task(plugin.setup(dask_worker))
-        await asyncio.to_thread(loading.wait, 60)
-        plugin.teardown(dask_worker)
-        removed.set()
-        await joining
-
-    asyncio.run(join_and_leave())
-    assert not loaded
-    assert timer.callback_time == 10
-    plugin = job_plugin.make_plugin(job)
-    asyncio.run(plugin.setup(dask_worker))
-    assert list(loaded) == ["token"]
-    assert timer.callback_time == 500
-    plugin.teardown(dask_worker)
-    assert not loaded
-    assert timer.callback_time == 10
-
-
-def test_the_scene_of_a_killed_client_is_unloaded_when_the_next_is_loaded(monkeypatch, tmp_path):
-    """Its plugin was never removed; another client has removed its files."""
-    monkeypatch.setattr(worker, "LoadedJob", lambda job, _: SimpleNamespace(job=job))
-    monkeypatch.setattr(worker, "_LOADED", {})
-    killed, running, following = (job_in(tmp_path)._replace(token=token) for token in ("a", "b", "c"))
-    for job in (killed, running, following):
-        job.files.mkdir()
-    worker.load_job(killed, 1)
-    worker.load_job(running, 1)
-    killed.files.rmdir()
-    worker.load_job(following, 1)
-    assert list(worker._LOADED) == ["b", "c"]
-
-
-@pytest.mark.parametrize("ends", ["before it loads", "while it loads"])
-def test_a_plugin_that_dask_removed_before_it_was_added_leaves_no_scene(monkeypatch, tmp_path, ends):
-    """Dask calls its `setup` alone then."""
-    loaded, loads, timer, job = {}, [], Timer(10), job_in(tmp_path)
-
-    def load(job, threads):
-        loads.append(threads)
-        loaded[job.token] = job
-        job.files.rmdir()
-
-    monkeypatch.setattr(job_plugin, "load_job", load)
-    monkeypatch.setattr(worker, "_LOADED", loaded)
-    if ends == "while it loads":
-        job.files.mkdir()
-    dask_worker = SimpleNamespace(state=SimpleNamespace(nthreads=1), periodic_callbacks={"tick": timer})
-    asyncio.run(job_plugin.make_plugin(job).setup(dask_worker))
-    assert len(loads) == (ends == "while it loads")
-    assert not loaded
-    assert timer.callback_time == 10
-
-
-def test_timers_are_restored_with_the_last_scene():
-    class Worker:
-        def __init__(self, **timers):
-            self.periodic_callbacks = timers
-
-    worker = Worker(profile=Timer(10), tick=Timer(2000), worker_timers=Timer(7))
-
-    def times():
-        return [timer.callback_time for timer in worker.periodic_callbacks.values()]
-
-    for change, wanted in (
-        (job_plugin.slow_down, 500),
-        (job_plugin.slow_down, 500),
-        (job_plugin.restore, 500),
-        (job_plugin.restore, 10),
-    ):
-        change(worker)
-        assert times() == [wanted, 2000, 7]
-    job_plugin.restore(worker)  # a worker that could not load its scene
-    job_plugin.slow_down(object())  # a Dask without these timers
-    assert times() == [10, 2000, 7]

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from raybox.casting.join import JoinedOutput
 
 import raybox as rb
 from clustering import (
@@ -26,7 +27,6 @@ from clustering import (
 )
 from raybox.casting import engine
 from raybox.casting.dask import connection, runner
-from raybox.casting.join import JoinedOutput
 from raybox.casting.part import part_number
 from streaming import BOXES, IDS, RAYS, SCENE, put
 from waiting import wait_until

@@ -9,10 +9,10 @@ import textwrap
 from contextlib import contextmanager
 
 import pytest
+from raybox.casting.steps import VARIABLE
 
 import raybox as rb
 from clustering import folder_of
-from raybox.casting.steps import VARIABLE
 from streaming import RAYS, SCENE, content, put
 from waiting import wait_until
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+from raybox.casting.steps import STEPS
+
 import damaged_parts  # in benchmarks/
 import killed_cases
 import killed_casts
 from killed_outcomes import Reference
 from killed_processes import KILLED, REFUSED, Ended, Kill
-from raybox.casting.steps import STEPS
 from streaming import run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks, and kills by signals")

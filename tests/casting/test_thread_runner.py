@@ -5,13 +5,13 @@ import time
 
 import numpy as np
 import pytest
+from raybox.casting.thread_runner import ThreadRunner, queries_at_once
+from raybox.casting.threads import StageThreads
 
 import raybox as rb
 from raybox.casting import block_caster, thread_runner
 from raybox.casting.blocks import BlockSpan, Position
 from raybox.casting.part import PARTS, PartFile, read_part
-from raybox.casting.thread_runner import ThreadRunner, queries_at_once
-from raybox.casting.threads import StageThreads
 from raybox.io.formats.common import ReadOptions
 from raybox.store.folder import make_folder
 from streaming import RAYS, SCENE, put

@@ -5,8 +5,7 @@ import os
 import pytest
 
 import raybox as rb
-from raybox.casting import engine
-from raybox.casting.join import JoinedOutput
+from raybox.casting.dask.runner import DaskRunner
 from streaming import IDS, SCENE, content
 
 distributed = pytest.importorskip("distributed")
@@ -63,34 +62,29 @@ def both(cluster, rays, ending, **how):
     scene, whole, folder = how.pop("scene", SCENE), how.pop("whole", SCENE), how.pop("folder", rays.parent)
     found, wanted = folder / f"found.{ending}", folder / f"wanted.{ending}"
     how = {"ids": IDS, "chunk": 20, **how}
-    done = rb.cluster.cast(scene, rays, found, cluster=cluster, **how)
-    alone = rb.stream.cast(whole, rays, wanted, **how)
+    done = rb.cast(scene, rays, found, cluster=cluster, **how)
+    alone = rb.cast(whole, rays, wanted, **how)
     assert (done.rays, done.hit_count, done.rows) == (alone.rays, alone.hit_count, alone.rows)
     assert list(content(found).values()) == list(content(wanted).values())
     assert not list(folder.glob("*.raybox"))
     return found, done
 
 
-def interrupted(cluster, rays, out, after=3, synced=False, **how):
-    """Cast, and interrupt it when `after` parts are collected; return the names of the parts that exist.
+def interrupted(cluster, rays, out, after=3, **how):
+    """Cast, and interrupt it when `after` parts are there; return the names of the parts that exist."""
+    collected, parts = [], DaskRunner._parts
 
-    synced: when `after` are joined, each synced and removed at once.
-    """
-    collected, add = [], JoinedOutput.add
-
-    def stopping(output, part):
-        add(output, part)
-        collected.append(part)
-        if synced:
-            output.sync()
-        if (len(output.parts) if synced else len(collected)) >= after:
+    def stopping(runner, future):
+        found = parts(runner, future)
+        collected.extend(found)
+        if len(collected) >= after:
             raise KeyboardInterrupt
+        return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(JoinedOutput, "add", stopping)
-        patch.setattr(engine, "SYNC_SECONDS", 1e6)
+        patch.setattr(DaskRunner, "_parts", stopping)
         with pytest.raises(KeyboardInterrupt) as stopped:
-            rb.cluster.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
+            rb.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
     assert "the same command continues" in stopped.value.__notes__[0]
     # workers may still write parts that were submitted: these tasks wait for their one thread
     cluster.gather([cluster.submit(os.getpid, workers=[one], pure=False) for one in cluster.nthreads()])

@@ -16,7 +16,7 @@ ERRORS = (errno.EIO, errno.ENOSPC, errno.EINTR, errno.EMFILE, errno.EACCES)
 
 
 class Calls:
-    """The calls of a process so far; `act` is called before the one of a number, in place of it if it raises."""
+    """The calls of a process so far; before the one of a number, `act` is called, which may raise."""
 
     def __init__(self, number, act):
         self.names, self._number, self._act = [], number, act
@@ -56,7 +56,7 @@ def error(number):
 
 
 def killed(work, number):
-    """Run work in a fork that is killed at a call; return the name of the call, or None if it came to its end."""
+    """Run work in a fork that is killed at a call; return the name of the call, None if it has ended."""
     read, write = os.pipe()
     child = os.fork()
     if not child:

@@ -125,14 +125,17 @@ def content(path):
 def fail_at(monkeypatch, rays, error):
     """Make queries fail from the block on that begins with this ray."""
     for name in ("_results", "add_to"):  # the second adds to sums
+        monkeypatch.setattr(BlockCaster, name, _failing(getattr(BlockCaster, name), rays, error))
 
-        def failing(caster, *others, of_block=getattr(BlockCaster, name)):
-            block = next(other for other in others if isinstance(other, ReadBlock))
-            if block.block.first >= rays:
-                raise error
-            return of_block(caster, *others)
 
-        monkeypatch.setattr(BlockCaster, name, failing)
+def _failing(method, rays, error):
+    def failing(caster, *others):
+        block = next(other for other in others if isinstance(other, ReadBlock))
+        if block.block.first >= rays:
+            raise error
+        return method(caster, *others)
+
+    return failing
 
 
 def interrupted(tmp_path, monkeypatch, **how):

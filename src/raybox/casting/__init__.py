@@ -22,7 +22,7 @@ module               does
 ``part``             part files, and their records
 ``writers``          the writer of parts for each format (``parquet``)
 ``sum_parts``        parts of sums (``sums``)
-``finish``           the output of the parts (``outputs``, ``parquet_footer``)
+``finishing``        the output of the parts (``outputs``, ``parquet_footer``)
 ``cast_folder``      the folder of an unfinished output
 ``job_files``        what other processes need of a cast
 ``job``, ``scenes``  what identifies a cast

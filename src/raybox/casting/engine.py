@@ -14,7 +14,7 @@ from raybox.casting.call import CastCall
 from raybox.casting.cast_folder import CastFolder, open_cast
 from raybox.casting.caster import BlockCaster
 from raybox.casting.errors import explained, system_errors
-from raybox.casting.finish import StreamOutput, Totals, check_place, finish, source_of
+from raybox.casting.finishing import StreamOutput, Totals, check_place, finish, source_of
 from raybox.casting.job import SUMS
 from raybox.casting.part import PARTS, RECORDS, Part, PartFolders
 from raybox.casting.progress import Progress, progress

@@ -137,7 +137,7 @@ class Folder:
         with suppress(FileNotFoundError), at(self.path / name, "removed"):
             if facts is not None and stat.S_ISDIR(facts.st_mode):
                 shutil.rmtree(self._name(name), dir_fd=self._descriptor)
-            elif facts is not None:
+            else:
                 os.unlink(self._name(name), dir_fd=self._descriptor)
 
     def subfolder(self, name: str) -> "Folder":

@@ -18,6 +18,7 @@ from secrets import token_hex
 from typing import BinaryIO, NamedTuple
 
 from raybox.errors import FileFormatError
+from raybox.store.disk import DiskError
 from raybox.store.folder import Folder, make_folder
 from raybox.store.owner import OWNER, this_process
 
@@ -66,9 +67,14 @@ def locked(target: Path, path: Path, *, shared: bool = False) -> Iterator[Folder
 
 
 def _acquire(target: Path, path: Path, shared: bool) -> tuple[Folder, _Lock]:
+    missing = None
     for _ in range(_ATTEMPTS):  # a process that ends at this moment removes the lock, and then the folder
-        with suppress(FileNotFoundError):
+        try:
             folder = make_folder(path)
+        except FileNotFoundError as error:
+            missing = error
+            continue
+        with suppress(FileNotFoundError):
             try:
                 if lock := _lock(target, folder, shared):
                     return folder, lock
@@ -78,6 +84,8 @@ def _acquire(target: Path, path: Path, shared: bool) -> tuple[Folder, _Lock]:
                     path.rmdir()
                 raise
             folder.close()
+    if missing is not None:
+        raise DiskError(missing, path, "made")
     raise _in_use(target)
 
 

@@ -9,9 +9,10 @@ from uuid import uuid4
 
 from raybox.casting import job_files
 from raybox.casting.blocks import BlockSpan
+from raybox.casting.cast_folder import FILES
 from raybox.casting.caster import BlockCaster
 from raybox.casting.dask import connection
-from raybox.casting.dask.worker import Failure, Task, cast_task, code_version
+from raybox.casting.dask.worker import Failure, Task, cast_task, code_version, unload
 from raybox.casting.job import SUMS
 from raybox.casting.part import Part, PartFolders
 from raybox.casting.runner import Done
@@ -43,16 +44,21 @@ class DaskRunner:
         connection.check_workers(self._client)
         task = Task(job.folder, job.digest, uuid4().hex[:12], self._threads, code_version())
         with open_folder(job.folder) as folder:
-            folder.remove(job_files.FILES)
+            folder.remove(FILES)
             job_files.write(folder, caster)
-        connection.check_folders(self._client, job.folder / job_files.FILES, *map(Path.absolute, job.rays))
+        connection.check_folders(self._client, job.folder / FILES, *map(Path.absolute, job.rays))
         is_sum = job.part_format == SUMS
         tasks = self._submitted(task, _tasks(caster, spans, self._workers() * _TASKS_PER_WORKER), is_sum)
         merged = list[Part]()
-        for part in tasks:
-            yield Done(part.rays, None, part)
-            if is_sum and (more := _merged(caster, folders, merged, part)):
-                yield Done(0, None, more)
+        try:
+            for part in tasks:
+                yield Done(part.rays, None, part)
+                if is_sum and (more := _merged(caster, folders, merged, part)):
+                    yield Done(0, None, more)
+        finally:
+            tasks.close()
+            with suppress(Exception):  # the scheduler, or a worker, may have ended
+                self._client.run(unload, task.token, on_error="ignore")
 
     def _workers(self) -> int:
         return max(1, len(self._client.nthreads()))
@@ -63,7 +69,8 @@ class DaskRunner:
         """Submit tasks, and yield their parts; after a failure, those that are submitted are collected."""
         completed = connection.import_distributed().as_completed(loop=self._client.loop, raise_errors=False)
         most = _SUM_TASKS if is_sum else self._workers() * _TASKS_PER_WORKER
-        running, failure = set[distributed.Future](), None
+        running: set[distributed.Future] = set()
+        failure: RayboxError | None = None
 
         def submit(count: int) -> RayboxError | None:
             """Return what is wrong with the rays of the next task, if anything."""

@@ -76,6 +76,12 @@ def _loaded(task: Task) -> BlockCaster:
     return _LOADED[task.token]
 
 
+def unload(token: str) -> None:
+    """Forget the caster of a run."""
+    with _LOCK:
+        _LOADED.pop(token, None)
+
+
 def _threads(task: Task) -> int:
     from distributed import get_worker
 
