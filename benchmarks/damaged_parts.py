@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from killed_cases import Case, Files, content
+from killed_cases import Case, Files, content, write_others
 from killed_outcomes import Found, Outcome, Reference, Run, failure_of, forked, reference, was_resumed
 from killed_processes import KILLED, REFUSED, Kill
 
@@ -41,7 +41,7 @@ def folder_of(target: str) -> Path | None:
 def stopped(run: Run, target: str, random: Random) -> Site | None:
     """Kill a cast where it has left some files; None if it never does."""
     for _ in range(_ATTEMPTS):
-        ended = run(Kill(step=f"part named:{random.integers(4, 20)}"))
+        ended = run(Kill(call=int(random.integers(60, 200))))
         folder = folder_of(target)
         if ended.outcome == KILLED and folder is not None and len(files_of(folder)) > 1:
             return Site(target, folder)
@@ -171,20 +171,9 @@ def _foreign(case: Case, files: Files, folder: Path, random: Random) -> Path | N
     return None if site is None else site.folder
 
 
-def _write_others(files: Files) -> None:
-    """Write the same inputs, but other rays, into a folder."""
-    folder = files.folder / "others"
-    if folder.exists():
-        return
-    shutil.copytree(files.folder, folder, ignore=lambda _folder, names: [n for n in names if n[:3] == "tmp"])
-    from killed_cases import write_rays
-
-    write_rays(Files(folder), seed=50)
-
-
 def damaged(count: int, files: Files, chosen: list[Case], seed: int) -> Found:
     """Yield the outcome of casts that find what is damaged."""
-    _write_others(files)
+    write_others(files)
     random, references = np.random.default_rng(seed), dict[Case, Reference | str]()
     for number in range(count):
         case, damage = chosen[number % len(chosen)], DAMAGES[(number + number // 10) % len(DAMAGES)]

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,12 +19,8 @@ QUERIES = ("nearest", "occluded", "count", "all", "segments", "integrate", "depo
 FILES = ("npy", "npz", "csv", "parquet", "zarr")
 ROW_A_RAY = ("nearest", "occluded", "count", "integrate")
 DATASETS = {"parquet": QUERIES, "zarr": ROW_A_RAY}
-SCENES = {
-    "segments": ("grid", "split grid"),
-    "integrate": ("boxes", "split boxes", "grid", "split grid"),
-    "deposit": ("boxes", "split boxes", "grid", "split grid"),
-}
-ANY_SCENE = ("boxes", "mesh", "split boxes", "grid", "copies", "split grid")
+SCENES = {"segments": ("grid",), "integrate": ("boxes", "grid"), "deposit": ("boxes", "grid")}
+ANY_SCENE = ("boxes", "mesh", "grid", "copies")
 
 
 class Case(NamedTuple):
@@ -83,9 +80,9 @@ def _options(query: str, scene: str, rays: str, out: str, turn: int) -> tuple[st
     found = {"integrate": ["values"], "deposit": ["weights"]}.get(query, [])
     if rays in ("csv", "parquet") and out in ("csv", "parquet") and query != "deposit":
         found = [*found, "carry"]
-    if scene in ("boxes", "split boxes", "mesh") and query in ("nearest", "all"):
+    if scene in ("boxes", "mesh") and query in ("nearest", "all"):
         found = [*found, "labels"]
-    if turn % 3 == 0 and scene in ("boxes", "split boxes"):
+    if turn % 3 == 0 and scene == "boxes":
         found = [*found, "where"]
     return tuple(found)
 
@@ -151,16 +148,19 @@ def write_rays(files: Files, seed: int) -> None:
         group.create_array(name, data=np.array(getattr(rays, name)), chunks=(500, 3))
 
 
+def write_others(files: Files) -> None:
+    """Write the same inputs, but other rays, into the folder ``others``."""
+    folder = files.folder / "others"
+    if folder.exists():
+        return
+    shutil.copytree(files.folder, folder, ignore=lambda _folder, names: [n for n in names if n[:3] == "tmp"])
+    write_rays(Files(folder), seed=50)
+
+
 @cache
-def scene_of(name: str, folder: Path) -> Any:
-    """Return a scene; None where this raybox refuses to make it."""
-    kind, in_parts = name.removeprefix("split "), name.startswith("split ")
-    if not in_parts:
-        return rb.Scene(GEOMETRIES[kind](), workers=1)
-    try:
-        return rb.SplitScene(GEOMETRIES[kind](), parts=4, folder=folder / name.replace(" ", "-"), workers=1)
-    except rb.RayboxError:
-        return None
+def scene_of(name: str) -> Any:
+    """Return a scene."""
+    return rb.Scene(GEOMETRIES[name](), workers=1)
 
 
 def arguments(case: Case, files: Files) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Casts on a cluster of processes: a worker, the scheduler or the client dies; for `killed_casts.py`."""
 
-import os
 import socket
 import subprocess
 import sys
@@ -16,8 +15,7 @@ import numpy as np
 import raybox as rb
 from killed_cases import Case, Files, arguments, content, left_over, scene_of
 from killed_outcomes import Found, Outcome, Reference, failure_of, forked, reference, was_resumed
-from killed_processes import KILLED, REFUSED, Disturbance, Ended, Kill, run_forked
-from raybox.casting.steps import STEPS, VARIABLE
+from killed_processes import KILLED, REFUSED, Disturbance, Ended, Kill, mortal, run_forked
 
 _WORKERS = 2
 
@@ -31,24 +29,24 @@ class Cluster:
             self._port = taken.getsockname()[1]
         self.address = f"tcp://127.0.0.1:{self._port}"
         self._scheduler = self._start_scheduler()
-        self._workers = [self._start_worker("") for _ in range(_WORKERS)]
+        self._workers = [self._start_worker() for _ in range(_WORKERS)]
 
     def _start_scheduler(self) -> "subprocess.Popen[bytes]":
         words = ["scheduler", "--host", "127.0.0.1", "--port", str(self._port), "--no-dashboard", "--no-show"]
-        return _started(words, {})
+        return _started(words)
 
-    def _start_worker(self, step: str) -> "subprocess.Popen[bytes]":
+    def _start_worker(self, call: int | None = None) -> "subprocess.Popen[bytes]":
         words = ["worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard"]
-        return _started(words, {VARIABLE: step} if step else {})
+        return _started(words, "" if call is None else mortal(call))
 
     def kill_worker(self) -> None:
         """Kill a worker, and start another."""
-        self._workers.append(self._start_worker(""))
+        self._workers.append(self._start_worker())
         _end(self._workers.pop(0))
 
-    def add_mortal_worker(self, step: str) -> None:
-        """Replace a worker by one that is killed when it passes a step."""
-        self._workers.append(self._start_worker(step))
+    def add_mortal_worker(self, call: int) -> None:
+        """Replace a worker by one that is killed at a call that changes the disk."""
+        self._workers.append(self._start_worker(call))
         _end(self._workers.pop(0))
 
     def kill_scheduler(self) -> None:
@@ -62,7 +60,7 @@ class Cluster:
                 _end(worker)
             self._scheduler = self._start_scheduler()
         alive = [worker for worker in self._workers if worker.poll() is None]
-        self._workers = alive + [self._start_worker("") for _ in range(_WORKERS - len(alive))]
+        self._workers = alive + [self._start_worker() for _ in range(_WORKERS - len(alive))]
 
     def close(self) -> None:
         """End all processes."""
@@ -70,14 +68,15 @@ class Cluster:
             _end(process)
 
 
-def _started(words: list[str], variables: dict[str, str]) -> "subprocess.Popen[bytes]":
-    code = "import sys; from distributed.cli import dask_{0} as d; sys.argv[0] = '{0}'; d.main()".format(
-        words[0]
+def _started(words: list[str], start: str = "") -> "subprocess.Popen[bytes]":
+    code = (
+        start
+        + "import sys; from distributed.cli import dask_{0} as d; sys.argv[0] = '{0}'; d.main()".format(
+            words[0]
+        )
     )
     command = [sys.executable, "-c", code, *words[1:]]
-    return subprocess.Popen(
-        command, env=os.environ | variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -97,12 +96,12 @@ class ClusterCase(NamedTuple):
 
 def caller(case: Case, files: Files, target: str, cluster: Cluster) -> Callable[[], object]:
     """Return what casts on a cluster."""
-    scene, how = scene_of(case.scene, files.folder), arguments(case, files)
+    scene, how = scene_of(case.scene), arguments(case, files)
 
     def call() -> object:
         with distributed.Client(cluster.address, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=60)
-            return rb.cluster.cast(scene, files.rays(case.rays), target, cluster=client, **how)
+            return rb.cast(scene, files.rays(case.rays), target, cluster=client, **how)
 
     return call
 
@@ -111,8 +110,8 @@ def meet_death(call: Callable[[], object], log: Path, cluster: Cluster, dies: st
     """Cast while the client, a worker or the scheduler is killed."""
     if dies == "client":
         return run_forked(call, kill, log)
-    if dies == "worker" and kill.step:
-        cluster.add_mortal_worker(kill.step)
+    if dies == "worker" and kill.call is not None:
+        cluster.add_mortal_worker(kill.call)
         return run_forked(call, None, log)
     act = cluster.kill_worker if dies == "worker" else cluster.kill_scheduler
     return run_forked(call, None, log, Disturbance(kill.seconds or 0.5, act))
@@ -133,9 +132,9 @@ def cast_with_death(
 
 
 def kill_of(seconds: float, random: np.random.Generator, number: int) -> Kill:
-    """Return when something is killed: at a step for each second cast."""
+    """Return when something is killed: at a call that changes the disk for each second cast."""
     if number % 2:
-        return Kill(step=f"{STEPS[number // 2 % len(STEPS)]}:{int(random.integers(1, 8))}")
+        return Kill(call=int(random.integers(1, 60)))
     return Kill(seconds=float(random.uniform(0.2, 1.0)) * seconds)
 
 
@@ -179,4 +178,4 @@ def campaigns(casts: int, files: Files, chosen: list[Case], seed: int) -> Iterat
     spread = chosen[:: max(1, len(chosen) // max(1, casts))]  # every format and query in a few casts
     for number, dies in enumerate(("client", "worker", "scheduler")):
         some = spread[number::3] or spread
-        yield f"`cluster.cast`, the {dies} killed", casts_of(dies, casts // 3, files, some, seed)
+        yield f"on a cluster, the {dies} killed", casts_of(dies, casts // 3, files, some, seed)

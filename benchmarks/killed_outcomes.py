@@ -52,10 +52,10 @@ Found = Iterator[tuple[object, Outcome]]
 
 def forked(case: Case, files: Files, target: str) -> Run:
     """Return what casts in a fork of this process."""
-    scene, how = scene_of(case.scene, files.folder), arguments(case, files)
+    scene, how = scene_of(case.scene), arguments(case, files)
 
     def call() -> object:
-        return rb.stream.cast(scene, files.rays(case.rays), target, **how)
+        return rb.cast(scene, files.rays(case.rays), target, **how)
 
     return lambda kill: run_forked(call, kill, files.folder / "log")
 
@@ -69,8 +69,6 @@ class Reference(NamedTuple):
 
 def reference(case: Case, files: Files, make: Make, folder: Path) -> Reference | str:
     """Return what a cast writes; a text if it is refused."""
-    if scene_of(case.scene, files.folder) is None:
-        return "no such scene"
     target = case.target(folder)
     ended = make(case, files, target)(None)
     found = content(target)

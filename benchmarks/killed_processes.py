@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import raybox as rb
-from raybox.casting.steps import VARIABLE
+from disk_faults import kill_at
 
 KILLED, REFUSED, FOREIGN, HANGS = "killed", "refused", "foreign error", "hangs"
 SECONDS = 900.0  # a busy machine may need minutes
 
 
 class Kill(NamedTuple):
-    """When a process is killed: after some seconds, or when it passes a step for the N-th time."""
+    """When a process is killed: after some seconds, or at a call that changes what is on the disk."""
 
     seconds: float | None = None
-    step: str = ""
+    call: int | None = None
 
     def __str__(self) -> str:
-        return self.step or f"{self.seconds:.3f} s"
+        return f"{self.seconds:.3f} s" if self.call is None else f"call {self.call}"
 
 
 class Ended(NamedTuple):
@@ -61,8 +61,8 @@ def _run_child(call: Callable[[], object], kill: Kill | None, log: Path) -> None
     """Run a call and end this process; its code and a file say how."""
     code = 9
     try:
-        if kill is not None and kill.step:
-            os.environ[VARIABLE] = kill.step
+        if kill is not None and kill.call is not None:
+            kill_at(kill.call)
         log.write_text(repr(call()))
         code = 0
     except rb.RayboxError as error:
@@ -104,14 +104,20 @@ def _outcome(status: int) -> str:
     return {0: "", 3: REFUSED}.get(os.WEXITSTATUS(status), FOREIGN)
 
 
+def mortal(call: int) -> str:
+    """Return code that ends its process at a call."""
+    path = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})"
+    return f"{path}; import disk_faults; disk_faults.kill_at({call}); "
+
+
 def run_command(arguments: list[str], kill: Kill | None, folder: Path) -> Ended:
     """Run the command `raybox` in a process, and kill it."""
-    words = [sys.executable, "-m", "raybox", *arguments]
-    environment = os.environ | ({VARIABLE: kill.step} if kill is not None and kill.step else {})
+    start = mortal(kill.call) if kill is not None and kill.call is not None else ""
+    words = [sys.executable, "-c", f"{start}import sys; from raybox.cli import main; main()", *arguments]
     limit = SECONDS if kill is None or kill.seconds is None else kill.seconds
     started, hangs = time.perf_counter(), False
     with (folder / "stderr").open("w+b") as errors:
-        made = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
+        made = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=errors)
         try:
             code = made.wait(limit)
         except subprocess.TimeoutExpired:

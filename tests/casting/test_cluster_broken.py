@@ -8,11 +8,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 from threading import Thread
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from raybox.casting.join import JoinedOutput
 
 import raybox as rb
 from clustering import (
@@ -20,15 +18,12 @@ from clustering import (
     distributed,
     folder_of,
     interrupted,
-    numbers_of,
     parts_of,
-    started_parts,
     worker_pids,
 )
-from raybox.casting import engine
-from raybox.casting.dask import connection, runner
-from raybox.casting.part import part_number
-from streaming import BOXES, IDS, RAYS, SCENE, put
+from raybox.casting.dask import connection
+from raybox.casting.dask.runner import DaskRunner
+from streaming import IDS, RAYS, SCENE, put
 from waiting import wait_until
 
 pytestmark = pytest.mark.long
@@ -51,10 +46,8 @@ def kill(cluster, out, parts_written, after=20, every=False):
 
 
 def count_done(out):
-    """Return how many parts were written, those that are joined and removed included."""
-    log = folder_of(out) / "joined"
-    joined = log.read_bytes().count(b"\n") if log.exists() else 0
-    return joined + sum(part_number(path.name) >= joined for path in parts_of(out))
+    """Return how many parts were written."""
+    return len(parts_of(out))
 
 
 @pytest.mark.parametrize("every", [False, True], ids=["one", "all"])
@@ -68,10 +61,8 @@ def test_workers_that_are_killed(cluster, log, tmp_path, every):
     assert 20 <= parts_written[0] < 300, "killed too late to matter"
     assert done.rays == 60_000
     began = Counter(line[1] for line in log() if line[0] == "executing")
-    assert sorted(number for task in began for number in numbers_of(task)) == list(range(300))
-    assert {len(numbers_of(task)) for task in began} >= {1, 4}
     again = [task for task, times in began.items() if times > 1]
-    assert len(again) < 20, "more parts were written again than workers were writing or had not reported"
+    assert len(again) < 10, "more tasks ran again than workers were running or had not reported"
     setups = 4 if every else 3  # one may join only after the cast
     wait_until(lambda: sum(line[0] == "setup" for line in log()) >= setups, "workers come back")
     assert sum(line[0] == "setup" for line in log()) == setups
@@ -89,46 +80,7 @@ def test_tasks_of_a_cast_that_has_ended_are_not_done_again(cluster, tmp_path, lo
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: [line for line in log()[lines:] if line[0] == "setup"], "a worker comes back")
     cluster.gather([cluster.submit(abs, number, pure=False) for number in range(8)])
-    assert not started_parts(log()[lines:])
-
-
-def watch_steps(path, deadly):
-    """Note the steps of this worker in a file, and let it die at the first of one kind in any worker."""
-    from raybox.casting import steps
-
-    def hook(name):
-        with open(path, "a") as file:
-            print(name, file=file)
-        if name == deadly:
-            try:
-                os.close(os.open(f"{path}.died", os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                return
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    steps.hook = hook
-
-
-def forget_steps():
-    from raybox.casting import steps
-
-    steps.hook = steps._kill
-
-
-@pytest.mark.parametrize(("deadly", "written"), [("part named", 6), ("part written", 7)])
-def test_a_part_that_is_whole_is_not_computed_twice(cluster, tmp_path, deadly, written):
-    """Its worker died between writing and reporting it; one that had no name yet is written again."""
-    log = tmp_path / "steps"
-    cluster.run(watch_steps, log, deadly)
-    try:
-        both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")
-    finally:
-        cluster.run(forget_steps)
-    assert (tmp_path / "steps.died").exists()
-    names = log.read_text().splitlines()
-    # the worker that takes its place has no hook: parts that it wrote are not in the log
-    assert names.count("part written") <= written
-    assert names.count(deadly) >= 1
+    assert not [line for line in log()[lines:] if line[0] == "executing"]
 
 
 @pytest.mark.parametrize("swap", ["numbers", "casts"])
@@ -149,25 +101,6 @@ def test_parts_that_are_swapped_are_written_again(cluster, tmp_path, swap, endin
     both(cluster, rays, ending)
 
 
-def test_a_part_that_is_swapped_before_it_is_joined(cluster, tmp_path, monkeypatch):
-    """The cast ends with an error; the same call writes the part again."""
-    rays, out, add, parts = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy", JoinedOutput.add, []
-
-    def swapping(output, part):
-        path = folder_of(out) / "parts" / part.name
-        if parts:
-            path.write_bytes(parts[0])
-        parts.append(path.read_bytes())
-        add(output, part)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(JoinedOutput, "add", swapping)
-        patch.setattr(engine, "SYNC_SECONDS", 1e6)
-        with pytest.raises(rb.FileFormatError, match=r"part-00000000\d.rows: is damaged \(is another part\)"):
-            rb.cluster.cast(SCENE, rays, out, cluster=cluster, ids=IDS, chunk=20)
-    both(cluster, rays, "npy")
-
-
 class Killer:
     """Kills a worker right before one of the calls of a client."""
 
@@ -175,7 +108,7 @@ class Killer:
         self.client, self.at, self.calls = client, at, 0
         self.pids = []
         wait_until(self.has_two_workers, "two workers answer: one that was killed before may be starting")
-        self.run, self.register = client.run, client.register_plugin
+        self.run = client.run
 
     def has_two_workers(self):
         self.pids = worker_pids(self.client)
@@ -183,7 +116,6 @@ class Killer:
 
     def patch(self, monkeypatch):
         monkeypatch.setattr(self.client, "run", lambda *a, **k: self.call(self.run, a, k))
-        monkeypatch.setattr(self.client, "register_plugin", lambda *a, **k: self.call(self.register, a, k))
 
     def call(self, real, args, options):
         self.calls += 1
@@ -192,7 +124,7 @@ class Killer:
         return real(*args, **options)
 
 
-@pytest.mark.parametrize("at", [1, 2, 3, 4], ids=["version", "sources", "folders", "scene"])
+@pytest.mark.parametrize("at", [1, 2, 3], ids=["version", "sources", "folders"])
 def test_a_worker_that_dies_in_the_first_second(cluster, tmp_path, monkeypatch, at):
     """It is no worker with another raybox, nor one without, and the disk is not full."""
     killer = Killer(cluster, at)
@@ -202,57 +134,15 @@ def test_a_worker_that_dies_in_the_first_second(cluster, tmp_path, monkeypatch, 
     assert killer.pids, "a worker was left"
 
 
-class FakeClient:
-    """A client whose workers return the values given, call by call."""
-
-    scheduler = SimpleNamespace(address="tcp://nowhere")
-
-    def __init__(self, *results):
-        self.results = list(results)
-
-    def wait_for_workers(self, number, timeout):
-        pass
-
-    def run(self, function, *args, on_error):
-        result = self.results.pop(0) if len(self.results) > 1 else self.results[0]
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-
-def test_lost_workers_are_waited_for_but_not_for_ever(monkeypatch):
-    lost, run = distributed.comm.CommClosedError("in the middle"), connection.run_on_workers
-    assert run(FakeClient({"a": lost, "b": 1}, {}, {"b": 1, "c": 2}), max) == {"b": 1, "c": 2}
-    assert run(FakeClient({"a": ValueError()}), max)["a"].args == ()
-    monkeypatch.setattr(connection, "SECONDS", 0.3)
-    assert run(FakeClient({"a": lost, "b": 1}), max) == {"b": 1}
-    for result, text in (
-        ({"a": lost}, "the workers of the cluster at tcp://nowhere are lost as soon as they start"),
-        (lost, r"the scheduler at tcp://nowhere does not answer any more \(in the middle\)"),
-    ):
-        with pytest.raises(rb.RayboxError, match=text):
-            run(FakeClient(result), max)
-
-
 # Interrupted and resumed
 
 
 def test_files_that_a_killed_client_left_are_no_obstacle(cluster, tmp_path):
     rays, out = put(tmp_path / "rays.parquet", RAYS), tmp_path / "found.npy"
     interrupted(cluster, rays, out)
-    left = folder_of(out) / "scene-0123456789ab"
+    left = folder_of(out) / "new-files-0123456789ab"
     shutil.copytree(folder_of(out) / "parts", left)
     assert both(cluster, rays, "npy")[1].resumed >= 20
-
-
-def test_another_scene_in_the_folder_of_parts(cluster, tmp_path):
-    split = rb.SplitScene(BOXES, parts=4, folder=tmp_path / "scene")
-    split.check()  # opens all parts here
-    shutil.rmtree(tmp_path / "scene")
-    rb.SplitScene(BOXES[:20], parts=4, folder=tmp_path / "scene")
-    rays = put(tmp_path / "rays.npz", RAYS)
-    with pytest.raises(rb.FileFormatError, match="scene: holds another scene than the cast's; cast it again"):
-        rb.cluster.cast(split, rays, tmp_path / "found.npy", cluster=cluster)
 
 
 def test_what_is_there_is_not_done_again(cluster, tmp_path, log):
@@ -262,8 +152,8 @@ def test_what_is_there_is_not_done_again(cluster, tmp_path, log):
     assert not (tmp_path / "found.parquet").exists()
     lines = len(log())
     _, done = both(cluster, rays, "parquet", query="all", workers=2)
-    assert done.resumed == sum(3 if part_number(name) == 5 else 20 for name in there)
-    assert sorted(started_parts(log()[lines:])) == sorted({*range(6)} - set(map(part_number, there)))
+    assert done.resumed == sum(3 if name.startswith("part-000000005") else 20 for name in there)
+    assert len([line for line in log()[lines:] if line[0] == "executing"]) == 6 - len(there)
 
 
 @pytest.mark.parametrize("damage", ["cut", "bit", "empty"])
@@ -285,9 +175,9 @@ def test_rays_that_have_changed_are_queried_again(cluster, tmp_path):
     origins = np.array(RAYS.origins)
     origins[45] += 0.25
     put(rays, rb.Rays(origins, RAYS.directions, t_min=RAYS.t_min, t_max=RAYS.t_max))
-    interrupted(cluster, rays, out, after=6)
+    interrupted(cluster, rays, out, after=1)
     now = {path.name: path.stat().st_mtime_ns for path in parts_of(out)}
-    assert [part_number(name) for name in there if now[name] != before[name]] == [2]
+    assert [name for name in there if now[name] != before[name]] == ["part-000000002.rows"]
     both(cluster, rays, "npy")
 
 
@@ -297,7 +187,7 @@ def test_wrong_rays_end_it_and_parts_are_stored(cluster, tmp_path):
     np.savez(tmp_path / "rays.npz", origins=origins, directions=RAYS.directions)
     rays, out = tmp_path / "rays.npz", tmp_path / "found.csv"
     with pytest.raises(rb.FileFormatError) as caught:
-        rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
+        rb.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
     text = str(caught.value)
     assert "nan is not a finite number" in text
     assert "origins[71, 1]" in text
@@ -308,38 +198,20 @@ def test_wrong_rays_end_it_and_parts_are_stored(cluster, tmp_path):
     csv = put(tmp_path / "rays.csv", RAYS)
     csv.write_text(csv.read_text().replace("\n", "\nnan,0,0,1,0,0,0,1\n", 1))
     with pytest.raises(rb.FileFormatError, match="line 2, column origin_x"):
-        rb.cluster.cast(SCENE, csv, tmp_path / "o.csv", cluster=cluster, chunk=20)
+        rb.cast(SCENE, csv, tmp_path / "o.csv", cluster=cluster, chunk=20)
 
 
-def test_wrong_rays_among_those_of_a_task(cluster, tmp_path, log):
-    """Parts before them in their task are collected, parts after them are not queried."""
+def test_wrong_rays_among_those_of_a_task(cluster, tmp_path):
+    """Parts before them are collected."""
     rng = np.random.default_rng(3)
     origins, directions = rng.random((6000, 3)), rng.normal(size=(6000, 3))
     origins[45, 1] = np.nan
     rays, out = tmp_path / "rays.npz", tmp_path / "found.npy"
     np.savez(rays, origins=origins, directions=directions)
     with pytest.raises(rb.FileFormatError, match=r"origins\[45, 1\]"):
-        rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
-    assert "0.1.2.3" in [line[1] for line in log()]
-    assert {2, 3}.isdisjoint(part_number(path.name) for path in parts_of(out))
+        rb.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
+    assert "part-000000002.rows" not in {path.name for path in parts_of(out)}
     assert both(cluster, rays, "npy", invalid="miss")[1].resumed >= 40
-
-
-def test_a_file_that_is_found_to_be_wrong_after_parts_of_a_task(cluster, tmp_path, monkeypatch):
-    all_blocks = runner.blocks_of
-
-    def blocks_of(*args):
-        for block in all_blocks(*args):
-            if block.number == 46:
-                raise rb.FileFormatError("the 46th is wrong")
-            yield block
-
-    rays, out = many_rays(tmp_path, 6000), tmp_path / "found.npy"
-    monkeypatch.setattr(runner, "blocks_of", blocks_of)
-    with pytest.raises(rb.FileFormatError, match="the 46th is wrong; 920 rays are done and stored"):
-        rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
-    monkeypatch.undo()
-    assert both(cluster, rays, "npy")[1].resumed == 46 * 20
 
 
 def fail(*_):
@@ -347,31 +219,29 @@ def fail(*_):
 
 
 def break_down():
-    from raybox.casting.block_caster import BlockCaster
+    from raybox.casting.caster import BlockCaster
 
-    BlockCaster.sound, BlockCaster.results = BlockCaster.results, fail
+    BlockCaster.sound, BlockCaster.write_part = BlockCaster.write_part, fail
 
 
 def mend():
-    from raybox.casting.block_caster import BlockCaster
+    from raybox.casting.caster import BlockCaster
 
-    BlockCaster.results = BlockCaster.sound
+    BlockCaster.write_part = BlockCaster.sound
 
 
-@pytest.mark.parametrize(
-    ("number", "text"), [(6000, r"part \d+ \(or one of 3 after it\)"), (20, "part 0")], ids=["many", "one"]
-)
-def test_a_task_that_breaks_down(cluster, tmp_path, number, text):
-    rays = many_rays(tmp_path, number)
+def test_a_task_that_breaks_down(cluster, tmp_path):
+    rays = many_rays(tmp_path, 600)
     try:
         cluster.run(break_down)
-        with pytest.raises(
-            rb.RayboxError, match=text + r" cannot be written \(ZeroDivisionError: of all things\); see"
-        ):
-            rb.cluster.cast(SCENE, rays, tmp_path / "found.npy", cluster=cluster, chunk=20, ids=IDS)
+        text = (
+            r"blocks of rays cannot be cast on the cluster \(ZeroDivisionError: of all things\); see the logs"
+        )
+        with pytest.raises(rb.RayboxError, match=text):
+            rb.cast(SCENE, rays, tmp_path / "found.npy", cluster=cluster, chunk=20, ids=IDS)
     finally:
         cluster.run(mend)
-    assert both(cluster, rays, "npy")[1].rays == number
+    assert both(cluster, rays, "npy")[1].rays == 600
 
 
 def test_a_client_that_is_closed(cluster):
@@ -395,82 +265,8 @@ def test_a_scheduler_that_is_lost_before_the_client_knows(cluster, tmp_path, mon
     with monkeypatch.context() as patch:
         patch.setattr(distributed.Future, "result", lost)
         with pytest.raises(rb.RayboxError, match=r"scheduler at \S+ does not answer any more \(Stream is c"):
-            rb.cluster.cast(SCENE, rays, tmp_path / "found.npy", cluster=cluster, chunk=20, ids=IDS)
+            rb.cast(SCENE, rays, tmp_path / "found.npy", cluster=cluster, chunk=20, ids=IDS)
     assert both(cluster, rays, "npy")[1].rays == 20
-
-
-@pytest.fixture
-def plugins(monkeypatch):
-    """Return the plugins of a worker that runs in this process."""
-    plugins = {}
-    monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(plugins=plugins))
-    return plugins
-
-
-@pytest.mark.parametrize("has_plugin", [False, True])
-def test_a_task_that_starts_late_leaves_no_scene_behind(monkeypatch, plugins, has_plugin):
-    """Its job is loaded again, though the cast was interrupted and the plugin removed."""
-    worker = sys.modules["raybox.casting.dask.worker"]
-    job = worker.WorkerJob("token", *[None] * 4)
-    if has_plugin:
-        plugins[job.plugin_name] = None
-
-    def load(job, *_):
-        worker._LOADED[job.token] = job
-        raise rb.RayboxError("no rays")
-
-    monkeypatch.setattr(worker, "_in_slot", load)
-    monkeypatch.setattr(worker, "_LOADED", {})
-    worker.write_parts(job, [1])
-    assert list(worker._LOADED) == ["token"] * has_plugin
-
-
-def test_parts_that_no_task_wrote_are_an_error(cluster, tmp_path):
-    """Never an output without them."""
-    rays = many_rays(tmp_path, 6000)
-    try:
-        cluster.run(lose_jobs)
-        with pytest.raises(
-            rb.RayboxError, match=r"unloaded the scene before it wrote part \d+; cast it again; "
-        ):
-            rb.cluster.cast(SCENE, rays, tmp_path / "found.npy", cluster=cluster, chunk=20, ids=IDS)
-    finally:
-        cluster.run(find_jobs)
-    assert both(cluster, rays, "npy")[1].rays == 6000
-
-
-def unload_at_once(job, part):
-    """Write a part as `worker._try_part` does, and unload its job."""
-    worker = sys.modules["raybox.casting.dask.worker"]
-    written = worker.whole(job, part)
-    worker.unload_job(job.token)
-    return written
-
-
-def lose_jobs():
-    worker = sys.modules["raybox.casting.dask.worker"]
-    worker.whole, worker._try_part = worker._try_part, unload_at_once
-
-
-def find_jobs():
-    worker = sys.modules["raybox.casting.dask.worker"]
-    worker._try_part = worker.whole
-
-
-def test_a_task_of_an_unloaded_job_ends(monkeypatch, plugins):
-    """Its job was unloaded after the second part: the cast was interrupted."""
-    worker, parts_written = sys.modules["raybox.casting.dask.worker"], []
-
-    def try_part(job, part):
-        parts_written.append(part)
-        if len(parts_written) == 2:
-            worker.unload_job(job.token)
-        return part
-
-    monkeypatch.setattr(worker, "_try_part", try_part)
-    monkeypatch.setattr(worker, "_LOADED", {"token": None})
-    job = worker.WorkerJob("token", *[None] * 4)
-    assert worker.write_parts(job, [1, 2, 3, 4]) == parts_written == [1, 2]
 
 
 def test_another_command_is_refused(cluster, tmp_path):
@@ -481,27 +277,32 @@ def test_another_command_is_refused(cluster, tmp_path):
         ({"chunk": 21}, "chunk 20 there"),
     ):
         with pytest.raises(rb.FileFormatError, match="another command has started it") as caught:
-            rb.cluster.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
+            rb.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
         assert text in str(caught.value)
     fcntl = pytest.importorskip("fcntl")
     with open(folder_of(out) / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with pytest.raises(rb.FileFormatError, match="is in use by another process"):
-            rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
+            rb.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
 
 
 def test_two_clients_at_one_output(cluster, tmp_path, monkeypatch):
     """The second is refused while the first runs; it disturbs nothing."""
-    rays, out, refused, add = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy", [], JoinedOutput.add
+    rays, out, refused, parts = (
+        put(tmp_path / "rays.npz", RAYS),
+        tmp_path / "found.npy",
+        [],
+        DaskRunner._parts,
+    )
 
-    def second(output, part):
+    def second(runner, future):
         if not refused:
             with pytest.raises(rb.FileFormatError, match="is in use by another process") as caught:
-                rb.cluster.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
+                rb.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
             refused.append(caught)
-        add(output, part)
+        return parts(runner, future)
 
-    monkeypatch.setattr(JoinedOutput, "add", second)
+    monkeypatch.setattr(DaskRunner, "_parts", second)
     both(cluster, rays, "npy")
     assert len(refused) == 1
 
@@ -515,22 +316,22 @@ def test_no_scheduler_and_no_cluster(tmp_path, monkeypatch):
     with pytest.raises(
         rb.RayboxError, match=r"no scheduler is reachable at tcp://127\.0\.0\.1:1; .* start one"
     ):
-        rb.cluster.cast(SCENE, rays, out, cluster="tcp://127.0.0.1:1")
+        rb.cast(SCENE, rays, out, cluster="tcp://127.0.0.1:1")
     with pytest.raises(rb.InvalidInput, match=r"cluster must be an address like .*; got int"):
-        rb.cluster.cast(SCENE, rays, out, cluster=3)
+        rb.cast(SCENE, rays, out, cluster=3)
     how = {"n_workers": 0, "processes": False, "dashboard_address": None}
     with (
         distributed.LocalCluster(**how) as empty,
         pytest.raises(rb.RayboxError, match="has no workers; start some"),
     ):
-        rb.cluster.cast(SCENE, rays, out, cluster=empty)
+        rb.cast(SCENE, rays, out, cluster=empty)
     assert not list(tmp_path.glob("out*"))
 
 
 def test_dask_is_not_installed(tmp_path, monkeypatch):
     monkeypatch.setattr(connection, "find_spec", lambda name: None)
     with pytest.raises(rb.RayboxError, match=r"not installed; run: pip install 'raybox\[cluster\]'"):
-        rb.cluster.cast(SCENE, put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy", cluster="x")
+        rb.cast(SCENE, put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy", cluster="x")
 
 
 def hide():
@@ -573,7 +374,7 @@ def test_a_worker_that_was_not_there_when_versions_were_compared(monkeypatch, tm
         (here._replace(sources="other"), r"has other sources of raybox .* than the client; install the same"),
     ):
         with pytest.raises(rb.RayboxError, match=f"a worker {text}"):
-            worker.LoadedJob(worker.WorkerJob("token", None, None, 1, client), 1)
+            worker._loaded(worker.Task(tmp_path, "", "token", 1, client))
 
 
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs a name that means two folders")

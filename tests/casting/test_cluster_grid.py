@@ -1,4 +1,4 @@
-"""Grids on clusters: scenes of them in files, casts, collections."""
+"""Grids on clusters: scenes of them in files, and casts."""
 
 import numpy as np
 import pytest
@@ -30,36 +30,11 @@ def test_workers_write_what_one_machine_writes(cluster, tmp_path, kind):
     rb.save(rays, random_rays(RNG, grid, 90))
     for query in ("nearest", "segments", "deposit"):
         wanted, found = tmp_path / f"{query}.npy", tmp_path / f"{query}_found.npy"
-        rb.stream.cast(scene, rays, wanted, query=query, chunk=20)
-        done = rb.cluster.cast(scene, rays, found, cluster=cluster, query=query, chunk=20)
+        rb.cast(scene, rays, wanted, query=query, chunk=20)
+        done = rb.cast(scene, rays, found, cluster=cluster, query=query, chunk=20)
         assert found.read_bytes() == wanted.read_bytes()
         met += done.hit_count
     assert met > 60
-
-
-def test_a_grid_in_parts(cluster, tmp_path):
-    grid, rays = GRIDS["occupied"], tmp_path / "rays.npz"
-    rb.save(rays, random_rays(RNG, grid, 90))
-    split = rb.SplitScene(grid, parts=3, folder=tmp_path / "parts")
-    for query in ("nearest", "segments", "deposit"):
-        wanted, found = tmp_path / f"{query}.npy", tmp_path / f"{query}_found.npy"
-        rb.stream.cast(rb.Scene(grid), rays, wanted, query=query, chunk=20)
-        done = rb.cluster.cast(split, rays, found, cluster=cluster, query=query, chunk=20)
-        assert found.read_bytes() == wanted.read_bytes()
-        assert done.hit_count > 20
-
-
-def test_arrays_of_rays():
-    arrays = pytest.importorskip("dask.array")
-    scene = rb.Scene(GRIDS["full"])
-    rays = random_rays(RNG, GRIDS["full"], 50)
-    table = np.c_[rays.origins, rays.directions, rays.t_min, rays.t_max]
-    found = rb.cluster.ask(scene, arrays.from_array(table, chunks=(20, 8)), query="segments")
-    want = scene.segments(rays)
-    found = found.compute(scheduler="threads")
-    np.testing.assert_array_equal(found["index"], want.index)
-    np.testing.assert_array_equal(found["t"], want.t)
-    assert len(want.index) > 20
 
 
 @pytest.mark.long

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-from raybox.casting.steps import STEPS
 
 import damaged_parts  # in benchmarks/
 import killed_cases
@@ -47,9 +46,16 @@ def campaign(expression, folder):
 
 @pytest.mark.long
 def test_killed_casts_continue_to_the_same_bytes(tmp_path):
-    assert len(STEPS) > 10
     casts = "killed_casts.campaign(24, files, killed_outcomes.forked, some_cases(24), 3)"
     assert campaign(casts, tmp_path) == "[]"
+
+
+@pytest.mark.long
+def test_killed_casts_whose_rays_change_between_calls(tmp_path):
+    how = "files, killed_outcomes.forked, some_cases(16), 3, changing=True"
+    assert (
+        campaign(f"(killed_cases.write_others(files), killed_casts.campaign(16, {how}))[1]", tmp_path) == "[]"
+    )
 
 
 @pytest.mark.long

@@ -2,16 +2,17 @@
 
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
-from raybox.casting.thread_runner import ThreadRunner, queries_at_once
-from raybox.casting.threads import StageThreads
 
 import raybox as rb
-from raybox.casting import block_caster, thread_runner
 from raybox.casting.blocks import BlockSpan, Position
-from raybox.casting.part import PARTS, PartFile, read_part
+from raybox.casting.caster import BlockCaster
+from raybox.casting.job import CastJob
+from raybox.casting.part import PARTS, RECORDS, PartFile, PartFolders
+from raybox.casting.runner import ThreadRunner, _Pipeline
 from raybox.io.formats.common import ReadOptions
 from raybox.store.folder import make_folder
 from streaming import RAYS, SCENE, put
@@ -21,62 +22,69 @@ ALL = [BlockSpan(0, Position(), None)]
 
 
 @pytest.fixture
+def folders(tmp_path):
+    with closing(PartFolders(make_folder(tmp_path / PARTS), make_folder(tmp_path / RECORDS))) as made:
+        yield made
+
+
+@pytest.fixture
 def caster(tmp_path):
-    """Return what casts blocks, into a folder of parts."""
+    """Return what casts blocks."""
     rays = put(tmp_path / "rays.npy", RAYS)
-    make_folder(tmp_path / PARTS).close()
-    job = thread_runner.CastJob(
-        (rays,), ReadOptions("rays"), "all", SIZE, suffix=".npy", id="id", folder=tmp_path
+    return BlockCaster(
+        CastJob((rays,), ReadOptions("rays"), "all", SIZE, suffix=".npy", digest="id"), SCENE, {}
     )
-    with_caster = block_caster.BlockCaster(job, SCENE, {})
-    yield with_caster
-    with_caster.close()
+
+
+def parts(caster, folders, workers=2, spans=ALL):
+    """Return the parts of a run."""
+    return [done.part for done in ThreadRunner(caster, workers).run(folders, spans)]
 
 
 def slowly(monkeypatch, before, fails=lambda _number: None):
     """Make each block wait before its results, and some fail; return how many ran at once, at most."""
-    results_of_block, running, most = block_caster.BlockCaster._results, set(), []
+    write_part, running, most = BlockCaster.write_part, set(), []
 
-    def results(caster, block, workers):
-        running.add(block.number)
+    def write(caster, block, *others):
+        number = block.facts.number
+        running.add(number)
         most.append(len(running))
-        before(block.number)
-        if error := fails(block.number):
-            running.discard(block.number)
-            raise error
-        yield from results_of_block(caster, block, workers)
-        running.discard(block.number)
+        before(number)
+        try:
+            if error := fails(number):
+                raise error
+            return write_part(caster, block, *others)
+        finally:
+            running.discard(number)
 
-    monkeypatch.setattr(block_caster.BlockCaster, "results", results)
+    monkeypatch.setattr(BlockCaster, "write_part", write)
     return most
 
 
-def test_each_part_once_whatever_the_order(caster, monkeypatch):
+def test_each_part_once_whatever_the_order(caster, folders, monkeypatch):
     waits = np.random.default_rng(1).uniform(0, 0.02, 12)
     most = slowly(monkeypatch, lambda number: time.sleep(waits[number]))
-    parts = list(ThreadRunner(caster, 2).run(caster.job, ALL))
-    assert sorted(part.number for part in parts) == list(range(12))
-    assert sum(part.rays for part in parts) == 103
+    found = parts(caster, folders)
+    assert sorted(part.number for part in found) == list(range(12))
+    assert sum(part.rays for part in found) == 103
     assert max(most) == 2
-    for part in parts:
-        assert read_part(caster.folder, part.name, "id", check=True).value == part
-    assert len(caster.folder.names()) == 12
+    assert folders.listed() == sorted(found, key=lambda part: part.number)
+    assert all(folders.is_whole(part) for part in found)
 
 
-def test_spans(caster):
-    ends = {part.number: part.end for part in ThreadRunner(caster, 2).run(caster.job, ALL)}
-    for name in caster.folder.names():
-        caster.folder.remove(name)
+def test_spans(caster, folders):
+    ends = {part.number: part.blocks[0].end for part in parts(caster, folders)}
+    folders.remove_others([])
     spans = [BlockSpan(2, ends[1], 3), BlockSpan(7, ends[6], 1), BlockSpan(11, ends[10], None)]
-    parts = list(ThreadRunner(caster, 2).run(caster.job, spans))
-    assert sorted(part.number for part in parts) == [2, 3, 4, 7, 11]
-    assert {part.number: part.end for part in parts} == {part.number: ends[part.number] for part in parts}
+    found = parts(caster, folders, spans=spans)
+    assert sorted(part.number for part in found) == [2, 3, 4, 7, 11]
+    assert all(part.blocks[0].end.first == ends[part.number].first for part in found)
 
 
 @pytest.mark.parametrize("error", [rb.RayboxError("no"), KeyboardInterrupt(), MemoryError()])
 @pytest.mark.parametrize("failing", [0, 1, 5, 11])
-def test_all_before_a_failure_are_written(caster, monkeypatch, failing, error):
-    is_known, failed_in, get = threading.Event(), [], StageThreads.get
+def test_all_before_a_failure_are_written(caster, folders, monkeypatch, failing, error):
+    is_known, failed_in, wait_for = threading.Event(), [], _Pipeline.wait
 
     def wait(number):
         assert number <= failing or is_known.wait(60)
@@ -87,75 +95,63 @@ def test_all_before_a_failure_are_written(caster, monkeypatch, failing, error):
             return error
         return None
 
-    def get_next(threads, items):
+    def wait_next(pipeline, step):
         if threading.get_ident() in failed_in:
             is_known.set()
-        return get(threads, items)
+        return wait_for(pipeline, step)
 
     slowly(monkeypatch, wait, fail)
-    monkeypatch.setattr(StageThreads, "get", get_next)
-    written = []
+    monkeypatch.setattr(_Pipeline, "wait", wait_next)
     with pytest.raises(type(error)) as caught:
-        written += ThreadRunner(caster, 2).run(caster.job, ALL)
+        parts(caster, folders)
     assert caught.value is error
-    names = caster.folder.names()
+    names = folders.parts.names()
     assert {f"part-{number:09}.rows" for number in range(failing)} <= set(names)
     assert len(names) <= failing + 3  # one is cast, one waits, one is read
     assert not [name for name in names if name.startswith("new-")]
 
 
-def test_an_error_of_the_rays_follows_all_before_it(caster):
+def test_an_error_of_the_rays_follows_all_before_it(caster, folders):
     columns = np.load(caster.job.rays[0])
     columns[50, 4] = np.nan
     np.save(caster.job.rays[0], columns)
     with pytest.raises(rb.FileFormatError, match=r"\[50, 4\]: nan"):
-        list(ThreadRunner(caster, 2).run(caster.job, ALL))
-    assert caster.folder.names() == [f"part-{number:09}.rows" for number in range(5)]
+        parts(caster, folders)
+    assert folders.parts.names() == [f"part-{number:09}.rows" for number in range(5)]
 
 
-def test_no_thread_is_left_when_the_caller_ends(caster, monkeypatch):
+def test_no_thread_is_left_when_the_caller_ends(caster, folders, monkeypatch):
     gate = threading.Event()
     slowly(monkeypatch, lambda number: number > 2 and gate.wait(60))
     before = threading.active_count()
-    parts = ThreadRunner(caster, 2).run(caster.job, ALL)
-    next(parts)
+    steps = ThreadRunner(caster, 2).run(folders, ALL)
+    next(steps)
     assert threading.active_count() > before
     gate.set()
-    parts.close()
+    steps.close()
     assert threading.active_count() == before
 
 
-def test_two_blocks_share_the_workers_and_parts_of_a_scene_are_opened_for_one(caster):
-    job = caster.job
-    assert [queries_at_once(SCENE, job, workers) for workers in (1, 2, 3, 8)] == [1, 2, 2, 2]
-    split = rb.SplitScene(rb.Boxes([[0, 0, 0], [2, 0, 0]], [[1, 1, 1], [3, 1, 1]]), parts=2)
-    assert queries_at_once(split, job, 4) == queries_at_once(SCENE, job._replace(query="deposit"), 4) == 1
-
-
-def test_one_block_is_written_while_another_is_queried(caster, monkeypatch):
+def test_one_block_is_written_while_another_is_queried(caster, folders, monkeypatch):
     """With one worker, too: one query at a time, and two threads."""
     started, running, most = threading.Event(), set(), []
-    results_of_block, complete = block_caster.BlockCaster._results, PartFile.complete
+    results_of_block, complete = BlockCaster._results, PartFile.complete
 
-    def results(caster, block, workers):
-        found = results_of_block(caster, block, workers)
-        if block.number == 1:
-            started.set()
-        while True:
-            running.add(block.number)
+    def results(caster, block, workers, lock):
+        with lock:  # as the query of the first rows
+            running.add(block.facts.number)
             most.append(len(running))
             time.sleep(0.005)
-            some = next(found, None)
-            running.discard(block.number)
-            if some is None:
-                return
-            yield some
+            running.discard(block.facts.number)
+        if block.facts.number == 1:
+            started.set()
+        yield from results_of_block(caster, block, workers, lock)
 
-    def complete_late(file, part):
+    def complete_late(file, part, **how):
         assert part.number or started.wait(60)
-        return complete(file, part)
+        return complete(file, part, **how)
 
-    monkeypatch.setattr(block_caster.BlockCaster, "results", results)
+    monkeypatch.setattr(BlockCaster, "_results", results)
     monkeypatch.setattr(PartFile, "complete", complete_late)
-    assert len(list(ThreadRunner(caster, 1).run(caster.job, ALL))) == 12
+    assert len(parts(caster, folders, workers=1)) == 12
     assert max(most) == 1

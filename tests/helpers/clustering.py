@@ -37,16 +37,6 @@ def worker_pids(client):
     return [pid for pid in found if isinstance(pid, int)]
 
 
-def numbers_of(task):
-    """Return the parts of a task, from the end of its key."""
-    return [int(number) for number in task.split(".")]
-
-
-def started_parts(lines):
-    """Return the parts of all tasks that workers started."""
-    return [number for line in lines if line[0] == "executing" for number in numbers_of(line[1])]
-
-
 def folder_of(out):
     """Return the folder of an unfinished output."""
     return out.with_name(out.name + ".raybox")

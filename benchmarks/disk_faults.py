@@ -4,9 +4,9 @@ import errno
 import os
 import signal
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-import pytest
+from typing import Any
 
 from raybox.store import disk
 
@@ -18,12 +18,14 @@ ERRORS = (errno.EIO, errno.ENOSPC, errno.EINTR, errno.EMFILE, errno.EACCES)
 class Calls:
     """The calls of a process so far; before the one of a number, `act` is called, which may raise."""
 
-    def __init__(self, number, act):
-        self.names, self._number, self._act = [], number, act
-        self._lock = threading.Lock()
+    def __init__(self, number: int | None, act: Callable[[], None]) -> None:
+        self.names = list[str]()
+        self._number, self._act, self._lock = number, act, threading.Lock()
 
-    def wrapped(self, name, function):
-        def call(*args, **options):
+    def wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that counts its calls."""
+
+        def call(*args: Any, **options: Any) -> Any:
             with self._lock:
                 self.names.append(name)
                 is_it = len(self.names) - 1 == self._number
@@ -35,27 +37,40 @@ class Calls:
 
 
 @contextmanager
-def faults(number=None, act=lambda: None):
-    """Count the calls in a block; make one of them fail. Yield them."""
-    calls = Calls(number, act)
-    with pytest.MonkeyPatch.context() as patch:
-        for name in _CALLS:
-            patch.setattr(os, name, calls.wrapped(name, getattr(os, name)))
-        for name in _FILE_CALLS:
-            patch.setattr(disk.OutFile, name, calls.wrapped(name, getattr(disk.OutFile, name)))
+def faults(number: int | None = None, act: Callable[[], None] = lambda: None) -> Iterator[Calls]:
+    """Count the calls in a block, and act at one of them; yield them."""
+    calls, before = Calls(number, act), list[tuple[Any, str, Any]]()
+    for place, names in ((os, _CALLS), (disk.OutFile, _FILE_CALLS)):
+        for name in names:
+            before.append((place, name, getattr(place, name)))
+            setattr(place, name, calls.wrapped(name, getattr(place, name)))
+    try:
         yield calls
+    finally:
+        for place, name, function in before:
+            setattr(place, name, function)
 
 
-def error(number):
+def error(number: int) -> Callable[[], None]:
     """Return what raises an error of the system."""
 
-    def act():
+    def act() -> None:
         raise OSError(number, os.strerror(number))
 
     return act
 
 
-def killed(work, number):
+def kill() -> None:
+    """End this process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_at(number: int) -> None:
+    """End this process at a call, from now on."""
+    faults(number, kill).__enter__()
+
+
+def killed(work: Callable[[], object], number: int) -> str | None:
     """Run work in a fork that is killed at a call; return the name of the call, None if it has ended."""
     read, write = os.pipe()
     child = os.fork()
@@ -63,9 +78,9 @@ def killed(work, number):
         code = 1
         try:
 
-            def act():
+            def act() -> None:
                 os.write(write, calls.names[-1].encode())
-                os.kill(os.getpid(), signal.SIGKILL)
+                kill()
 
             with faults(number, act) as calls:
                 work()
