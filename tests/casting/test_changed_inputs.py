@@ -1,12 +1,17 @@
 """A part counts only for the rays, weights and carried columns that it was made of."""
 
 import os
+import shutil
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import raybox as rb
+from raybox.casting import cast_blocks, finish
 from raybox.casting.caster import BlockCaster
+from raybox.cli import main
+from raybox.io import scene_files
 from streaming import BOXES, RAYS, SCENE, content, fail_at, pq, put, run
 
 OUTPUTS = ["out.npy", "out.parquet", "out.csv", "out/"]
@@ -144,24 +149,24 @@ def test_mapped_weights_that_are_cut_short_are_an_error(tmp_path):
     assert "weights.npy: has become shorter while it was mapped" in text or "was changed" in text
 
 
-def test_a_scene_whose_file_changes_during_the_cast(tmp_path, monkeypatch):
-    rays, out = put(tmp_path / "rays.npy", RAYS), tmp_path / "out.npy"
-    np.save(tmp_path / "lower.npy", BOXES.lower)
-    lower = np.load(tmp_path / "lower.npy", mmap_mode="r+")
-    scene = rb.Scene(rb.Boxes(lower, BOXES.upper))
-    if not np.shares_memory(scene.geometry.lower, lower):
-        pytest.skip("boxes are copied")
-    write = BlockCaster._results
+def test_a_mapped_scene_whose_file_changes_during_the_cast(tmp_path, monkeypatch):
+    """Its content is in no record: no part is written once it has changed, also if it is put back."""
+    rays, out, folder = put(tmp_path / "rays.npy", RAYS), tmp_path / "out.npy", tmp_path / "boxes.scene"
+    folder.mkdir()
+    scene_files.write_scene(folder, SCENE)
+    scene, results = scene_files.read_scene(folder), BlockCaster._results
 
     def changing(caster, block, *others):
         if block.block.number == 2:
-            os.utime(tmp_path / "lower.npy")
-        return write(caster, block, *others)
+            path = folder / "lower.npy"
+            path.write_bytes(path.read_bytes())
+        return results(caster, block, *others)
 
     monkeypatch.setattr(BlockCaster, "_results", changing)
     with pytest.raises(rb.FileFormatError, match=r"lower.npy: was changed while it was cast"):
         rb.cast(scene, rays, out, chunk=20, workers=1)
     assert not out.exists()
+    assert not (tmp_path / "out.npy.raybox").exists()
 
 
 class Slow:
@@ -206,8 +211,6 @@ def test_errors_of_the_system_are_one_line(tmp_path):
 
 
 def test_blocks_cast_by_several_calls_and_finished(tmp_path):
-    from raybox.casting import cast_blocks, finish
-
     for source in ("npy", "csv"):
         rays = put(tmp_path / f"rays.{source}", RAYS)
         for name, query in (("a.npy", "nearest"), ("b.csv", "deposit"), ("c/", "all")):
@@ -224,10 +227,21 @@ def test_blocks_cast_by_several_calls_and_finished(tmp_path):
             rb.cast(SCENE, rays, f"{whole}/{name}", query=query, chunk=20)
             assert [*content(out).values()] == [*content(whole).values()]
             for path in (out, whole):
-                remove(path)
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def remove(path):
-    for inner in sorted(path.rglob("*"), reverse=True) if path.is_dir() else []:
-        inner.rmdir() if inner.is_dir() else inner.unlink()
-    path.rmdir() if path.is_dir() else path.unlink()
+def test_the_command_casts_blocks_and_finishes(tmp_path):
+    rays, out = put(tmp_path / "rays.npy", RAYS), tmp_path / "out.npy"
+    rb.save(tmp_path / "boxes.npz", BOXES)
+    command = ["cast", f"{tmp_path}/boxes.npz", str(rays), "-o", str(out), "--chunk", "20"]
+    for more in (["--blocks", "0:2"], ["--blocks", "2:99"], ["--finish"]):
+        assert not out.exists()
+        done = CliRunner().invoke(main, [*command, *more])
+        assert done.exit_code == 0, done.output
+    rb.cast(SCENE, rays, tmp_path / "wanted.npy", chunk=20)
+    assert out.read_bytes() == (tmp_path / "wanted.npy").read_bytes()
+    out.unlink()
+    done = CliRunner().invoke(main, [*command, "--blocks", "0-2"])
+    assert "is no range. Write FROM:TO" in done.output
+    done = CliRunner().invoke(main, [*command[:4], "-", "--finish"])
+    assert "Several processes write to a file" in done.output

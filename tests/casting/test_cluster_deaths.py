@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -35,7 +36,7 @@ CLIENT = """
 @contextmanager
 def process(*command, **environment):
     """Start a process, and end it."""
-    path = os.pathsep.join(filter(None, sys.path))
+    path = os.pathsep.join(filter(None, [*sys.path, str(Path(__file__).parents[2] / "benchmarks")]))
     env = os.environ | {"PYTHONPATH": path} | environment
     started = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

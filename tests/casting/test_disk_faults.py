@@ -2,11 +2,15 @@
 
 import os
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
 import raybox as rb
-from disk_faults import ERRORS, error, faults, killed
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+from disk_faults import ERRORS, error, faults, killed  # in benchmarks/
 from streaming import IDS, RAYS, SCENE, content, put
 
 WAYS = {

@@ -94,6 +94,12 @@ def _format_names() -> list[str]:
     help="The scheduler of a Dask cluster, like tcp://host:8786, whose workers cast.",
 )
 @click.option(
+    "--blocks",
+    metavar="FROM:TO",
+    help="Cast only these blocks of --chunk rays, such as 0:100, into OUT.raybox: for job arrays.",
+)
+@click.option("--finish", "finish_", is_flag=True, help="Write OUT of blocks that were all cast by --blocks.")
+@click.option(
     "--progress/--no-progress", default=None, help="A bar on stderr. [default: if it is a terminal]"
 )
 @click.option("--json", "json_", is_flag=True, help="Print the summary as one JSON object on stdout.")
@@ -140,6 +146,7 @@ def cast(
     raybox cast 'tiles_*.csv' 'rays_*.parquet' -o hits.parquet --carry id,time
     zcat rays.csv.gz | raybox cast boxes.csv - -o - --query count > counts.csv
     raybox cast city.city.json rays.parquet -o hits/ --cluster tcp://10.0.0.1:8786
+    raybox cast city.scene rays.npy -o hits.npy --blocks 0:50; raybox cast … --blocks 50:100; … --finish
     raybox cast --grid cells.npz rays.npz -o sums.npy --query integrate --values density.npy
     raybox cast --grid model.vox sun.parquet -o light.npy --query deposit --weights power.npy
     """
@@ -149,15 +156,15 @@ def cast(
     files = input_files(rays, of_stdin, [scene])
     arrays = [options[name] for name in _ARRAYS if options[name]]
     _check_out(out, options, [*scenes, *files, *arrays], query)
-    geometry = load_scene(scenes, reading.next_to_rays())
-    print_versions()
-    done = _cast(geometry, files, out, query, where=reading.where, **options, **reading.of_rays())
-    summary: dict[str, Any] = {
-        "scene": shown(scenes),
-        "size": size_of(geometry),
-        "rays": shown(files),
-        "cast": done.rays,
-    }
+    summary: dict[str, Any] = {"scene": shown(scenes)}
+    if options["finish_"]:
+        done = _finish(out)
+    else:
+        geometry = load_scene(scenes, reading.next_to_rays())
+        print_versions()
+        done = _cast(geometry, files, out, query, where=reading.where, **options, **reading.of_rays())
+        summary |= {"size": size_of(geometry)}
+    summary |= {"rays": shown(files), "cast": done.rays}
     summary |= {"query": query, "hit_count": done.hit_count, "rows": done.rows}
     summary |= {"seconds": round(done.seconds, 3), "out": out}
     summary |= {"resumed": done.resumed} if done.resumed else {}
@@ -185,8 +192,8 @@ def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str], query: 
     if out == STDIN:
         if options["json_"]:
             raise click.UsageError("-o - and --json both write to stdout. Give -o the name of a file.")
-        if options["cluster"]:
-            raise click.UsageError("A cluster writes to a file. Pass its name with -o.")
+        if options["cluster"] or options["blocks"] or options["finish_"]:
+            raise click.UsageError("Several processes write to a file. Pass its name with -o.")
         return
     check_out(Path(out), dataset_format(out, options["format"]), query)
     check_no_input(out, inputs)
@@ -211,6 +218,7 @@ def _cast(
     }
     options |= {name: _names(how[name]) for name in ("carry", "labels")}
     options |= {"chunk": how["chunk"]} if how["chunk"] else {}
+    options |= {"blocks": _numbers(how["blocks"])} if how["blocks"] else {}
     shown = sys.stderr.isatty() and verbosity() > QUIET if how["progress"] is None else how["progress"]
     given = options | {"query": query, "progress": shown}
     try:
@@ -220,6 +228,23 @@ def _cast(
         for note in getattr(interrupt, "__notes__", ()):
             click.echo(f"raybox: {printable(note)}", err=True)
         raise
+
+
+def _finish(out: str) -> "Summary":
+    from raybox import casting
+    from raybox.casting.cast_folder import cast_folder
+
+    return casting.finish(cast_folder(Path(out)))
+
+
+def _numbers(text: str) -> range:
+    """Return the numbers of blocks in a text such as 0:100."""
+    start, separator, end = text.partition(":")
+    if not (separator and start.isdecimal() and end.isdecimal()):
+        raise click.BadParameter(
+            f"{text!r} is no range. Write FROM:TO, such as 0:100.", param_hint="--blocks"
+        )
+    return range(int(start), int(end))
 
 
 def _names(text: str | None) -> list[str]:
@@ -242,7 +267,8 @@ def _in_words(summary: dict[str, Any]) -> str:
     counted = _COUNTED.get(summary["query"], "hit something")
     out = "stdout" if summary["out"] == "-" else summary["out"]
     before = f" ({summary['resumed']:,} of them before)" if "resumed" in summary else ""
+    scene = f" into a scene of {summary['size']:,}" if "size" in summary else ""
     return (
-        f"{summary['cast']:,} rays{before} into a scene of {summary['size']:,}: "
+        f"{summary['cast']:,} rays{before}{scene}: "
         f"{summary['hit_count']:,} {counted}, in {summary['seconds']:.2f} s; written to {out}"
     )
