@@ -8,10 +8,8 @@ import sys
 import pytest
 
 from raybox.errors import FileFormatError
-from raybox.store import lock, owner
-from raybox.store.folder import make_folder
+from raybox.store.disk import DiskError
 from raybox.store.lock import locked
-from raybox.store.owner import OWNER, this_process
 
 fcntl = pytest.importorskip("fcntl")
 
@@ -149,132 +147,29 @@ def no_locks(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_locks")
-@pytest.mark.filterwarnings("ignore:.*offers no locks")
 def test_a_file_system_without_locks(paths, tmp_path):
-    with pytest.warns(UserWarning, match="offers no locks") as warned, locked(*paths):
+    """Two processes at one output lose work, but no part of one counts for the other."""
+    with (
+        pytest.warns(UserWarning, match="offers no locks; do not write it by two processes"),
+        locked(*paths),
+        locked(*paths),
+    ):
         pass
-    with locked(*paths), pytest.raises(FileFormatError, match=IN_USE), locked(*paths):
-        pass
-    assert len(warned) == 1
     assert not list(tmp_path.iterdir())
 
 
-def plant(path, **changes):
-    """Write the lock of a process like this one."""
-    with make_folder(path) as folder:
-        folder.write_record("lock-other", OWNER, this_process()._replace(**changes))
-
-
-def ended():
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    child.wait()
-    return child.pid
-
-
-NOT_DECIDED = {
-    "running": {},
-    "another host": {"host": "another", "process": 1 << 22},
-    "another namespace": {"namespace": 1, "process": 1 << 22},
-    "another boot, in a container": {"boot": "another", "namespace": 1},
-}
-
-
-@pytest.mark.usefixtures("no_locks")
-@pytest.mark.filterwarnings("ignore:.*offers no locks")
-@pytest.mark.parametrize("changes", NOT_DECIDED.values(), ids=NOT_DECIDED)
-def test_without_locks_a_process_that_may_run_is_refused(paths, changes):
-    plant(paths[1], **changes)
-    with pytest.raises(FileFormatError, match=IN_USE) as caught, locked(*paths):
+def test_a_shared_lock(paths, tmp_path):
+    """It outlasts the first process that has it, and keeps out those that want it alone."""
+    first, second = locked(*paths, shared=True), locked(*paths, shared=True)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    with pytest.raises(FileFormatError, match=IN_USE), locked(*paths):
         pass
-    assert f"if no process uses the output, remove {paths[1] / 'lock-other'}" in str(caught.value)
-    (paths[1] / "lock-other").unlink()
-    with locked(*paths):
+    second.__exit__(None, None, None)
+    with locked(*paths), pytest.raises(FileFormatError, match=IN_USE), locked(*paths, shared=True):
         pass
-    assert not paths[1].exists()
-
-
-@pytest.mark.usefixtures("no_locks")
-@pytest.mark.filterwarnings("ignore:.*offers no locks")
-@pytest.mark.parametrize("how", ["ended", "number used again", "another boot"])
-def test_without_locks_a_process_that_has_ended_is_not(paths, how, monkeypatch):
-    if how == "another boot":
-        monkeypatch.setattr(owner, "_namespace", lambda: owner._FIRST_NAMESPACE)
-        plant(paths[1], boot="another", process=1)
-    elif how == "ended":
-        plant(paths[1], process=ended())
-    else:
-        plant(paths[1], start=this_process().start + 1)
-    with locked(*paths):
-        pass
-    assert not paths[1].exists()
-
-
-OWNER_ELSEWHERE = """
-    import errno, sys, warnings
-    from pathlib import Path
-    import fcntl
-    from raybox.store.lock import locked
-    def refuse(*_):
-        raise OSError(errno.ENOLCK, "no locks")
-    fcntl.flock = refuse
-    warnings.simplefilter("ignore")
-    out = Path(sys.argv[1])
-    with locked(out, out.with_suffix(".raybox")):
-        print("locked", flush=True)
-        sys.stdin.read()
-"""
-
-
-def namespace(*command):
-    return ["unshare", "--user", "--map-root-user", "--pid", "--fork", *command]
-
-
-def can_unshare():
-    try:
-        return subprocess.run(namespace("true"), capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
-
-
-@pytest.mark.skipif(not can_unshare(), reason="makes a PID namespace")
-@pytest.mark.usefixtures("no_locks")
-def test_without_locks_a_process_of_another_namespace_is_refused(paths):
-    """It runs, though no process has its number here."""
-    code = "\n".join(line[4:] for line in OWNER_ELSEWHERE.splitlines())
-    # not the first process there, whose number exists everywhere
-    command = namespace("sh", "-c", '"$@"; true', "sh", sys.executable, "-c", code, str(paths[0]))
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as elsewhere:
-        assert elsewhere.stdout.readline() == "locked\n"
-        (name,) = os.listdir(paths[1])
-        with make_folder(paths[1]) as folder:
-            there = folder.read_record(name, OWNER).value
-        assert there.host == this_process().host
-        assert there.namespace != this_process().namespace
-        with pytest.raises(FileFormatError, match=IN_USE) as caught, locked(*paths):
-            pass
-        assert f"remove {paths[1] / name}" in str(caught.value)
-        elsewhere.communicate("")
-    assert not paths[1].exists()
-
-
-@pytest.mark.usefixtures("no_locks")
-def test_a_damaged_owner_counts_as_running(paths):
-    paths[1].mkdir()
-    for text in (b"", b"lock", b'{"raybox": '):
-        (paths[1] / "lock-other").write_bytes(text)
-        with pytest.raises(FileFormatError, match=IN_USE), locked(*paths):
-            pass
-        assert os.listdir(paths[1]) == ["lock-other"]
-
-
-def test_this_process_runs():
-    assert not this_process().has_ended()
-    if sys.platform == "linux":
-        assert this_process().boot
-        assert this_process().namespace
-        assert this_process().start > 0
-    with pytest.raises(ValueError, match="no process"):
-        owner._parse([*this_process()[:3], -1, 0])
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EPERM])
@@ -283,20 +178,10 @@ def test_a_lock_that_another_error_prevents(paths, tmp_path, monkeypatch, number
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(fcntl, "flock", fail)
-    with pytest.raises(FileFormatError) as caught, locked(*paths):
+    with pytest.raises(DiskError) as caught, locked(*paths):
         pass
-    problem = f"the file system locks no file there ({os.strerror(number)})"
-    assert str(caught.value) == f"{paths[0]}: cannot be written: {problem}; give an output on another one"
+    assert (caught.value.step, caught.value.errno) == ("locked", number)
     monkeypatch.undo()
     with locked(*paths):
         pass
     assert not list(tmp_path.iterdir())
-
-
-def test_names_of_locks():
-    assert [lock.is_lock(name) for name in ("lock", "lock-a", "locked", "results")] == [
-        True,
-        True,
-        False,
-        False,
-    ]

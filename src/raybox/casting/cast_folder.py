@@ -22,7 +22,7 @@ from raybox.io.formats.common import file_error, resolved
 from raybox.store import checksum
 from raybox.store.checksum import Facts
 from raybox.store.folder import TEMPORARY, Folder
-from raybox.store.lock import is_lock, locked
+from raybox.store.lock import LOCK, locked
 from raybox.store.record import RecordKind
 
 SUFFIX = ".raybox"
@@ -48,7 +48,7 @@ class CastFolder(NamedTuple):
     def remove(self) -> None:
         """Empty the folder; the record of the job, by which raybox recognises the others, is the last."""
         for name in sorted(self.folder.names(), key=_JOB.__eq__):
-            if not is_lock(name):
+            if name != LOCK:
                 self.folder.remove(name)
 
 
@@ -95,7 +95,7 @@ def read_job(folder: Folder) -> Facts:
 def _check_job(folder: Folder, target: Path, facts: Facts) -> None:
     """Store the job in a new folder; raise `FileFormatError` if there is another one."""
     if folder.stat(_JOB) is None:
-        if any(not is_lock(name) and not name.startswith(TEMPORARY) for name in folder.names()):
+        if any(name != LOCK and not name.startswith(TEMPORARY) for name in folder.names()):
             raise _foreign(folder.path, f"exists, but has no {_JOB}")
         folder.write_record(_JOB, JOB, facts, durable=True)
         return

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybox.casting import parquet_footer as footer
 from raybox.casting.parquet import empty_footer
@@ -20,8 +21,9 @@ from raybox.io.formats import csv_table
 from raybox.io.formats.common import require
 from raybox.io.formats.numpy_arrays import member
 from raybox.io.formats.tables import QUERY_KEY
+from raybox.store.checksum import as_bytes
 from raybox.store.disk import OutFile, at
-from raybox.validation import Array, Dtype
+from raybox.validation import Dtype
 
 _ZARR_ROWS = 1 << 20  # rows of a chunk of an array
 _READ_ROWS = 1 << 14  # rows that are read at once: a megabyte
@@ -45,7 +47,7 @@ class Source(NamedTuple):
             with self.folders.open(part) as reader:
                 yield part, reader
 
-    def tables(self) -> Iterator[Array]:
+    def tables(self) -> Iterator[NDArray[np.void]]:
         """Yield the rows of parts that are tables, some at a time."""
         dtype = table_dtype(self.spec)
         for part, reader in self.opened():
@@ -88,12 +90,12 @@ def write_parquet(source: Source, out: OutFile) -> None:
 
 def write_npz(source: Source, out: OutFile) -> None:
     """Write one array for each column; the parts are read once for each."""
-    with zipfile.ZipFile(out, "w") as archive:  # type: ignore[type-var]  # it needs no more of a file
+    with zipfile.ZipFile(out, "w") as archive:
         for name, dtype in source.spec.dtypes.items():
             with archive.open(member(name), "w", force_zip64=True) as column:
                 column.write(_array_header(dtype, source.rows))
                 for rows in source.tables():
-                    column.write(np.ascontiguousarray(rows[name]))
+                    column.write(as_bytes(rows[name]))
 
 
 def write_zarr(source: Source, path: Path, chunk: int | None) -> None:
@@ -116,9 +118,9 @@ def write_zarr(source: Source, path: Path, chunk: int | None) -> None:
             start += len(rows)
 
 
-def _of_size(tables: Iterator[Array], size: int) -> Iterator[Array]:
+def _of_size(tables: Iterator[NDArray[np.void]], size: int) -> Iterator[NDArray[np.void]]:
     """Yield the rows of tables in tables of `size` rows; the last one may have fewer."""
-    waiting, count = list[Array](), 0
+    waiting, count = list[NDArray[np.void]](), 0
     for rows in tables:
         start = 0
         while start < len(rows):

@@ -1,18 +1,8 @@
-"""Facts about files that are read: whether they are what they were.
+"""The identity of files that are read: it changes when one is written to, or replaced by an equal one."""
 
-`content_facts` stay the same when a file is moved or copied with its times; `identity` changes also when it
-is replaced by an equal one. A folder counts as all its files.
-"""
-
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
-
-from raybox.store import checksum
-from raybox.store.checksum import Facts
-
-_END_BYTES = 1 << 16  # read at each end of a file
 
 
 class FileIdentity(NamedTuple):
@@ -50,33 +40,6 @@ class InputFiles:
     def changed(self) -> list[Path]:
         """Return those that were changed, replaced or removed since."""
         return [path for path, before in self._before.items() if identity(path) != before]
-
-
-def fingerprint(path: Path) -> Facts:
-    """Return the content facts of a file, and a checksum of its inode and that one's time.
-
-    Unlike `identity`, it is the same on all machines that share a file system.
-    """
-    inodes = (f"{file.inode} {file.changed}" for file in identity(path))
-    return content_facts(path) | {"inodes": checksum.of_texts(*inodes)}
-
-
-def content_facts(path: Path) -> Facts:
-    """Return facts that change with a file's content, but not with its name.
-
-    Size, modification time, checksum of both ends. Of a folder: the total size, and a checksum of the names,
-    sizes and times of its files.
-    """
-    if path.is_dir():
-        stats = [(item.relative_to(path).as_posix(), item.stat()) for item in _files(path)]
-        lines = (f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats)
-        return {"bytes": sum(stat.st_size for _, stat in stats), "files": checksum.of_texts(*lines)}
-    with path.open("rb") as file:
-        stat = os.fstat(file.fileno())
-        head = file.read(_END_BYTES)
-        file.seek(max(0, stat.st_size - _END_BYTES))
-        ends = checksum.of_bytes(head, file.read(_END_BYTES))
-    return {"bytes": stat.st_size, "modified": stat.st_mtime_ns, "ends": ends}
 
 
 def _files(path: Path) -> list[Path]:

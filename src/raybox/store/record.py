@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 from raybox.errors import FileFormatError
 from raybox.store import checksum
 from raybox.store.checksum import Json
+from raybox.store.disk import OutFile
 
 T = TypeVar("T")
 
@@ -108,7 +109,7 @@ def read(kind: RecordKind[T], path: Path, file: BinaryIO) -> Record[T]:
         raise FileFormatError(f"{path}: {error}; {kind.way_out}") from error
 
 
-def append_trailer(kind: RecordKind[Any], value: Json, file: BinaryIO, data_checksum: str) -> None:
+def append_trailer(kind: RecordKind[Any], value: Json, file: OutFile, data_checksum: str) -> None:
     """Write a trailer at the position of a file, which is its end.
 
     data_checksum: of all bytes before.

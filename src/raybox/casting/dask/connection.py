@@ -1,9 +1,8 @@
 """The connection to a cluster, and checks of its workers: raybox installed, folders shared."""
 
 import pydoc
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SECONDS = 10.0  # to wait for a scheduler, for its first worker, and for others in place of lost ones
-_PAUSE = 0.1  # seconds
+SECONDS = 10.0  # to wait for a scheduler, and for its first worker
 
 
 def import_distributed() -> ModuleType:
@@ -61,41 +59,22 @@ def connect(cluster: "ClusterInput") -> "Iterator[distributed.Client]":
 def run_on_workers(
     client: "distributed.Client", function: Callable[P, T], *args: P.args, **options: P.kwargs
 ) -> dict[str, T | Exception]:
-    """Return what a function returns, or the error that it raises, on every worker.
+    """Return what a function returns, or the error that it raises, on every worker that answers.
 
-    It runs again while workers are lost, for they or others may join; after SECONDS only those left count.
-    Raise `RayboxError` if there are none.
+    Raise `RayboxError` if there is none.
     """
-    deadline = time.monotonic() + SECONDS
-    while True:
-        results = _run_once(client, function, args)
-        returned = {address: result for address, result in results.items() if not _is_lost(result)}
-        late = time.monotonic() > deadline
-        if returned and (late or len(returned) == len(results)):
-            return returned
-        if late:
-            raise RayboxError(
-                f"the workers of the cluster at {client.scheduler.address} are lost as soon as they start; "
-                "see their logs"
-            )
-        time.sleep(_PAUSE)
-
-
-def _run_once(
-    client: "distributed.Client", function: Callable[..., T], args: tuple[object, ...]
-) -> dict[str, T | Exception]:
-    """Return the results, or errors, of all workers; wait for one if there are none."""
     try:
         results: dict[str, T | Exception] = client.run(function, *args, on_error="return")
-        if not results:
+        if not results or all(map(_is_lost, results.values())):
             client.wait_for_workers(1, timeout=SECONDS)
+            results = client.run(function, *args, on_error="return")
     except TimeoutError as error:
         raise RayboxError(
             f"the cluster at {client.scheduler.address} has no workers; start some: dask worker ADDRESS"
         ) from error
     except OSError as error:
         raise lost_scheduler(client, error) from error
-    return results
+    return {address: result for address, result in results.items() if not _is_lost(result)}
 
 
 def lost_scheduler(client: "distributed.Client", error: BaseException) -> RayboxError:
@@ -161,27 +140,3 @@ def check_folders(client: "distributed.Client", folder: Path, *others: Path) -> 
                 f"worker {address} does not see {path}; rays, output and parts of a scene must be in "
                 "folders that all machines share, under the same names and for the same user"
             )
-
-
-def register(client: "distributed.Client", plugin: "distributed.WorkerPlugin") -> None:
-    """Register a plugin with all workers, and those that join later.
-
-    Raise if one fails. One that is lost does not: the scheduler has the plugin by then, for those that join.
-    """
-    try:
-        client.register_plugin(plugin)
-    except RayboxError:
-        raise
-    except OSError:
-        return
-    except Exception as error:
-        raise RayboxError(f"a worker cannot load the scene ({type(error).__name__}: {error})") from error
-
-
-def unregister(client: "distributed.Client", plugin: "distributed.WorkerPlugin") -> None:
-    """Remove a plugin from all workers.
-
-    A cluster that has ended is no error.
-    """
-    with suppress(Exception):
-        client.unregister_worker_plugin(plugin.name)
