@@ -3,8 +3,8 @@
     python benchmarks/killed_casts.py [--casts 500] [--damages 250] [--seed 1] [CAMPAIGN ...]
 
 Campaigns are kills, changes, commands, clusters, damages and links. Every cast is killed by ``kill -9`` up
-to three times, and continued by the same call until it ends. It must end without an error, with the bytes of a cast
-that nothing stopped; on the way there is no output, or the whole of it; nothing is left next to it. Prints a
+to three times, and continued by the same call until it ends. It must end without an error, with the bytes of
+a cast that nothing stopped; on the way there is no output, or the whole of it; nothing is left next to it. Prints a
 table of Markdown for docs/scale.md, and each failure to stderr. Exits with 1 if there is any. Cases that this
 version of raybox refuses before any work are counted as "not offered".
 """
@@ -113,19 +113,19 @@ class _Rays:
 
     def changed(self, kills: Iterator[Kill], random: Random) -> Iterator[Kill]:
         """Yield kills; between two calls, the file is another one, or what it was."""
-        kept = self._path.with_name(f"kept-{self._path.name}")
-        self._path.rename(kept)
-        _copy(kept, self._path)
+        original = self._path.with_name(f"original-{self._path.name}")
+        self._path.rename(original)
+        _copy(original, self._path)
         try:
             for kill in kills:
                 yield kill
                 CHANGES[random.integers(len(CHANGES))](self._path, random)
                 yield kill
                 _remove(self._path)
-                _copy(kept, self._path)
+                _copy(original, self._path)
         finally:
             _remove(self._path)
-            kept.rename(self._path)
+            original.rename(self._path)
 
 
 def _copy(path: Path, to: Path) -> None:

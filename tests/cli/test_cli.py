@@ -14,12 +14,12 @@ from typing import get_args
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from raybox.casting.join_formats import FORMATS
 
 import raybox as rb
 import real_data
 from file_samples import BOXES, IDS, RAYS, sample, samples
 from processes import output_of, python
-from raybox.casting.join_formats import FORMATS
 from raybox.cli import main
 from raybox.io.formats.table import extensions
 from raybox.queries.query import FileQuery

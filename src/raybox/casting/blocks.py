@@ -107,7 +107,7 @@ class BlockBuffers:
         self._free.append(buffers)
 
 
-class Block(NamedTuple):
+class FileBlock(NamedTuple):
     """A block of rays as it was read; its numbers are not yet checked."""
 
     number: int
@@ -144,7 +144,7 @@ class Block(NamedTuple):
 
 def read(
     source: RayFile, size: int, span: BlockSpan, pool: BlockBuffers, others: Sequence[str] = ()
-) -> Iterator[Block]:
+) -> Iterator[FileBlock]:
     """Yield the blocks of a span, `size` rays each; the last one of the file may have fewer.
 
     others: more columns to read.
@@ -162,14 +162,14 @@ def read(
             filled, used = filled + rows.stop - rows.start, rows.stop
             if filled == size:
                 next_start = Position(start.first + size, last.row, last.offset)
-                yield Block(number, start.first, next_start, buffers, last.fraction, is_finite, columns)
+                yield FileBlock(number, start.first, next_start, buffers, last.fraction, is_finite, columns)
                 number, start = number + 1, next_start
                 if number == end:
                     return
                 filled, buffers, is_finite, columns = 0, pool.acquire(source.widths, size), True, Others()
     if filled and last:
         next_start = Position(start.first + filled, last.row, last.offset)
-        yield Block(number, start.first, next_start, buffers, last.fraction, is_finite, columns)
+        yield FileBlock(number, start.first, next_start, buffers, last.fraction, is_finite, columns)
 
 
 def _copy_rows(buffers: Buffers, start: int, block: RowBlock, rows: "slice[int, int, None]") -> bool:
@@ -188,7 +188,7 @@ def places_of(columns: list[Floats]) -> Ints:
     return np.array([(column.ctypes.data, column.strides[0]) for column in columns], np.int64)
 
 
-def rays_of(source: RayFile, block: Block) -> Rays:
+def rays_of(source: RayFile, block: FileBlock) -> Rays:
     """Return the rays of a block; an error gives the place of the wrong number in the file."""
     first, arrays = block.first, block.arrays
     if "origins" in arrays:

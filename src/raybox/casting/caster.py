@@ -9,12 +9,12 @@ from raybox.casting import arguments as cast_arguments
 from raybox.casting import blocks as ray_blocks
 from raybox.casting import sums
 from raybox.casting.arguments import Arguments
-from raybox.casting.blocks import Block, BlockBuffers, BlockSpan, Position, RayFile
+from raybox.casting.blocks import BlockBuffers, BlockSpan, Position, FileBlock, RayFile
 from raybox.casting.carried_columns import CarriedColumns, carried, rows_of_hits
 from raybox.casting.checks import check_dimension, scene_files
 from raybox.casting.job import SUMS, CastJob
 from raybox.casting.object_columns import ObjectColumns, object_columns, spec_of, with_labels
-from raybox.casting.part import BlockFacts, Part, PartFile, PartFolders
+from raybox.casting.part import BlockFacts, CastPart, PartFile, PartFolders
 from raybox.casting.readers import open_ray_files
 from raybox.casting.result_columns import OutputSpec, run_one_ray, run_query
 from raybox.casting.sums import SumJob, Sums
@@ -40,7 +40,7 @@ class CastColumns(NamedTuple):
 class ReadBlock(NamedTuple):
     """All that the results of a block depend on, in memory."""
 
-    block: Block
+    block: FileBlock
     facts: BlockFacts
     rays: Rays
     weights: dict[str, Array]
@@ -141,11 +141,11 @@ class BlockCaster:
             position = block.end
             self.buffers.release(block.buffers)
 
-    def _blocks(self, span: BlockSpan) -> Iterator[Block]:
+    def _blocks(self, span: BlockSpan) -> Iterator[FileBlock]:
         others = [*self.columns.carried.names] if self.columns.carried else []
         return ray_blocks.read(self.source, self.job.size, span, self.buffers, others)
 
-    def _rows_of(self, block: Block) -> _BlockRows:
+    def _rows_of(self, block: FileBlock) -> _BlockRows:
         """Return the weights and carried columns of a block, copied, and their checksum."""
         checksum, columns = Checksum(), self.columns.carried
         weights = {
@@ -162,7 +162,7 @@ class BlockCaster:
 
     def write_part(
         self, block: ReadBlock, folders: PartFolders, workers: int, lock: AbstractContextManager[object]
-    ) -> Part:
+    ) -> CastPart:
         """Query a block, and write its part; lock: of queries."""
         job, file = self.job, PartFile(folders)
         try:
@@ -173,7 +173,7 @@ class BlockCaster:
                 rows, hit_count = rows + row_count(results.columns), hit_count + results.hit_count
             body = writer.finish()
             self.check_scene()
-            part = Part(
+            part = CastPart(
                 *(job.digest, job.options.invalid, (block.facts,), job.part_format, rows, hit_count, 0, ""),
                 body,
             )

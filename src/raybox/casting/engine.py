@@ -16,7 +16,7 @@ from raybox.casting.caster import BlockCaster
 from raybox.casting.errors import explained, system_errors
 from raybox.casting.finishing import StreamOutput, Totals, check_place, finish, source_of
 from raybox.casting.job import SUMS
-from raybox.casting.part import PARTS, RECORDS, Part, PartFolders
+from raybox.casting.part import PARTS, RECORDS, CastPart, PartFolders
 from raybox.casting.progress import Progress, progress
 from raybox.casting.runner import Runner
 from raybox.casting.stored_parts import missing, parts_that_count, without_overlaps
@@ -112,13 +112,13 @@ def cast_spans(
     folders: PartFolders,
     spans: Iterable[BlockSpan],
     bar: Progress,
-    add: Callable[[Part], None] = lambda part: None,
-) -> list[Part]:
+    add: Callable[[CastPart], None] = lambda part: None,
+) -> list[CastPart]:
     """Cast the blocks of spans, and return their parts; add: called with each.
 
     If a file was changed meanwhile, the parts are removed, whatever else has happened.
     """
-    written = list[Part]()
+    written = list[CastPart]()
     try:
         with closing(runner.run(folders, spans)) as steps:  # else an error's traceback lets it go on
             for done in steps:
@@ -135,7 +135,7 @@ def cast_spans(
     return written
 
 
-def complete(call: CastCall, parts: Collection[Part]) -> list[Part]:
+def complete(call: CastCall, parts: Collection[CastPart]) -> list[CastPart]:
     """Return the parts that an output is made of, in order; raise if weights go on after the last ray."""
     found = list(without_overlaps(sorted(parts, key=lambda part: (part.number, -part.end))))
     check_end(call.caster.job.query, call.caster.arguments, sum(part.rays for part in found))

@@ -20,8 +20,8 @@ from raybox.casting.blocks import Position
 from raybox.casting.cast_folder import CastFolder, cast_folder
 from raybox.casting.caster import BlockCaster
 from raybox.casting.job import SUMS, ZARR, CastJob
-from raybox.casting.outputs import Source
-from raybox.casting.part import BlockFacts, Part, PartFile, PartFolders
+from raybox.casting.outputs import PartSource
+from raybox.casting.part import BlockFacts, CastPart, PartFile, PartFolders
 from raybox.casting.result_columns import OutputSpec
 from raybox.casting.sum_parts import total_of
 from raybox.casting.sums import Sums
@@ -47,13 +47,13 @@ class Totals(NamedTuple):
     """Rays that hit anything; of queries with a row for each hit: hits."""
 
     @classmethod
-    def of(cls, parts: Sequence[Part]) -> "Totals":
+    def of(cls, parts: Sequence[CastPart]) -> "Totals":
         """Return the totals of parts."""
         counts = ((part.rays, part.rows, part.hit_count) for part in parts)
         return cls(*map(sum, zip(*counts, strict=True))) if parts else cls(0, 0, 0)
 
 
-def finish(caster: BlockCaster, cast: CastFolder, parts: Sequence[Part]) -> Totals:
+def finish(caster: BlockCaster, cast: CastFolder, parts: Sequence[CastPart]) -> Totals:
     """Make the output of all parts, which cover all blocks, and remove them; return its totals."""
     source = source_of(caster, cast.folder, cast.parts, parts)
     if caster.job.is_parts:
@@ -69,18 +69,20 @@ def finish(caster: BlockCaster, cast: CastFolder, parts: Sequence[Part]) -> Tota
     return Totals.of(source.parts)._replace(rays=Totals.of(parts).rays)
 
 
-def source_of(caster: BlockCaster, folder: Folder, folders: PartFolders, parts: Sequence[Part]) -> Source:
+def source_of(
+    caster: BlockCaster, folder: Folder, folders: PartFolders, parts: Sequence[CastPart]
+) -> PartSource:
     """Return the parts of rows: of sums, one that is written here, in the folder of the cast."""
     spec = caster.columns.spec
     if caster.job.part_format != SUMS:
-        return Source(folders, parts, spec)
+        return PartSource(folders, parts, spec)
     for name in (_ROWS, _ROW_RECORDS):
         folder.remove(name)
     rows = PartFolders(folder.subfolder(_ROWS), folder.subfolder(_ROW_RECORDS))
-    return Source(rows, [_rows_of_sums(caster, rows, total_of(caster, folders, parts))], spec)
+    return PartSource(rows, [_rows_of_sums(caster, rows, total_of(caster, folders, parts))], spec)
 
 
-def _rows_of_sums(caster: BlockCaster, folders: PartFolders, total: Sums) -> Part:
+def _rows_of_sums(caster: BlockCaster, folders: PartFolders, total: Sums) -> CastPart:
     """Write the rows of all primitives as a part; its hits are primitives whose sums are not zero."""
     job, spec = caster.job, caster.columns.spec
     file, rows, reached = PartFile(folders), 0, 0
@@ -94,14 +96,14 @@ def _rows_of_sums(caster: BlockCaster, folders: PartFolders, total: Sums) -> Par
     return _complete(caster, file, writer.finish(), rows, reached)
 
 
-def _complete(caster: BlockCaster, file: PartFile, body: tuple[int, int], rows: int, hits: int) -> Part:
+def _complete(caster: BlockCaster, file: PartFile, body: tuple[int, int], rows: int, hits: int) -> CastPart:
     """Complete a part that is of no single block."""
     job, block = caster.job, BlockFacts(0, 0, Position(), "", "")
-    part = Part(job.digest, job.options.invalid, (block,), job.rows_format, rows, hits, 0, "", body)
+    part = CastPart(job.digest, job.options.invalid, (block,), job.rows_format, rows, hits, 0, "", body)
     return file.complete(part, durable=job.is_dataset)
 
 
-def _place_file(caster: BlockCaster, cast: CastFolder, source: Source) -> None:
+def _place_file(caster: BlockCaster, cast: CastFolder, source: PartSource) -> None:
     """Write a file, and rename it once it is on the disk."""
     _check_room(cast, source)
     with cast.folder.create(_OUT) as out:
@@ -110,7 +112,7 @@ def _place_file(caster: BlockCaster, cast: CastFolder, source: Source) -> None:
     cast.folder.move_to(_OUT, cast.target)
 
 
-def _check_room(cast: CastFolder, source: Source) -> None:
+def _check_room(cast: CastFolder, source: PartSource) -> None:
     """Raise `FileFormatError` unless the disk has room for the output beside its parts."""
     needed = sum(part.size for part in source.parts) + _MARGIN
     with at(cast.folder.path, "looked at"):
@@ -120,7 +122,7 @@ def _check_room(cast: CastFolder, source: Source) -> None:
         raise file_error(cast.target, problem, "make room, and cast again: only the file is written then")
 
 
-def _place_parts(caster: BlockCaster, cast: CastFolder, source: Source) -> None:
+def _place_parts(caster: BlockCaster, cast: CastFolder, source: PartSource) -> None:
     """Rename the folder of the parts; of no rays, it gets a part that names the columns."""
     folders, parts = source.folders, source.parts
     if not parts:
@@ -133,7 +135,7 @@ def _place_parts(caster: BlockCaster, cast: CastFolder, source: Source) -> None:
     _place_folder(cast, folders.parts.path.name)
 
 
-def _place_group(caster: BlockCaster, cast: CastFolder, source: Source) -> None:
+def _place_group(caster: BlockCaster, cast: CastFolder, source: PartSource) -> None:
     """Write a group of Zarr, and rename its folder once all files are on the disk."""
     _check_room(cast, source)
     cast.folder.remove(_OUT)
@@ -187,12 +189,12 @@ class StreamOutput:
     """Writes the lines of parts to an open file, in order, as they come; each part is removed then."""
 
     def __init__(self, folders: PartFolders, spec: OutputSpec, file: BinaryIO) -> None:
-        self._folders, self._file, self._waiting = folders, file, dict[int, Part]()
+        self._folders, self._file, self._waiting = folders, file, dict[int, CastPart]()
         self._number = 0
         self._path = Path(str(getattr(file, "name", "the open file")))
         write_all(file, csv_table.line([*spec.dtypes]), self._path)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: CastPart) -> None:
         """Write a part, and those after it that wait for it; or let it wait."""
         self._waiting[part.number] = part
         while (following := self._waiting.pop(self._number, None)) is not None:
@@ -202,7 +204,7 @@ class StreamOutput:
             self._folders.remove(following)
             self._number += 1
 
-    def add_all(self, parts: Iterable[Part]) -> None:
+    def add_all(self, parts: Iterable[CastPart]) -> None:
         """Write the last parts, and what is buffered."""
         for part in parts:
             self.add(part)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from raybox.casting import parquet_footer as footer
 from raybox.casting.parquet import empty_footer
-from raybox.casting.part import Part, PartFolders, PartReader
+from raybox.casting.part import CastPart, PartFolders, PartReader
 from raybox.casting.result_columns import OutputSpec
 from raybox.casting.writers import table_dtype
 from raybox.io.formats import csv_table
@@ -29,11 +29,11 @@ _ZARR_ROWS = 1 << 20  # rows of a chunk of an array
 _READ_ROWS = 1 << 14  # rows that are read at once: a megabyte
 
 
-class Source(NamedTuple):
+class PartSource(NamedTuple):
     """The parts of an output, in order."""
 
     folders: PartFolders
-    parts: Sequence[Part]
+    parts: Sequence[CastPart]
     spec: OutputSpec
 
     @property
@@ -41,7 +41,7 @@ class Source(NamedTuple):
         """How many rows all parts have."""
         return sum(part.rows for part in self.parts)
 
-    def opened(self) -> Iterator[tuple[Part, PartReader]]:
+    def opened(self) -> Iterator[tuple[CastPart, PartReader]]:
         """Yield the parts, each open; raise `FileFormatError` after one whose bytes are damaged."""
         for part in self.parts:
             with self.folders.open(part) as reader:
@@ -55,25 +55,25 @@ class Source(NamedTuple):
                 yield np.frombuffer(data, dtype)
 
 
-def _copy_bodies(source: Source, out: OutFile) -> None:
+def _copy_bodies(source: PartSource, out: OutFile) -> None:
     for part, reader in source.opened():
         for data in reader.blocks(part.body[1]):
             out.write(data)
 
 
-def write_npy(source: Source, out: OutFile) -> None:
+def write_npy(source: PartSource, out: OutFile) -> None:
     """Write one table with named columns."""
     out.write(_array_header(table_dtype(source.spec), source.rows))
     _copy_bodies(source, out)
 
 
-def write_csv(source: Source, out: OutFile) -> None:
+def write_csv(source: PartSource, out: OutFile) -> None:
     """Write text, as `raybox.save` does."""
     out.write(csv_table.line([*source.spec.dtypes]))
     _copy_bodies(source, out)
 
 
-def write_parquet(source: Source, out: OutFile) -> None:
+def write_parquet(source: PartSource, out: OutFile) -> None:
     """Write the row groups of all parts, and one footer."""
     footers, position = list[bytes](), out.write(footer.MAGIC)
     for part, reader in source.opened():
@@ -88,7 +88,7 @@ def write_parquet(source: Source, out: OutFile) -> None:
     out.write(footer.with_tail(footer.merge(footers or [empty_footer(source.spec)])))
 
 
-def write_npz(source: Source, out: OutFile) -> None:
+def write_npz(source: PartSource, out: OutFile) -> None:
     """Write one array for each column; the parts are read once for each."""
     with zipfile.ZipFile(out, "w") as archive:
         for name, dtype in source.spec.dtypes.items():
@@ -98,7 +98,7 @@ def write_npz(source: Source, out: OutFile) -> None:
                     column.write(as_bytes(rows[name]))
 
 
-def write_zarr(source: Source, path: Path, chunk: int | None) -> None:
+def write_zarr(source: PartSource, path: Path, chunk: int | None) -> None:
     """Write a group with one array for each column (Zarr version 3); chunk: its rows, at most."""
     zarr, spec, count = require("zarr", "zarr", ".zarr"), source.spec, source.rows
     with at(path, "written"):
@@ -147,7 +147,7 @@ def _array_header(dtype: Dtype, rows: int) -> bytes:
     return out.getvalue()
 
 
-WRITERS: dict[str, Callable[[Source, OutFile], None]] = {
+WRITERS: dict[str, Callable[[PartSource, OutFile], None]] = {
     ".npy": write_npy,
     ".csv": write_csv,
     ".npz": write_npz,

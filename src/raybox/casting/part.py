@@ -45,7 +45,7 @@ class BlockFacts(NamedTuple):
         return self._replace(end=Position(self.end.first)) == other._replace(end=Position(other.end.first))
 
 
-class Part(NamedTuple):
+class CastPart(NamedTuple):
     """What a part is made of, and what it holds."""
 
     job: str
@@ -91,9 +91,9 @@ def part_name(number: int, end: int, form: str) -> str:
     return f"part-{number:09}{run}{form}"
 
 
-def _parsed(value: Any) -> Part:
+def _parsed(value: Any) -> CastPart:
     """Return the part in a JSON value; raise `TypeError` or `ValueError` for another one."""
-    part = Part(*value)
+    part = CastPart(*value)
     blocks = tuple(BlockFacts(*block)._replace(end=Position(*map(int, block[2]))) for block in part.blocks)
     part = part._replace(blocks=blocks, body=(int(part.body[0]), int(part.body[1])))
     numbers = [part.rows, part.hit_count, part.size, *part.body]
@@ -118,12 +118,12 @@ class PartFolders(NamedTuple):
         self.parts.close()
         self.records.close()
 
-    def listed(self) -> list[Part]:
+    def listed(self) -> list[CastPart]:
         """Return the parts with whole records, in order; of those that begin alike, the longest first."""
         found = [part for name in self.records.names() if (part := self._record(name))]
         return sorted(found, key=lambda part: (part.number, -part.end))
 
-    def remove_others(self, parts: Collection[Part]) -> None:
+    def remove_others(self, parts: Collection[CastPart]) -> None:
         """Remove all files but those of some parts: of killed writes, and of parts that do not count."""
         names = {part.name for part in parts}
         for folder in (self.records, self.parts):
@@ -131,13 +131,13 @@ class PartFolders(NamedTuple):
                 if name not in names:
                     folder.remove(name)
 
-    def _record(self, name: str) -> Part | None:
+    def _record(self, name: str) -> CastPart | None:
         with suppress(FileFormatError, FileNotFoundError):
             part = self.records.read_record(name, PART).value
             return part if part.name == name else None
         return None
 
-    def is_whole(self, part: Part) -> bool:
+    def is_whole(self, part: CastPart) -> bool:
         """Return whether the file of a part has its bytes."""
         try:
             with self.parts.open(part.name) as file:
@@ -147,13 +147,13 @@ class PartFolders(NamedTuple):
         except FileNotFoundError:
             return False
 
-    def remove(self, part: Part) -> None:
+    def remove(self, part: CastPart) -> None:
         """Remove a part: first what makes it count."""
         self.records.remove(part.name)
         self.parts.remove(part.name)
 
     @contextmanager
-    def open(self, part: Part) -> Iterator["PartReader"]:
+    def open(self, part: CastPart) -> Iterator["PartReader"]:
         """Yield a part; remove it, and raise `FileFormatError`, if its bytes turn out to be others."""
         try:
             with self.parts.open(part.name) as file:
@@ -171,7 +171,7 @@ class PartFolders(NamedTuple):
 class PartReader:
     """The bytes of a part, whose checksum is computed as they are read, from the first to the last."""
 
-    def __init__(self, file: BinaryIO, part: Part) -> None:
+    def __init__(self, file: BinaryIO, part: CastPart) -> None:
         self._file, self._checksum, self._part = file, Checksum(), part
 
     def read(self, size: int = -1) -> bytes:
@@ -212,7 +212,7 @@ class PartFile:
         self._checksum.update(raw)
         self.length += self._file.write(raw)
 
-    def complete(self, part: Part, *, durable: bool = False) -> Part:
+    def complete(self, part: CastPart, *, durable: bool = False) -> CastPart:
         """Give the part its name, then its record; return it with size and checksum.
 
         durable: it is on the disk before it is renamed.

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from raybox.casting.blocks import BlockSpan
 from raybox.casting.caster import BlockCaster, ReadBlock
 from raybox.casting.job import SUMS
-from raybox.casting.part import Part, PartFolders
+from raybox.casting.part import CastPart, PartFolders
 from raybox.casting.sum_parts import SumWriter
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ class Done(NamedTuple):
     """That were cast since the last one."""
     fraction: float | None
     """Of the file that is read; None: the number of its rays is known."""
-    part: Part | None
+    part: CastPart | None
     """That was written; None: sums of more blocks are added to it first."""
 
 
@@ -77,7 +77,7 @@ class _Pipeline:
         self._stop, self._failure = Event(), list[BaseException]()
 
     def run(
-        self, cast: Callable[[ReadBlock], Part | None], finish: Callable[[], Part | None]
+        self, cast: Callable[[ReadBlock], CastPart | None], finish: Callable[[], CastPart | None]
     ) -> Generator[Done, None, None]:
         """Yield what is done; raise the error of the first block that failed, after all that were written.
 
@@ -147,7 +147,7 @@ class _Pipeline:
             for _ in range(self._count):
                 self._put(self._blocks, None)
 
-    def _cast(self, cast: Callable[[ReadBlock], Part | None]) -> None:
+    def _cast(self, cast: Callable[[ReadBlock], CastPart | None]) -> None:
         """Query blocks, and write their parts, until there are no more."""
         while (block := self.wait(self._blocks.get)) is not None:
             try:

@@ -6,13 +6,13 @@ from contextlib import suppress
 from raybox.casting.blocks import BlockSpan, Position
 from raybox.casting.caster import BlockCaster
 from raybox.casting.job import CastJob
-from raybox.casting.part import BlockFacts, Part, PartFolders
+from raybox.casting.part import BlockFacts, CastPart, PartFolders
 from raybox.errors import FileFormatError
 
 
 def parts_that_count(
     caster: BlockCaster, folders: PartFolders, numbers: Container[int] | None = None
-) -> list[Part]:
+) -> list[CastPart]:
     """Return the parts that count, in order, each block in one of them; all rays of them are read.
 
     numbers: of blocks; parts of others are left out. None: of all.
@@ -33,13 +33,13 @@ def parts_that_count(
     ]
 
 
-def _is_of(part: Part, job: CastJob) -> bool:
+def _is_of(part: CastPart, job: CastJob) -> bool:
     """Return whether a part is of a job; without invalid rays, it is also of one that permits them."""
     is_allowed = part.invalid in ("raise", job.options.invalid)
     return is_allowed and (part.job, part.format) == (job.digest, job.part_format)
 
 
-def without_overlaps(parts: Sequence[Part]) -> Iterator[Part]:
+def without_overlaps(parts: Sequence[CastPart]) -> Iterator[CastPart]:
     """Yield parts that cover no block twice, the longest first where several begin alike."""
     end = 0
     for part in parts:
@@ -48,7 +48,7 @@ def without_overlaps(parts: Sequence[Part]) -> Iterator[Part]:
             end = part.end
 
 
-def _facts(caster: BlockCaster, parts: Sequence[Part]) -> dict[int, BlockFacts]:
+def _facts(caster: BlockCaster, parts: Sequence[CastPart]) -> dict[int, BlockFacts]:
     """Return the facts of the blocks of some parts, as the files are now."""
     found = dict[int, BlockFacts]()
     numbers = [block.number for part in parts for block in part.blocks]
@@ -58,7 +58,7 @@ def _facts(caster: BlockCaster, parts: Sequence[Part]) -> dict[int, BlockFacts]:
     return found
 
 
-def missing(parts: Iterable[Part], count: int | None) -> Iterator[BlockSpan]:
+def missing(parts: Iterable[CastPart], count: int | None) -> Iterator[BlockSpan]:
     """Yield the spans of blocks that no part covers; count: of all blocks, None if unknown."""
     number, position = 0, Position()
     for part in parts:

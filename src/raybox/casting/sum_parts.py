@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from raybox.casting.caster import BlockCaster, ReadBlock
 from raybox.casting.job import SUMS
-from raybox.casting.part import BlockFacts, Part, PartFile, PartFolders
+from raybox.casting.part import BlockFacts, CastPart, PartFile, PartFolders
 from raybox.casting.sums import Sums
 
 _SHARE = 20.0  # how many times as long as they took to write, sums are not written again
@@ -17,10 +17,10 @@ class SumWriter:
 
     def __init__(self, caster: BlockCaster, folders: PartFolders, workers: int) -> None:
         self._caster, self._folders, self._workers = caster, folders, workers
-        self._total, self._parts, self._blocks = _new(caster), list[Part](), list[BlockFacts]()
+        self._total, self._parts, self._blocks = _new(caster), list[CastPart](), list[BlockFacts]()
         self._next_write = time.monotonic() + _SECONDS
 
-    def add(self, block: ReadBlock) -> Part | None:
+    def add(self, block: ReadBlock) -> CastPart | None:
         """Add a block; return the part that was written, if one was."""
         done, covered = None, self._covered
         is_alone = self._is_float and covered and covered[0].number > 0  # the order of additions counts
@@ -49,7 +49,7 @@ class SumWriter:
                 _add(self._total, self._folders, part)
                 self._parts = [part]
 
-    def finish(self) -> Part | None:
+    def finish(self) -> CastPart | None:
         """Write a part of all blocks so far, in place of those that it covers; None without new blocks."""
         if not self._blocks:
             return None
@@ -63,18 +63,20 @@ class SumWriter:
         return part
 
 
-def write_sums(caster: BlockCaster, folders: PartFolders, total: Sums, blocks: Sequence[BlockFacts]) -> Part:
+def write_sums(
+    caster: BlockCaster, folders: PartFolders, total: Sums, blocks: Sequence[BlockFacts]
+) -> CastPart:
     """Write a part of the sums of blocks that follow one another."""
     job, file = caster.job, PartFile(folders)
     try:
         total.write(file)
         caster.check_scene()
-        return file.complete(Part(job.digest, job.options.invalid, tuple(blocks), SUMS, 0, 0, 0, ""))
+        return file.complete(CastPart(job.digest, job.options.invalid, tuple(blocks), SUMS, 0, 0, 0, ""))
     finally:
         file.discard()
 
 
-def total_of(caster: BlockCaster, folders: PartFolders, parts: Sequence[Part]) -> Sums:
+def total_of(caster: BlockCaster, folders: PartFolders, parts: Sequence[CastPart]) -> Sums:
     """Return the sums of all parts, in order."""
     total = _new(caster)
     for part in parts:
@@ -82,7 +84,7 @@ def total_of(caster: BlockCaster, folders: PartFolders, parts: Sequence[Part]) -
     return total
 
 
-def merge(caster: BlockCaster, folders: PartFolders, parts: Sequence[Part]) -> Part:
+def merge(caster: BlockCaster, folders: PartFolders, parts: Sequence[CastPart]) -> CastPart:
     """Write one part of several that follow one another, in their place."""
     blocks = [block for part in parts for block in part.blocks]
     merged = write_sums(caster, folders, total_of(caster, folders, parts), blocks)
@@ -96,6 +98,6 @@ def _new(caster: BlockCaster) -> Sums:
     return Sums(caster.sums)
 
 
-def _add(total: Sums, folders: PartFolders, part: Part) -> None:
+def _add(total: Sums, folders: PartFolders, part: CastPart) -> None:
     with folders.open(part) as reader:
         total.add(reader)

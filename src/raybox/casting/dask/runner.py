@@ -14,7 +14,7 @@ from raybox.casting.caster import BlockCaster
 from raybox.casting.dask import connection
 from raybox.casting.dask.worker import Failure, Task, cast_task, code_version, unload
 from raybox.casting.job import SUMS
-from raybox.casting.part import Part, PartFolders
+from raybox.casting.part import CastPart, PartFolders
 from raybox.casting.runner import Done
 from raybox.casting.sum_parts import merge
 from raybox.errors import RayboxError
@@ -49,7 +49,7 @@ class DaskRunner:
         connection.check_folders(self._client, job.folder / FILES, *map(Path.absolute, job.rays))
         is_sum = job.part_format == SUMS
         tasks = self._submitted(task, _tasks(caster, spans, self._workers() * _TASKS_PER_WORKER), is_sum)
-        merged = list[Part]()
+        merged = list[CastPart]()
         try:
             for part in tasks:
                 yield Done(part.rays, None, part)
@@ -65,7 +65,7 @@ class DaskRunner:
 
     def _submitted(
         self, task: Task, tasks: Iterator[list[BlockSpan]], is_sum: bool
-    ) -> Generator[Part, None, None]:
+    ) -> Generator[CastPart, None, None]:
         """Submit tasks, and yield their parts; after a failure, those that are submitted are collected."""
         completed = connection.import_distributed().as_completed(loop=self._client.loop, raise_errors=False)
         most = _SUM_TASKS if is_sum else self._workers() * _TASKS_PER_WORKER
@@ -102,7 +102,7 @@ class DaskRunner:
         if failure:
             raise failure
 
-    def _parts(self, future: "distributed.Future") -> list[Part]:
+    def _parts(self, future: "distributed.Future") -> list[CastPart]:
         """Return the parts of a task; raise what went wrong."""
         try:
             found = future.result()
@@ -126,7 +126,9 @@ def _tasks(caster: BlockCaster, spans: Iterable[BlockSpan], at_once: int) -> Ite
         yield task
 
 
-def _merged(caster: BlockCaster, folders: PartFolders, waiting: list[Part], part: Part) -> Part | None:
+def _merged(
+    caster: BlockCaster, folders: PartFolders, waiting: list[CastPart], part: CastPart
+) -> CastPart | None:
     """Write one part of sums of those that follow the first one without a gap, in their place."""
     waiting.append(part)
     waiting.sort()

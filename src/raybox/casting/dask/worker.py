@@ -10,7 +10,7 @@ from raybox.casting.blocks import BlockSpan
 from raybox.casting.caster import BlockCaster
 from raybox.casting.errors import system_errors
 from raybox.casting.job_files import caster_in
-from raybox.casting.part import PARTS, RECORDS, Part, PartFolders
+from raybox.casting.part import PARTS, RECORDS, CastPart, PartFolders
 from raybox.casting.runner import ThreadRunner
 from raybox.compiler.float_environment import in_default_environment
 from raybox.compiler.fork import fork_safe_lock
@@ -52,7 +52,7 @@ _LOADED: dict[str, BlockCaster] = {}
 
 
 @in_default_environment
-def cast_task(task: Task, spans: Sequence[BlockSpan]) -> list[Part] | Failure:
+def cast_task(task: Task, spans: Sequence[BlockSpan]) -> list[CastPart] | Failure:
     """Cast the blocks of spans; return their parts, or why they cannot be cast."""
     try:
         with _LOCK, system_errors(task.folder), open_folder(task.folder) as folder:
