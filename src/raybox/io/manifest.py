@@ -4,7 +4,7 @@ Sizes and headers are checked when a folder is opened. Data is checked when an a
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any, BinaryIO, NamedTuple, TypedDict, TypeVar, cast
@@ -56,7 +56,7 @@ class SceneFacts(TypedDict, total=False):
 
     quality: Quality
     is_list: bool
-    parts: list[list[Any]]
+    parts: Sequence[Sequence[Any]]
 
 
 class Layout(NamedTuple):

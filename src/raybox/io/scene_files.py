@@ -21,11 +21,11 @@ labels are in ``attributes.npz``.
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -82,7 +82,6 @@ FACTS = "scene.json"
 _COPIED = 1 << 30  # bytes of nodes, at most, that are copied into large pages
 _ATTRIBUTES = "attributes.npz"
 _TREE = ("nodes", "center", "root", "parts")
-T = TypeVar("T")
 
 
 class PartFacts(NamedTuple):
@@ -140,8 +139,9 @@ def write_scene(folder: Path, scene: Scene) -> None:
     facts = []
     for number, part in enumerate(state.parts):
         facts.append(_write_part(folder, f"{number}-" if state.is_list else "", part, names))
-    whole = {"quality": state.quality, "is_list": state.is_list, "parts": facts}
-    manifest.write(folder / FACTS, whole, names)
+    manifest.write(
+        folder / FACTS, {"quality": state.quality, "is_list": state.is_list, "parts": facts}, names
+    )
 
 
 def _write_part(folder: Path, prefix: str, part: Part, names: list[str]) -> PartFacts:
@@ -170,6 +170,8 @@ def _write_part(folder: Path, prefix: str, part: Part, names: list[str]) -> Part
 def _geometry_arrays(geometry: SceneGeometry, rows: Any) -> tuple[str, dict[str, Array]]:
     """Return the kind of a geometry, and the arrays that are stored of it and of its rows."""
     is_flat = geometry.ndim_space == 2
+    own: dict[str, Array] = {}
+    derived: tuple[str, ...] = ()
     match geometry:
         case Boxes():
             own, derived = {"lower": geometry.lower, "upper": geometry.upper}, ("lower", "upper") * is_flat
@@ -242,7 +244,12 @@ def _part_facts(kind: str, size: int, dimension: int, exponent: int, inner: list
     """Return facts of a geometry; raise `ValueError` or `TypeError` for those of none."""
     below = None if inner is None else _part_facts(*inner)
     is_instances = kind == "instances"
-    if kind not in _READERS or not isinstance(size, int) or not isinstance(exponent, int) or size < 0:
+    if (
+        kind not in (*_READERS, _GRID)
+        or not isinstance(size, int)
+        or not isinstance(exponent, int)
+        or size < 0
+    ):
         raise ValueError
     if dimension not in (2, 3) or is_instances != (below is not None):
         raise ValueError
@@ -313,7 +320,7 @@ class _Mapped(NamedTuple):
 
 def _map_part(files: _Files, large_pages: bool) -> PartState:
     """Return a geometry and its tree."""
-    if files.facts.kind == "grid":
+    if files.facts.kind == _GRID:
         return _map_grid(files)
     inner = None
     if files.facts.inner is not None:
@@ -430,10 +437,10 @@ def _is_in_space(flat: Floats, rows: Floats) -> bool:
     return np.array_equal(flat, rows[:, :2]) and not rows[:, 2].any()
 
 
-_READERS = {
+_READERS: dict[str, Callable[[_Files, PartState | None], _Mapped]] = {
     "boxes": _map_boxes,
     "mesh": _map_mesh,
     "planes": _map_planes,
     "instances": _map_instances,
-    "grid": None,
 }
+_GRID = "grid"
