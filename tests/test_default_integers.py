@@ -93,9 +93,6 @@ def everything():
             yield f"{name}.{query}", results
     scene = rb.Scene(BOXES)
     yield "sweep", rb.sweep(rb.Boxes(LOWER[:5] - 2, LOWER[:5] - 1.9), [2.0, 2.0, 2.0], scene)
-    split = rb.SplitScene(BOXES, parts=3)
-    yield from ((f"split.{name}", getattr(split, name)(DEEP)) for name in ("nearest", "count", "all"))
-    yield "split.visits", split.visits(DEEP)
     yield "fast", rb.Scene(BOXES, quality="fast").nearest(DEEP)
 
 

@@ -55,7 +55,6 @@ CALLS = {
     "deposit on cells": lambda: rb.Scene(rb.Grid.uniform((0, 0, 0), 1.0, (2**16,) * 3)).deposit(RAYS),
     "all_hits[]": lambda: SCENE.all(RAYS)[NUMBERS],
     "to_sparse": lambda: SCENE.all(RAYS).to_sparse(np.broadcast_to(1.0, (ROWS,))),
-    "split": lambda: rb.SplitScene(BOXES, parts=1).integrate(RAYS, np.broadcast_to(1.0, (3, ROWS))),
 }
 
 
@@ -79,7 +78,7 @@ def test_the_text_names_the_call_the_array_and_the_rays():
         CALLS["integrate"]()
 
 
-@pytest.mark.parametrize("scene", [SCENE, rb.Scene([BOXES, BOXES]), rb.SplitScene(BOXES, parts=2)])
+@pytest.mark.parametrize("scene", [SCENE, rb.Scene([BOXES, BOXES])])
 def test_hits_that_no_memory_holds(scene, monkeypatch):
     def refuse(*_, **__):
         raise MemoryError("Allocation failed")

@@ -22,12 +22,10 @@ from test_cast_resume import (  # noqa: F401
     test_two_at_once,
 )
 from test_cluster import test_many_threads_in_one_process  # noqa: F401
-from test_split_scene import (  # noqa: F401
-    test_a_folder_that_holds_no_whole_scene,
-    test_a_temporary_folder_goes_away_with_the_scene,
-    test_nothing_is_left_of_a_temporary_folder_where_memory_is_wrong,
-    test_other_geometry_is_refused,
-    test_pieces_are_what_they_are_together,
+from test_saved_scenes import (  # noqa: F401
+    test_a_name_that_exists_or_ends_otherwise,
+    test_a_scene_comes_back,
+    test_nothing_is_left_of_a_save_that_fails,
 )
 from test_store import (  # noqa: F401
     path,
@@ -85,14 +83,6 @@ def test_an_output_that_another_process_writes(tmp_path):
 
 def test_cores_without_affinity():
     assert 1 <= cores() <= os.cpu_count()
-
-
-def test_nothing_is_left_of_a_split_that_fails(tmp_path, monkeypatch):
-    monkeypatch.setattr("raybox.split.partition.scene_files.write_tree", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError) as caught:
-        rb.SplitScene(iter([BOXES, BOXES]), parts=2, folder=tmp_path / "parts")
-    assert not (tmp_path / "parts").exists()
-    assert caught.value.__traceback__ is not None  # which refers to the frames that mapped files
 
 
 def test_two_viewers_have_two_ports():

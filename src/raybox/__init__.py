@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from raybox.scene.pairwise import intersect as intersect
     from raybox.scene.scene import Scene as Scene
     from raybox.scene.sweep import sweep as sweep
-    from raybox.split import SplitScene as SplitScene
     from raybox.textbook.explain import explain as explain
     from raybox.viewer import view as view
 
@@ -56,7 +55,6 @@ _HOMES = {
     "intersect": "scene.pairwise",
     "Scene": "scene.scene",
     "sweep": "scene.sweep",
-    "SplitScene": "split",
     "explain": "textbook.explain",
     "plot": "plotting",
     "plot_slabs": "plotting",

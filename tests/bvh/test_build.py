@@ -253,18 +253,29 @@ def test_neighbours_along_the_curve_are_neighbours(cells, monkeypatch):
         rows, keys = hilbert_build.sort_along_curve(run_each, boxes, reach)
     numbers = rows.view(np.int32)[keys & (2**31 - 1), 3]
     assert np.array_equal(np.sort(numbers), np.arange(side**3))
-    places = hilbert_curve.Curve(boxes.center, boxes.scale, hilbert_build.make_grid()).places(
-        lower[numbers], upper[numbers]
-    )
+    grid = hilbert_build.make_grid()
+    places = places_of(lower[numbers], upper[numbers], boxes.center, boxes.scale, grid)
     assert (places[1:] > places[:-1]).all()
     assert (np.abs(np.diff(lower[numbers], axis=0)).sum(axis=1) == 1).all()
 
 
+def places_of(lower, upper, center, scale, grid):
+    """Return the places of boxes along a curve: uint64 of 33 bits."""
+    places = np.empty(len(lower), np.int64)
+    boxes = FramedBoxes(frozen(lower), frozen(upper), center, scale)
+    workspace = hilbert_curve.make_curve_workspace(grid)
+    hilbert_curve.find_places(
+        boxes, (0, len(lower)), workspace, hilbert_curve.BITS, places, np.zeros(1, np.int64)
+    )
+    return places.view(np.uint64)
+
+
 def along_the_curve(lower, upper):
     """Return the boxes' numbers in their order along the curve, ties by number."""
-    return np.argsort(
-        hilbert_curve.fit_curve(frozen(lower), frozen(upper)).places(lower, upper), kind="stable"
-    )
+    frame = choose_frame(lower, upper)
+    boxes = FramedBoxes(frozen(lower), frozen(upper), frame.center, 2.0**frame.exponent)
+    grid = hilbert_curve.make_grid(boxes, frame.reach)
+    return np.argsort(places_of(lower, upper, frame.center, boxes.scale, grid), kind="stable")
 
 
 def in_leaves(tree):

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import shutil
 import threading
 import time
 from functools import cached_property
@@ -77,7 +78,6 @@ STORED = {
     rb.Hits: "__init__ index primitive t shape t_enter t_exit",
     rb.AllHits: "__init__ offsets index primitive t shape t_enter t_exit",
     rb.Scene: "geometry",
-    rb.SplitScene: "folder parts memory kind digest ndim_space",
     hits.RayHits: "__init__ index primitive geometry object ids labels t t_enter t_exit lengths points"
     " distances uv",
     hits.ObjectHits: "__init__ ray geometry object t_first t_last contacts",
@@ -118,7 +118,6 @@ def test_every_public_member_is_guarded():
             assert is_guarded(member) or name in stored.split() or is_query(base, name), (cls, name)
             count += is_guarded(member)
     assert count > 50
-    assert is_guarded(rb.SplitScene._run)
     assert is_guarded(rb.Rays._convert)  # `__init__` itself copies and tests arrays
 
 
@@ -322,13 +321,15 @@ def test_files(name, tmp_path):
 
 
 @every_mode
-def test_a_scene_in_parts(name, tmp_path):
+def test_a_saved_scene(name, tmp_path):
     case = CASES[TINY, 9]
     boxes, rays = rb.Boxes(case.lower, case.upper), rb.Rays(case.origins, case.directions)
     hits = rb.Scene(boxes).nearest(rays)
 
     def results():
-        found = rb.SplitScene(boxes, parts=3, folder=tmp_path / "parts").nearest(rays)
+        shutil.rmtree(tmp_path / "a.scene", ignore_errors=True)
+        rb.Scene(boxes).save(tmp_path / "a.scene")
+        found = rb.Scene.open(tmp_path / "a.scene", check=True).nearest(rays)
         yield from (("index", found.index), ("t", found.t))
 
     assert_same(bits([("index", hits.index), ("t", hits.t)]), results, name)

@@ -354,7 +354,6 @@ def test_expressions_of_every_geometry():
     for geometry, counts in ((boxes, [0, 1]), (grid, [0, 1]), (copies, [0, 1]), (planes, [1, 1])):
         assert rb.Scene(geometry).count(rays, where="kind == 'b'").tolist() == counts
     assert rb.Scene(grid).integrate(rays, where="kind == 'b'").tolist() == [0, 1]
-    assert rb.SplitScene(boxes, parts=2).count(rays, where="kind == 'b'").tolist() == [0, 1]
     hits = rb.sweep(rb.Boxes([0, 0, 5], [5, 1, 6]), [0, 0, -9], rb.Scene(boxes), where="kind == 'b'")
     assert hits.index.tolist() == [1]
     # of copies without labels of their own, the mask is of copies: their geometry's labels do not choose

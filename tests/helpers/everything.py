@@ -217,12 +217,12 @@ def _sums(geometry: Any, count: int) -> Iterator[Options]:
     yield Options("deposit", named={"where": mask(geometry), "reproducible": True})
 
 
-def run(scene: rb.Scene | rb.SplitScene, one: Options, some: rb.Rays, whole: rb.Scene) -> Any:
+def run(scene: rb.Scene, one: Options, some: rb.Rays, whole: rb.Scene) -> Any:
     """Return the results of a query; of sums whose last bits are free, which are near reproducible ones."""
     found = getattr(scene, one.query)(some, *one.args, workers=WORKERS, **one.named)
     if one.query not in ("integrate", "deposit"):
         return found
-    if one.named.get("reproducible") and (one.query == "deposit" or isinstance(scene, rb.Scene)):
+    if one.named.get("reproducible"):
         return found
     exact = getattr(whole, one.query)(some, *one.args, **one.named | {"reproducible": True})
     pairs = zip(listed(found), listed(exact), strict=True)
@@ -316,13 +316,14 @@ def moving() -> Results:
 
 
 @case
-def parts() -> Results:
-    """Scenes in parts on disk."""
+def saved() -> Results:
+    """Scenes on disk."""
     for name in ("boxes", "flat boxes", "mesh", "grid"):
         geometry = GEOMETRIES[name]()
         whole = rb.Scene(geometry)
         with tempfile.TemporaryDirectory() as folder:
-            scene = rb.SplitScene(geometry, parts=4, folder=Path(folder) / "parts")
+            whole.save(f"{folder}/a.scene")
+            scene = rb.Scene.open(f"{folder}/a.scene", check=True)
             for part, one, some in of_batches(name, geometry):
                 if not {"where", "cull"} & one.named.keys():
                     yield part, run(scene, one, some.reshape(-1), whole)

@@ -22,13 +22,7 @@ from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED
 from raybox.primitives.table import certain_order, first_contacts, intersect, tie
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.merge import (
-    PartHits,
-    arrays_of,
-    blank_rows,
-    comes_earlier,
     exact_time,
-    hits_of_part,
-    pick_rows,
 )
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import Query, Request, RunOne
@@ -225,38 +219,6 @@ def _merge_geometries(
     return FarthestResults(index, t)
 
 
-class _FarthestParts:
-    """The farthest hit of each ray in the parts visited so far."""
-
-    def __init__(self, rays: RayRows, like: Any, _options: Any) -> None:
-        count = len(rays.origins)
-        self._rays, self._rows = rays, blank_rows(like, count)
-        self._index, self._t = np.full(count, -1), np.full(count, np.inf)
-        self.limit = np.full(count, np.inf)
-
-    def visit(self, part: Any, which: Ints, how: dict[str, Any]) -> None:
-        """Store hits that are farther; at exactly the same t, those with the lower index."""
-        hits = part.scene._run(QUERY, **how)
-        hit = np.flatnonzero(hits.index >= 0)
-        found = hits_of_part(part, which[hit], hits.index[hit], hits.t[hit])
-        farther = (self._index[found.ray] < 0) | (found.t > self._t[found.ray])
-        level = np.flatnonzero(~farther & (found.t == self._t[found.ray]))
-        if level.size:
-            at = found.ray[level]
-            # The farther of two hits comes last; negated indices put the lower one last where they tie.
-            new = PartHits(at, -found.index[level], found.t[level], pick_rows(found.rows, level))
-            old = PartHits(at, -self._index[at], self._t[at], pick_rows(self._rows, at))
-            farther[level] = comes_earlier(self._rays, new, old)
-        at = found.ray[farther]
-        self._index[at], self._t[at] = found.index[farther], found.t[farther]
-        for array, rows in zip(arrays_of(self._rows), arrays_of(found.rows), strict=True):
-            array[at] = rows[farther]
-
-    def results(self) -> tuple[FarthestResults, Any]:
-        """Return the farthest hits, and the rows of what was hit."""
-        return FarthestResults(self._index, self._t), self._rows
-
-
 def _present(results: FarthestResults, shape: tuple[int, ...], source: Source, _options: Any) -> Hits:
     return Hits(results.index.reshape(shape), results.t.reshape(shape), source)
 
@@ -275,5 +237,4 @@ QUERY = Query(
     run=_run,
     merge_geometries=_merge_geometries,
     present=_present,
-    part_merger=_FarthestParts,
 )

@@ -50,26 +50,6 @@ def test_hits_of_parts_are_those_of_all_rays(method):
     assert hits.labels("n").tolist() == rb.Scene(BOXES).nearest(RAYS[:5]).labels("n").tolist()
 
 
-@pytest.mark.parametrize("method", ["nearest", "all", "first"])
-@pytest.mark.parametrize("geometry", [BOXES, rb.Mesh(RNG.random((60, 3)), np.arange(60).reshape(-1, 3))])
-def test_hits_of_a_scene_in_parts_are_joined(method, geometry):
-    def run(scene, rays):
-        return scene.first(rays, 3) if method == "first" else getattr(scene, method)(rays)
-
-    split, wanted = rb.SplitScene(geometry, parts=4), run(rb.Scene(geometry), RAYS)
-    for joined in (
-        rb.concatenate([run(split, part) for part in cut(RAYS)]),
-        rb.concatenate(cut(run(split, RAYS))),
-    ):
-        assert joined.equals(wanted)
-        assert (joined.index >= 0).sum() > 5
-        assert pickle.loads(pickle.dumps(joined)).equals(wanted)
-        if method == "all":
-            np.testing.assert_array_equal(joined.uv, wanted.uv)
-        else:
-            np.testing.assert_array_equal(joined.normals, wanted.normals)
-
-
 def test_hits_of_pairs_are_joined():
     whole = rb.intersect(RAYS[..., None], BOXES)
     joined = rb.concatenate(cut(whole))
@@ -110,16 +90,8 @@ def test_meshes_keep_their_objects():
             "hits of one scene; got those of several",
         ),
         (
-            [rb.SplitScene(one, parts=2).nearest(RAYS) for one in (BOXES, BOXES.expanded(0.1))],
+            [rb.Scene(one).nearest(RAYS) for one in (BOXES, without_ids(BOXES))],
             "hits of one scene; got those of several",
-        ),
-        (
-            [rb.SplitScene(one, parts=2).nearest(RAYS) for one in (BOXES, without_ids(BOXES))],
-            "hits of one scene; got those of several",
-        ),
-        (
-            [rb.SplitScene(BOXES, parts=2).nearest(RAYS), rb.Scene(BOXES).nearest(RAYS)],
-            "got those of several",
         ),
     ],
 )

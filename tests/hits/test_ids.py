@@ -44,40 +44,6 @@ def test_ids_of_all_hits():
     assert rb.Scene(BOXES).all(RAYS[:0]).ids.shape == (0,)
 
 
-def test_ids_of_a_scene_in_parts_are_those_of_the_whole(tmp_path):
-    rng = np.random.default_rng(8)
-    boxes = rb.Boxes.from_centers(rng.random((300, 3)), 0.05, ids=[f"box {k}" for k in range(300)])
-    rays = rb.Rays(rng.random((40, 5, 3)) - 0.5, rng.random((40, 5, 3)))
-    split, whole = rb.SplitScene(boxes, parts=7, folder=tmp_path / "parts"), rb.Scene(boxes)
-    for query in ("nearest", "all"):
-        hits, wanted = getattr(split, query)(rays), getattr(whole, query)(rays)
-        assert hits.ids.tolist() == wanted.ids.tolist()
-        assert hits[3:9, 1].ids.tolist() == wanted[3:9, 1].ids.tolist()
-        assert hits.to_dict()["id"].tolist() == wanted.to_dict()["id"].tolist()
-    first = split.first(rays, 3)
-    assert first.ids.tolist() == whole.first(rays, 3).ids.tolist()
-    assert first[first.hit].ids.tolist() == [f"box {k}" for k in first.index[first.hit]]
-    mesh = rb.Mesh(rng.random((90, 3)), np.arange(90).reshape(-1, 3), ids=range(100, 130))
-    found = rb.SplitScene(mesh, parts=4).all(rays)
-    assert found.ids.tolist() == (found.index + 100).tolist()
-
-
-def test_a_scene_in_parts_has_the_ids_of_an_iterable(tmp_path):
-    rb.SplitScene(PLAIN, parts=2, folder=tmp_path / "parts")
-    opened, iterated = (
-        rb.SplitScene.open(tmp_path / "parts"),
-        rb.SplitScene(iter([PLAIN[:1], PLAIN[1:]]), parts=2),
-    )
-    hits = rb.SplitScene(iter([BOXES[:1], BOXES[1:]]), parts=2).nearest(RAYS)
-    assert hits.ids.tolist() == [[NAMES[0], None], [NAMES[1], NAMES[1]]]
-    for scene in (opened, iterated, rb.SplitScene(PLAIN, parts=2)):
-        hits = scene.nearest(RAYS)
-        assert hits.index.tolist() == [[0, -1], [1, 1]]
-        assert "id" not in hits.to_dict()
-        with pytest.raises(rb.InvalidInput, match="ids need a geometry with ids"):
-            _ = hits.ids
-
-
 def test_ids_without_a_scene():
     assert rb.intersect(RAYS[..., None], BOXES).ids.tolist()[0] == [NAMES, [None, None]]
     moving = rb.Boxes([[0, 0, 0], [0, 5, 0]], [[1, 1, 1], [1, 6, 1]])

@@ -56,15 +56,14 @@ def test_a_matrix_of_rays_whose_times_overflow(make, copies):
 
 
 @pytest.mark.parametrize("copies", [1, 40])
-def test_several_geometries_and_parts(copies):
+def test_several_geometries(copies):
     rays = SLOW[None][np.zeros(copies, int)]
     scene = rb.Scene([of_boxes(), of_instances(), rb.Boxes([7, 7], [8, 8])])
     assert scene.all(rays).lengths.tolist() == [1.0, 1.0] * copies
     assert scene.nearest(rays).points.tolist() == [[2.0, 0.5]] * copies
-    apart = rb.Boxes([[2, 0], [20, 0], [-5, 0]], [[3, 1], [25, 1], [-4, 1]])
-    split = rb.SplitScene(apart, parts=2).all(rays)
-    assert split.lengths.tolist() == [1.0, 5.0] * copies
-    assert rb.SplitScene(apart, parts=2).nearest(rays)[::-1].points.tolist() == [[2.0, 0.5]] * copies
+    apart = rb.Scene(rb.Boxes([[2, 0], [20, 0], [-5, 0]], [[3, 1], [25, 1], [-4, 1]]))
+    assert apart.all(rays).lengths.tolist() == [1.0, 5.0] * copies
+    assert apart.nearest(rays)[::-1].points.tolist() == [[2.0, 0.5]] * copies
 
 
 def test_surfaces_have_lengths_of_zero_and_points():

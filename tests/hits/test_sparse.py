@@ -44,16 +44,13 @@ def test_entries(values, geometry, starts, columns):
     np.testing.assert_array_equal(hits.offsets, rb.Scene(geometry).all(RAYS).offsets)  # SciPy sorted copies
 
 
-def test_integrals_are_products(tmp_path):
+def test_integrals_are_products():
     hits = rb.Scene(BOXES).all(RAYS)
     values = RANDOM.random(50)
     sums = np.bincount(hits.ray, hits.lengths * values[hits.index], minlength=len(hits.offsets) - 1)
     np.testing.assert_allclose(hits.to_sparse() @ values, sums, rtol=1e-14)
     counted = hits.to_sparse(np.ones(len(hits.index)))
     np.testing.assert_array_equal(counted.sum(axis=1), rb.Scene(BOXES).count(RAYS).ravel())
-    of_parts = rb.SplitScene(BOXES, parts=3, folder=tmp_path / "parts").all(RAYS).to_sparse()
-    assert of_parts.shape == (360, 50)
-    np.testing.assert_array_equal(of_parts.toarray(), hits.to_sparse().toarray())
 
 
 def test_no_hits():

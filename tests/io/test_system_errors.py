@@ -20,8 +20,7 @@ DOORS = {
     "cast to": lambda path: rb.stream.cast(rb.Scene(BOXES), "rays.csv", path),
     "cast of": lambda path: rb.stream.cast(rb.Scene(BOXES), path, "out.csv"),
     "cast of two": lambda path: rb.stream.cast(rb.Scene(BOXES), ["rays.csv", path], "out.csv"),
-    "split": lambda path: rb.SplitScene(BOXES, parts=1, folder=path),
-    "open": rb.SplitScene.open,
+    "open": rb.Scene.open,
 }
 
 

@@ -192,9 +192,9 @@ def test_saved_files_keep_them(tmp_path, name):
 def test_scenes_keep_them(tmp_path):
     rb.save(tmp_path / "list.npz", [stated(MESH), with_facts(BOXES, units="foot")])
     assert [facts(one) for one in rb.load(tmp_path / "list.npz")] == [STATED, ({}, "foot", None)]
-    split = rb.SplitScene(stated(BOXES), parts=2, folder=tmp_path / "parts")
-    assert (split.units, split.up) == ("metre", "y")
-    assert rb.SplitScene.open(tmp_path / "parts").units == "metre"
+    rb.Scene([stated(MESH), with_facts(BOXES, units="foot")]).save(tmp_path / "a.scene")
+    for found in (rb.Scene.open(tmp_path / "a.scene").geometry, rb.load(tmp_path / "a.scene")):
+        assert [facts(one) for one in found] == [STATED, ({}, "foot", None)]
 
 
 def test_damaged_facts_are_refused(tmp_path):

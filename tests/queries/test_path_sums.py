@@ -380,23 +380,6 @@ def test_numbers_near_the_ends_of_float64():
     assert counts["hit"] > 20, counts
 
 
-def test_scenes_in_parts():
-    pairs = random_scene(30, 200, 300, size=0.5)
-    boxes, rays = rb.Boxes(*pairs[4:]), as_rays(pairs)
-    rng = np.random.default_rng(31)
-    values, weights, where = rng.normal(size=(200, 2)), rng.normal(size=300), rng.random(200) < 0.8
-    whole, split = rb.Scene(boxes), rb.SplitScene(boxes, parts=5)
-    for one in (values, values[:, 0], None):
-        want = whole.integrate(rays, one, where=where)
-        np.testing.assert_allclose(split.integrate(rays, one, where=where), want, rtol=1e-12, atol=1e-12)
-    for one in (weights, None):
-        want = whole.deposit(rays, one, where=where)
-        np.testing.assert_allclose(split.deposit(rays, one, where=where), want, rtol=1e-12, atol=1e-12)
-    want = whole.deposit(rays, per="hit")
-    np.testing.assert_array_equal(split.deposit(rays, per="hit"), want)
-    assert want.max() > 10
-
-
 RAYS = rb.Rays(np.zeros((4, 3)), [1, 0, 0])
 MESH = rb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
 PLANES = rb.Planes([[1, 0, 0]], [2])

@@ -186,9 +186,3 @@ def test_several_geometries():
     geometries = cells(11), rb.Mesh(*CUBE), cubes()
     counts = check(rb.Scene(list(geometries)), cube_rays(12, 150), *geometries)
     assert min(counts["hit"], counts["miss"], counts["tie"], 2 * counts["crossed"]) > 15, counts
-
-
-@pytest.mark.parametrize("geometry", [cells(13), rb.Mesh(*CUBE)], ids=["boxes", "mesh"])
-def test_a_scene_in_parts(geometry):
-    counts = check(rb.SplitScene(geometry, parts=4), cube_rays(14, 200), geometry)
-    assert min(counts["hit"], counts["miss"], 2 * counts["tie"]) > 20, counts

@@ -15,7 +15,7 @@ LARGE = r"need [\d,]{13,} bytes of memory, more than there is; query fewer rays"
 
 
 def scenes():
-    return rb.Scene(BOXES), rb.Scene([BOXES, BOXES]), rb.SplitScene(BOXES, parts=2)
+    return rb.Scene(BOXES), rb.Scene([BOXES, BOXES])
 
 
 @pytest.mark.parametrize("rays", [RAYS, RAYS[:1], RAYS[0]], ids=["many", "one", "single"])
@@ -35,11 +35,10 @@ def test_first_of_more_than_an_index_holds():
 
 def test_results_that_only_all_rays_together_make_too_large(monkeypatch):
     monkeypatch.setattr(huge_pages, "_MACHINE_BYTES", 2 * 10**7)
-    scene, alike = rb.Scene(BOXES), rb.SplitScene(BOXES, parts=2)
-    for one in (scene, alike):
-        assert one.first(RAYS[:9], 20).shape == (9, 20)
-        with pytest.raises(rb.InvalidInput, match=r"the results need 32,000,000 bytes of memory"):
-            one.first(rb.Rays(np.zeros((100, 3)), np.ones((100, 3))), 20_000)
+    scene = rb.Scene(BOXES)
+    assert scene.first(RAYS[:9], 20).shape == (9, 20)
+    with pytest.raises(rb.InvalidInput, match=r"the results need 32,000,000 bytes of memory"):
+        scene.first(rb.Rays(np.zeros((100, 3)), np.ones((100, 3))), 20_000)
     with pytest.raises(rb.InvalidInput, match=r"the results need 32,000,000 bytes of memory"):
         scene.nearest(rb.Rays(np.zeros((2_000_000, 3)), np.ones((2_000_000, 3))))
 

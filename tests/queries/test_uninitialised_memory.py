@@ -108,19 +108,17 @@ def in_full(query, scene, rays) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("query", QUERY_NAMES)
-@pytest.mark.parametrize("kind", ["mesh", "instances", "several", "parts"])
+@pytest.mark.parametrize("kind", ["mesh", "instances", "several"])
 def test_any_geometry(query, kind):
     """Results are the same for both patterns, and without."""
     geometry = {"mesh": rb.Mesh(*CUBE), "instances": cubes(), "several": [cells(11), rb.Mesh(*CUBE), cubes()]}
     rays, results = cube_rays(21, 131), []
     for byte in (None, *PATTERNS.values()):
-        make = rb.SplitScene if kind == "parts" else rb.Scene
-        how = {"parts": 3} if kind == "parts" else {}
         if byte is None:
-            results.append(in_full(query, make(geometry.get(kind, cells(13)), **how), rays))
+            results.append(in_full(query, rb.Scene(geometry[kind]), rays))
         else:
             with fresh_memory(byte):
-                results.append(in_full(query, make(geometry.get(kind, cells(13)), **how), rays))
+                results.append(in_full(query, rb.Scene(geometry[kind]), rays))
     for other in results[1:]:
         for one, two in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(one, two)

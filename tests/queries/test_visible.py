@@ -64,7 +64,6 @@ def test_lines_of_sight_between_corners_of_cells(cells, margin):
         rb.Scene(rb.Grid.uniform([0, 0, 0], 1.0, occupied.shape, occupied=occupied)),
         rb.Scene([boxes[:half], boxes[half:]]),
         rb.Scene(rb.Instances(boxes, np.eye(4))),
-        rb.SplitScene(boxes, parts=3),
     ]
     for scene in scenes:
         found = scene.visible(starts.reshape(20, 20, 3), ends.reshape(20, 20, 3), margin=margin)

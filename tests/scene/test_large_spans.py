@@ -41,15 +41,6 @@ def test_a_far_box_is_found_beside_another_geometry():
     assert (hits.geometry.tolist(), hits.index.tolist(), hits.t.tolist()) == ([1], [0], [6.0])
 
 
-@pytest.mark.parametrize("parts", [1, 3])
-def test_a_far_box_is_found_in_parts(parts):
-    scene = rb.SplitScene(FAR_BOX, parts=parts)
-    hits = scene.nearest(DOWN)
-    assert (hits.index.tolist(), hits.t.tolist()) == ([0], [6.0])
-    assert scene.count(DOWN).tolist() == [1]
-    scene.check()
-
-
 def test_a_far_box_is_found_by_a_sweep():
     moving = rb.Boxes([-1e300, -5e307], [1e300, -5e307])
     hits = rb.sweep(moving, [0, -1e308], rb.Scene(FAR_BOX))
@@ -121,7 +112,7 @@ def test_boxes_before_and_after_an_update(dim, quality):
     assert min(counts["touches"], counts["ties"], counts["inside"]) > 60, counts
 
 
-def test_many_rays_are_sorted_and_split_among_parts():
+def test_many_rays_are_sorted():
     counts = Counter()
     for seed in range(4):
         rng = np.random.default_rng([seed, 7])
@@ -130,11 +121,6 @@ def test_many_rays_are_sorted_and_split_among_parts():
         want = [[hit.found() for hit in row] for row in along(rays, boxes)]
         many = rays[np.tile(np.arange(50), 24)]  # 1,200: they are sorted
         assert_scene(rb.Scene(boxes), many, want * 24)
-        split = rb.SplitScene(boxes, parts=5)
-        split.check()
-        assert_nearest(split, rays, want)
-        assert_all(split.all(rays), want)
-        np.testing.assert_array_equal(split.count(rays), list(map(len, want)))
         every = rb.intersect(many[:, None], boxes)  # thousands of pairs are tested in blocks of sixteen boxes
         hit = np.zeros((50, 40), bool)
         for k, row in enumerate(want):

@@ -20,22 +20,6 @@ def test_boxes_are_swept_against_boxes(geometry):
 
 
 @every
-def test_scenes_are_split_before_they_are_built(geometry):
-    with pytest.raises(
-        rb.InvalidInput,
-        match=r"a SplitScene is made of Boxes, a Mesh, a Grid or an iterable of Boxes; got Scene",
-    ):
-        rb.SplitScene(rb.Scene(geometry), parts=1)
-
-
-@pytest.mark.parametrize("geometry", [INSTANCES, PLANES, [BOXES, MESH], [INSTANCES]])
-def test_what_cannot_be_split(geometry, tmp_path):
-    with pytest.raises(rb.InvalidInput, match=r"(iterable of Boxes|Boxes of one D); got "):
-        rb.SplitScene(geometry, parts=1, folder=tmp_path / "split")
-    assert not list(tmp_path.iterdir())
-
-
-@every
 def test_one_geometry_is_drawn(geometry):
     pytest.importorskip("matplotlib")
     for one in (geometry, rb.Scene(geometry)):

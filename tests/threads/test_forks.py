@@ -150,35 +150,30 @@ def test_during_a_query():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["scene", "trimesh", "open3d", "split"])
-def test_during_a_build(kind, tmp_path):
+@pytest.mark.parametrize("kind", ["scene", "trimesh", "open3d"])
+def test_during_a_build(kind):
     forked(f"""
         from raybox.bvh import partial_rebuild
         from raybox.adapters import open3d, trimesh
         from raybox.scene import geometry_parts
         from types import SimpleNamespace
-        kind, folder = {kind!r}, {str(tmp_path / "split")!r}
+        kind = {kind!r}
         corners = np.array([[[4.0, -1, -1], [4, 1, -1], [4, 0, 1]], [[3.0, -1, -1], [3, 1, -1], [3, 0, 1]]])
         mesh = SimpleNamespace(vertices=corners.reshape(-1, 3), faces=np.arange(6).reshape(2, 3))
         adapter, other = trimesh.RayMeshIntersector(mesh), open3d.RaycastingScene()
         other.add_triangles(corners[0], [[0, 1, 2]])
-        split = rb.SplitScene(boxes(), parts=2, folder=folder)
         def query(kind):
             if kind == "trimesh":
                 assert adapter.intersects_first(RAYS.origins[:2], RAYS.directions[:2]).tolist() == [1, 1]
             elif kind == "open3d":
                 rays = np.hstack([RAYS.origins, RAYS.directions])
                 assert (other.cast_rays(rays)["t_hit"] == 4.0).all()
-            elif kind == "split":
-                assert (split.nearest(RAYS).t == 2.0).all()
             else:
                 check(rb.Scene(boxes()), 0.0)
         def child():
             for one in (kind, "scene", "open3d"):
                 query(one)
-        from raybox.split.open_parts import OpenParts
-        at = (OpenParts, "_map") if kind == "split" else (geometry_parts, "_made")
-        with paused(*at, lambda: query(kind)):
+        with paused(geometry_parts, "_made", lambda: query(kind)):
             in_child(child)
         query(kind)
     """)
@@ -261,17 +256,6 @@ def test_within_a_query_by_a_signal_handler():
             os._exit(0)
         assert os.getpid() == parent and total == 200_000
         assert os.waitpid(children[0], 0)[1] == 0
-    """)
-
-
-def test_a_child_that_ends_leaves_the_folders_of_its_parent():
-    forked("""
-        split = rb.SplitScene(boxes(), parts=2)
-        child = os.fork()
-        if child == 0:
-            sys.exit(0)
-        assert os.waitpid(child, 0)[1] == 0
-        assert (split.nearest(RAYS).t == 2.0).all()
     """)
 
 

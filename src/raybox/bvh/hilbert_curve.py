@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.bvh import sah_bins, sah_rows
-from raybox.bvh.frame import SAMPLE, FramedBoxes, choose_frame, frozen
+from raybox.bvh.frame import SAMPLE, FramedBoxes
 from raybox.compiler.entry_points import entry
 from raybox.compiler.struct_ref import struct
 from raybox.validation import Floats, Floats32, Ints, Ints32
@@ -111,27 +111,3 @@ def make_grid(boxes: FramedBoxes, reach: float) -> Floats32:
     ratio = 2.0**12 / length if 2.0**-100 < length < np.inf else 0.0
     grid = np.concatenate([2.0 * low, [0.0], [ratio] * 3, [0.0]])
     return np.clip(grid, -1e38, 1e38).astype(np.float32).reshape(1, 8)
-
-
-class Curve(NamedTuple):
-    """A Hilbert curve over boxes that need not be in memory."""
-
-    center: Floats
-    scale: float
-    grid: Floats32
-
-    def places(self, lower: Floats, upper: Floats) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-        """Return the places of boxes along the curve: uint64 of 33 bits."""
-        places = np.empty(len(lower), np.int64)
-        boxes = FramedBoxes(frozen(lower), frozen(upper), self.center, self.scale)
-        find_places(
-            boxes, (0, len(lower)), make_curve_workspace(self.grid), BITS, places, np.zeros(1, np.int64)
-        )
-        return places.view(np.uint64)
-
-
-def fit_curve(lower: Floats, upper: Floats) -> Curve:
-    """Return a curve over boxes, given all of them or a sample."""
-    frame = choose_frame(lower, upper)
-    boxes = FramedBoxes(lower, upper, frame.center, 2.0**frame.exponent)
-    return Curve(frame.center, boxes.scale, make_grid(boxes, frame.reach))

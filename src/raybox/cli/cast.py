@@ -223,7 +223,13 @@ def _cast(
     given = options | {"query": query, "progress": shown}
     try:
         to = stdout() if out == STDIN else out
-        return casting.cast(Scene(geometry), rays, to, cluster=how["cluster"], **given)
+        return casting.cast(
+            geometry if isinstance(geometry, Scene) else Scene(geometry),
+            rays,
+            to,
+            cluster=how["cluster"],
+            **given,
+        )
     except KeyboardInterrupt as interrupt:
         for note in getattr(interrupt, "__notes__", ()):
             click.echo(f"raybox: {printable(note)}", err=True)

@@ -56,11 +56,17 @@ def info(
         facts = _of_grid(path) if reading.grid else _of_contents(path, kind, reading)
         if reading.where is not None and ("query" in facts or facts["holds"] in _WITHOUT_LABELS):
             raise InputError(f"{path}: --where is for objects; the file holds {facts['holds']}; leave it out")
-        facts = {"file": shown([path]), "bytes": Path(path).stat().st_size, **facts}
+        facts = {"file": shown([path]), "bytes": _bytes_of(Path(path)), **facts}
         if json_:
             click.echo(as_json(facts))
         else:
             click.echo(("\n" if number_before else "") + _as_table(facts))
+
+
+def _bytes_of(path: Path) -> int:
+    """Return the size of a file, or of the files in a folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _as_table(facts: Facts) -> str:
@@ -140,7 +146,8 @@ def _one_box_for(file: Path) -> Facts:
 
     if suffix_of(file) == ".vox":
         return {"one_box_for": "each voxel"}
-    return {} if FORMATS[suffix_of(file)].open else {"one_box_for": "each object"}
+    form = FORMATS[suffix_of(file)]
+    return {} if form.open or form.is_folder else {"one_box_for": "each object"}
 
 
 def _of_levels(file: Path) -> Facts:

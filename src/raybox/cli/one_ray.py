@@ -9,7 +9,7 @@ from click.decorators import FC
 from raybox.cli.common import Cell, Vector, as_json, finite_vector, number, table, vector
 from raybox.cli.inputs import check_format, format_option, input_files, shown
 from raybox.cli.picked import Value, picked
-from raybox.cli.scenes import SceneOptions, load_scene, scene_options
+from raybox.cli.scenes import SceneOptions, geometries, load_scene, scene_options
 
 if TYPE_CHECKING:
     from raybox.geometry import Rays
@@ -138,7 +138,7 @@ def pick(
     check_format(format_, *scene)
     files = input_files(scene, format_)
     geometry = load_scene(files, reading)
-    dims = (geometry[0] if isinstance(geometry, list) else geometry).ndim_space
+    dims = geometries(geometry)[0].ndim_space
     if ray.ndim_space != dims:
         raise click.UsageError(
             f"{' '.join(scene)} is in {dims}D, the ray in {ray.ndim_space}D. "

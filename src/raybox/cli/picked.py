@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from raybox.cli.common import Cell
 from raybox.cli.notices import print_versions
+from raybox.cli.scenes import geometries
 
 if TYPE_CHECKING:
     from raybox.cli.scenes import SceneContent
@@ -37,8 +38,8 @@ class PickRows(NamedTuple):
 
 def picked(ray: "Rays", scene: "SceneContent", where: str | None) -> PickRows:
     """Return what one ray hits of the objects that an expression is true of."""
-    found = _all_hits(ray, scene, where)
-    hits, objects = _hits(ray, scene, found), _objects(found)
+    found, parts = _all_hits(ray, scene, where), geometries(scene)
+    hits, objects = _hits(ray, parts[0] if len(parts) == 1 else parts, found), _objects(found)
     shown = objects
     if not hits or "object" not in hits[0]:
         shown = [ObjectRow(row, labels) for row, labels in zip(hits, _label_rows(found), strict=True)]
@@ -83,7 +84,8 @@ def _all_hits(ray: "Rays", scene: "SceneContent", where: str | None) -> "AllHits
     from raybox.scene.scene import Scene
 
     print_versions()
-    hits: AllHits = Scene(scene, workers=1).all(ray.reshape(1), workers=1, where=where)
+    made = scene if isinstance(scene, Scene) else Scene(scene, workers=1)
+    hits: AllHits = made.all(ray.reshape(1), workers=1, where=where)
     return hits
 
 

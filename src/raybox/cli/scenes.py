@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from raybox.geometry.file_facts import Up
     from raybox.io.formats import Loaded
     from raybox.io.formats.common import InvalidRows, ObjectsOf, ReadOptions, SceneGeometry, Tessellation
+    from raybox.scene.scene import Scene
 
-    SceneContent: TypeAlias = SceneGeometry | list[SceneGeometry]
+    SceneContent: TypeAlias = SceneGeometry | list[SceneGeometry] | Scene
 
 Command: TypeAlias = Callable[..., None]
 
@@ -37,6 +38,11 @@ class RayReading(TypedDict):
     layout: str | None
 
 
+_DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(("boxes", "all_objects", "grid"), False),
+    **dict.fromkeys(("lod", "where", "layout", "up", "objects")),
+    **{"tessellation": "opencascade", "invalid": "raise"},
+}
 _OF_READER = "boxes", "lod", "all_objects", "tessellation", "layout", "invalid", "up", "objects"
 
 
@@ -77,6 +83,11 @@ class SceneOptions(NamedTuple):
         bar = sys.stderr.isatty() and verbosity() > QUIET
         given = {name: getattr(self, name) for name in _OF_READER}
         return ReadOptions(kind, **given, progress=bar)
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether all of a file is read, as it is."""
+        return self.of_reader() == self._replace(**_DEFAULTS).of_reader()
 
     def of_rays(self) -> "RayReading":
         """Return how to read rays, to which layout and miss are left; boxes are skipped."""
@@ -155,21 +166,28 @@ def scene_options(command: Command) -> Command:
 
 
 def load_scene(paths: Sequence[str], reading: SceneOptions) -> "SceneContent":
-    """Return a scene's geometry read from files, or the list of a saved scene; print what is left out.
+    """Return a scene's geometry read from files, or a list of several; print what is left out.
 
-    Several files are one geometry: the rows of the first, then those of the second, and so on.
+    Several files are one geometry: the rows of the first, then those of the second, and so on. A folder of
+    `Scene.save` is a `Scene`, with its trees.
     """
     from raybox.io.formats import load_grid
     from raybox.io.formats.loading import opened
+    from raybox.io.formats.table import SAVED_SCENE
 
     if reading.grid:
         if len(paths) > 1:
             raise click.UsageError(f"--grid reads one file; got {len(paths)}. Name one of them.")
         return load_grid(paths[0])
-    found = [opened(path, reading.of_reader()) for path in paths]
-    for path, one in zip(paths, found, strict=True):
-        _print_left_out(path, one)
-    scene = joined([cast("SceneContent", one.geometry) for one in found], paths)
+    if len(paths) == 1 and Path(paths[0]).suffix.lower() == SAVED_SCENE and reading.reads_all:
+        from raybox.scene.scene import Scene
+
+        scene: SceneContent = Scene.open(paths[0])
+    else:
+        found = [opened(path, reading.of_reader()) for path in paths]
+        for path, one in zip(paths, found, strict=True):
+            _print_left_out(path, one)
+        scene = joined([cast("SceneContent", one.geometry) for one in found], paths)
     if reading.where is not None and not _fits_any(scene, reading.where):
         notice(f"--where: no object fits {reading.where}")
     notice(f"scene of {size_of(scene):,} from {len(paths)} file{'s' * (len(paths) > 1)}", VERBOSE)
@@ -180,13 +198,21 @@ def _fits_any(scene: "SceneContent", where: str) -> bool:
     """Return whether an expression of labels is true of any row; True for cells, which are too many."""
     from raybox.geometry import Grid, object_rows, row_mask
 
-    parts = scene if isinstance(scene, list) else [scene]
+    parts = geometries(scene)
     return any(isinstance(one, Grid) or row_mask(where, object_rows(one), len(one)).any() for one in parts)
+
+
+def geometries(scene: "SceneContent") -> "list[SceneGeometry]":
+    """Return the geometries of a scene."""
+    from raybox.geometry import Geometry
+
+    found: Any = scene if isinstance(scene, Geometry | list) else cast("Scene", scene).geometry
+    return [*found] if isinstance(found, list | tuple) else [found]
 
 
 def size_of(scene: "SceneContent") -> int:
     """Return the number of rows of a geometry, or of several."""
-    return sum(map(len, scene)) if isinstance(scene, list) else len(scene)
+    return sum(map(len, geometries(scene)))
 
 
 def masked(scene: "SceneGeometry", where: str | None) -> "SceneGeometry":

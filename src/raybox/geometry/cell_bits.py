@@ -58,6 +58,24 @@ def count(bits: CellBits) -> int:
     return int(_COUNTS[bits.words.view(np.uint8)].sum(dtype=np.int64))
 
 
+def broken_rule(bits: CellBits, size: int) -> str:
+    """Return the first rule that the bits of a grid of `size` cells break, or an empty text."""
+    blocks, words = bits
+    if not blocks.size:
+        return "words without blocks" if words.size else ""
+    if len(blocks) != -(-size // _CELLS_IN_BLOCK):
+        return "a mask of another number of cells"
+    counts = _COUNTS[blocks[:, :1].copy().view(np.uint8)].sum(axis=1, dtype=np.int64)
+    if words.size != counts.sum() or not np.array_equal(blocks[:, 1], np.cumsum(counts) - counts):
+        return "a mask of another number of words"
+    last = unpack(bits, (len(blocks) - 1) * _CELLS_IN_BLOCK, len(blocks) * _CELLS_IN_BLOCK)
+    return (
+        "a cell that does not exist"
+        if last[size - len(blocks) * _CELLS_IN_BLOCK :].any() and size % _CELLS_IN_BLOCK
+        else ""
+    )
+
+
 def _all_words(blocks: Ints, stored: Ints) -> Ints:
     """Return all words of some blocks; ``stored`` begins with the first that they store."""
     is_stored = _unpacked(blocks[:, 0].copy())

@@ -306,7 +306,7 @@ class Instances(HasAttributes):
         return f"Instances({len(self)} of {self._geometry!r})"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return _restored, (self._geometry, self._placed, self._attributes)
+        return restored, (self._geometry, self._placed, self._attributes)
 
 
 def _corners(geometry: Boxes | Mesh) -> tuple[Floats, Floats]:
@@ -330,5 +330,6 @@ def _made(instances: Instances, geometry: Boxes | Mesh, placed: Floats, attribut
     return instances
 
 
-def _restored(geometry: Boxes | Mesh, placed: Floats, attributes: Attributes = NO_ATTRIBUTES) -> Instances:
+def restored(geometry: Boxes | Mesh, placed: Floats, attributes: Attributes = NO_ATTRIBUTES) -> Instances:
+    """Return instances of valid arrays, which are not copied."""
     return _made(object.__new__(Instances), geometry, placed, frozen_attributes(attributes))

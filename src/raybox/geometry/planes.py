@@ -155,7 +155,7 @@ class Planes(HasAttributes):
         return f"Planes({len(self)}, D={self.ndim_space})"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return _restored, (self._normals, self._offsets, self._attributes)
+        return restored, (self._normals, self._offsets, self._attributes)
 
 
 def _check_normals(normals: Floats) -> None:
@@ -172,5 +172,6 @@ def _made(planes: Planes, normals: Floats, offsets: Floats, attributes: Attribut
     return planes
 
 
-def _restored(normals: Floats, offsets: Floats, attributes: Attributes = NO_ATTRIBUTES) -> Planes:
+def restored(normals: Floats, offsets: Floats, attributes: Attributes = NO_ATTRIBUTES) -> Planes:
+    """Return planes of valid arrays, which are not copied."""
     return _made(object.__new__(Planes), normals, offsets, frozen_attributes(attributes))

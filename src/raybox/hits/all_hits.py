@@ -282,10 +282,7 @@ class AllHits(HitTables):
         counts = self._offsets[ray + 1] - first
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         rows = np.repeat(first - offsets[:-1], counts) + np.arange(offsets[-1])
-        # of other sources than those of parts, positions are not read
-        position = self._source.positions(self._hit_id.size)[rows] if self._source.scene.picked else None
-        source = self._source._replace(rays=rays, position=position)
-        return AllHits(offsets, self._hit_id[rows], self._t[rows], source)
+        return AllHits(offsets, self._hit_id[rows], self._t[rows], self._source._replace(rays=rays))
 
     def __bool__(self) -> bool:
         raise InvalidInput(

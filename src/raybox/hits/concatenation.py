@@ -18,7 +18,7 @@ from raybox.geometry.labels import joined_attributes, with_facts
 from raybox.hits.all_hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.hits.hits import Hits
-from raybox.validation import Array, freeze
+from raybox.validation import Array
 
 C = TypeVar("C", Rays, Boxes, Mesh, Hits, AllHits)
 
@@ -148,40 +148,12 @@ def _common(parts: Sequence[Hits] | Sequence[AllHits]) -> Source:
             "concatenate joins hits of rays; got those of a sweep. Join their arrays: "
             "np.concatenate([hits.t, ...])."
         )
-    shared = first.scene._replace(parts=())
-    is_one = all(_same_rows(source.scene._replace(parts=()), shared) for source in sources)
-    picked = _picked_rows(parts) if is_one and first.scene.picked else None
-    if not is_one or not (picked or all(_same_rows(source.parts, first.parts) for source in sources)):
+    if not all(_same_rows(source.scene, first.scene) for source in sources):
         raise InvalidInput(
             "concatenate joins hits of one scene; got those of several, whose numbers mean other rows. "
             "Join their tables: pandas.concat([hits.to_pandas(), ...])."
         )
-    return first._replace(scene=first.scene._replace(parts=(picked,)), position=None) if picked else first
-
-
-def _picked_rows(parts: Sequence[Hits] | Sequence[AllHits]) -> Any:
-    """Return the rows of hits of scenes in parts, one after the other; None if one number has two rows."""
-    hit_id = np.concatenate([part._hit_id.reshape(-1) for part in parts])
-    sources = [(part._source, part._source.positions(part._hit_id.size)) for part in parts]
-    fields = [
-        [
-            field[positions] if isinstance(field, np.ndarray) else field
-            for field in cast("Any", source.parts[0])
-        ]
-        for source, positions in sources
-    ]
-    joined = [
-        np.concatenate(some) if isinstance(some[0], np.ndarray) else some[0]
-        for some in zip(*fields, strict=True)
-    ]
-    _, first, numbers = np.unique(hit_id, return_index=True, return_inverse=True)
-    hit = hit_id >= 0
-    arrays = [array for array in joined if isinstance(array, np.ndarray)]
-    if not all(equal_values([array[hit]], [array[first[numbers]][hit]]) for array in arrays):
-        return None
-    freeze(*arrays)
-    kind: Any = type(sources[0][0].parts[0])
-    return kind(*joined)
+    return first
 
 
 def _same_rows(one: Any, other: Any) -> bool:

@@ -56,7 +56,6 @@ class SceneRows(NamedTuple):
     starts: tuple[int, ...] = (0,)  # first hit id of each geometry
     sizes: tuple[int, ...] = ()  # number of primitives, or instances, of each geometry; of all hits of rays
     objects: tuple[ObjectRows, ...] = (NO_OBJECTS,)  # of the primitives of each geometry
-    picked: bool = False  # whether row k of the only part belongs to hit k, as in results of a split scene
 
 
 class Source(NamedTuple):
@@ -245,8 +244,6 @@ def derive(source: Source, ray_of: Ints, hit_id: Ints, loop: str, *out: Floats) 
 
     loop: name of a compiled loop of `raybox.primitives.pairs`, or a field of `derive_exactly`.
     """
-    if source.scene.picked:
-        hit_id = np.where(hit_id < 0, -1, source.positions(hit_id.size))
     rays, ray_of = _only_rays(source.rays, ray_of)
     if len(source.parts) == 1:
         _derive(rays, source.parts[0], (ray_of, hit_id), loop, *out)
@@ -265,8 +262,7 @@ def derive_exactly(source: Source, ray_of: Ints, hit_id: Ints, field: str, some:
     field: lengths_of, points_of or distances_of. Primitives without exact times are left unchanged.
     """
     part = out[some]
-    own = source._replace(position=source.positions(hit_id.size)[some])
-    derive(own, ray_of[some], hit_id[some], field, part)
+    derive(source, ray_of[some], hit_id[some], field, part)
     out[some] = part
 
 

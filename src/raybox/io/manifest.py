@@ -4,7 +4,7 @@ Sizes and headers are checked when a folder is opened. Data is checked when an a
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any, BinaryIO, NamedTuple, TypedDict, TypeVar, cast
@@ -52,24 +52,26 @@ class FileFacts(NamedTuple):
 
 
 class SceneFacts(TypedDict, total=False):
-    """Facts about a scene, or about one in parts; those who read them check which there are."""
+    """Facts about a scene; code that reads them checks which there are."""
 
-    kind: str
-    size: int
     quality: Quality
-    axes: int
-    scale: float
-    exponent: int
-    dimension: int
-    digest: str
-    parts: list[str]
+    is_list: bool
+    parts: Sequence[Sequence[Any]]
 
 
 class Layout(NamedTuple):
-    """The type of an array: its dtype, and its number of axes."""
+    """The type of an array: its dtype and its shape, in which None is any length."""
 
-    dtype: type[np.float64 | np.int64 | np.int32 | np.uint8]
-    axes: int
+    dtype: type
+    shape: tuple[int | None, ...]
+
+    def fits(self, file: FileFacts) -> bool:
+        """Return whether a file has such an array."""
+        return (
+            file.dtype == np.dtype(self.dtype).str
+            and len(file.shape) == len(self.shape)
+            and all(wanted in (None, length) for wanted, length in zip(self.shape, file.shape, strict=True))
+        )
 
 
 class Manifest(NamedTuple):
@@ -90,16 +92,10 @@ class Manifest(NamedTuple):
         for name in self.files:
             self._read(name, lambda file, facts: None)
 
-    def identity(self) -> tuple[tuple[int, ...], ...]:
-        """Return numbers of all files that change when one is written to or replaced."""
-        return tuple(
-            self._read(name, lambda file, facts: _identity(os.fstat(file.fileno()))) for name in self.files
-        )
-
     def map(self, name: str, layout: Layout, *, check: bool) -> NDArray[Any]:
         """Return the array of a file, mapped into memory; check: also its data."""
         facts = self.files.get(name)
-        if facts is None or facts.dtype != np.dtype(layout.dtype).str or len(facts.shape) != layout.axes:
+        if facts is None or not layout.fits(facts):
             raise folder_error(self.folder / name, "holds another array than a scene has there")
         if check:
             self.check_data(name)
@@ -137,10 +133,6 @@ def _map(file: BinaryIO, facts: FileFacts) -> NDArray[Any]:
         array.flags.writeable = False
         return array
     return np.asarray(np.memmap(file, facts.dtype, "r", facts.data_begin, facts.shape))
-
-
-def _identity(stat: os.stat_result) -> tuple[int, ...]:
-    return stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def write(path: Path, facts: SceneFacts, names: Iterable[str]) -> str:
@@ -203,5 +195,5 @@ def _listed(size: int, shape: list[int], dtype: str, header: str, data: str) -> 
     return facts
 
 
-MANIFEST = RecordKind("scene manifest", 3, _parse, "write the folder again")
+MANIFEST = RecordKind("scene manifest", 4, _parse, "write the folder again")
 """Its version is also that of the files, the layout of the tree's nodes included."""

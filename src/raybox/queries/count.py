@@ -13,7 +13,7 @@ from raybox.compiler.intrinsics import prefetch_to_write, smaller
 from raybox.compiler.simd import I32, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
-from raybox.geometry import Cull, RayRows, Rays, Rows
+from raybox.geometry import Cull, Rays, Rows
 from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
@@ -24,12 +24,10 @@ from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import (
     FileColumns,
-    PartArguments,
     Query,
     Request,
     RunOne,
     RunsQueries,
-    ScenePart,
     refuse_more,
 )
 from raybox.queries.scheduler import run
@@ -228,22 +226,6 @@ def _merge_geometries(request: Request, run_one: RunOne[None, CountResults], _op
     return CountResults(count)
 
 
-class _CountParts:
-    """How many primitives each ray hits in the parts visited so far."""
-
-    def __init__(self, rays: RayRows, _like: Rows, _options: None) -> None:
-        self._count = np.zeros(len(rays.origins), np.int64)
-        self.limit = np.full(len(rays.origins), np.inf)
-
-    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
-        """Add the counts of a part."""
-        self._count[which] += part.scene._run(QUERY, **how)
-
-    def results(self) -> tuple[CountResults, Rows | None]:
-        """Return the counts; no rows are needed."""
-        return CountResults(self._count), None
-
-
 def _chunks(
     scene: Any, rays: Rays, first: int, workers: int, where: MaskInput = None
 ) -> Iterator[ChunkResults]:
@@ -275,7 +257,6 @@ QUERY = Query(
     per_ray=PER_RAY,
     merge_geometries=_merge_geometries,
     present=_present,
-    part_merger=_CountParts,
     columns=FileColumns(lambda _dimension, _ids: {**RAY, "count": np.dtype(np.int64)}, _chunks),
 )
 

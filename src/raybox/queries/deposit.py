@@ -9,7 +9,7 @@ import numpy as np
 
 from raybox.compiler import huge_pages
 from raybox.errors import InvalidInput
-from raybox.geometry import GridRows, RayRows, Rays, Rows
+from raybox.geometry import GridRows, Rays
 from raybox.geometry.ray_sources import ray_count
 from raybox.hits.hit_ids import Source
 from raybox.queries.batches import Plan, traverse_batch
@@ -24,12 +24,10 @@ from raybox.queries.per_ray import select_rays
 from raybox.queries.query import (
     Argument,
     FileColumns,
-    PartArguments,
     Query,
     Request,
     RunOne,
     RunsQueries,
-    ScenePart,
     Target,
 )
 from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width, write_all
@@ -53,8 +51,6 @@ class DepositOptions(NamedTuple):
     counts: tuple[int, ...]
     """the length of each geometry"""
     is_list: bool
-    numbers: Ints | slice = slice(None)
-    """of a part of a scene: its primitives among those of the whole scene"""
 
     @property
     def width(self) -> int:
@@ -80,7 +76,7 @@ class _Deposit:
         shape: tuple[int, ...] = (options.counts[0], options.width)
         self._fixed = self._scales = None
         if options.limits is not None:
-            self._fixed = fixed_point.fixed_point(job, options.limits, options.per_hit, options.numbers)
+            self._fixed = fixed_point.fixed_point(job, options.limits, options.per_hit)
             self._scales = fixed_point.scales_of(self._fixed)
             shape = (*shape, 2)
         self.copies = Copies(shape, np.float64 if self._fixed is None else np.int64, threads)
@@ -168,34 +164,6 @@ def _merge_geometries(
     return DepositResults(tuple(each))
 
 
-class _DepositParts:
-    """The sums of the primitives of the parts visited so far."""
-
-    def __init__(self, rays: RayRows, _like: Rows, options: DepositOptions) -> None:
-        self._options = options
-        shape = options.counts[0], options.width
-        self._sums: Floats | FixedSums = np.zeros(shape) if options.limits is None else FixedSums.zeros(shape)
-        self.limit = np.full(len(rays.origins), np.inf)
-
-    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
-        """Add the sums of a part's primitives."""
-        options = self._options._replace(numbers=part.numbers)
-        if len(options.weights):
-            options = options._replace(weights=options.weights[which])
-            options.weights.flags.writeable = False
-        (sums,) = part.scene._run(_PARTIAL, options=options, **how).sums
-        if isinstance(sums, FixedSums):
-            assert isinstance(self._sums, FixedSums)
-            self._sums = self._sums.with_part(sums, part.numbers)
-        else:
-            assert not isinstance(self._sums, FixedSums)
-            self._sums[part.numbers] += sums
-
-    def results(self) -> tuple[DepositResults, Rows | None]:
-        """Return the sums; no rows are needed."""
-        return DepositResults((self._sums,)), None
-
-
 def _present(
     results: DepositResults, _shape: tuple[int, ...], _source: Source, options: DepositOptions
 ) -> Floats | list[Floats]:
@@ -232,7 +200,6 @@ QUERY = Query(
     run=_run,
     merge_geometries=_merge_geometries,
     present=_present,
-    part_merger=_DepositParts,
     columns=FileColumns(
         _dtypes,
         _chunks,
@@ -250,10 +217,9 @@ _PARTIAL: Query[DepositOptions, DepositResults, DepositResults] = Query(
     run=_run,
     merge_geometries=_merge_geometries,
     present=lambda results, _shape, _source, _options: results,
-    part_merger=_DepositParts,
     prepare=lambda options, _rays, target: options._replace(counts=target.counts, is_list=target.is_list),
 )
-"""The query of parts and of `partial_sums`: results as they are, of options that are checked."""
+"""The query of `partial_sums`: results as they are, of options that are checked."""
 
 
 def partial_sums(
@@ -270,7 +236,7 @@ def partial_sums(
 
     Parameters
     ----------
-    scene : Scene or SplitScene
+    scene : Scene
         Of one geometry.
     rays : Rays
         Some of the rays.

@@ -11,7 +11,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.struct_ref import struct
 from raybox.errors import InvalidInput
-from raybox.geometry import Cull, RayRows, Rays, Rows
+from raybox.geometry import Cull, Rays, Rows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
@@ -21,17 +21,10 @@ from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.hit_sorting import is_before
 from raybox.queries.merge import (
     FlatHits,
-    PartHits,
-    arrays_of,
-    blank_rows,
-    exact_order,
-    hits_of_part,
-    join_hits,
     merge_hits,
-    pick_rows,
 )
 from raybox.queries.per_ray import PerRay, ResultArray
-from raybox.queries.query import PartArguments, Query, Request, RunOne, RunsQueries, ScenePart
+from raybox.queries.query import Query, Request, RunOne, RunsQueries
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks, StreamHooks
@@ -243,44 +236,6 @@ def _merge_geometries(
     return FirstResults(index, t)
 
 
-class _FirstParts:
-    """The k nearest hits of each ray in the parts visited so far."""
-
-    def __init__(self, rays: RayRows, like: Rows, options: FirstOptions) -> None:
-        count = len(rays.origins)
-        self._rays, self._k = rays, options.k
-        huge_pages.check_size(16 * count * options.k)
-        shape = count, options.k
-        self._index, self._t = np.full(shape, -1, np.int64), np.full(shape, np.inf)
-        self._rows = blank_rows(like, count * options.k)
-        self.limit = self._t[:, -1]
-
-    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
-        """Merge the hits of a part with those so far; the k nearest stay."""
-        hits, k = part.scene._run(QUERY, options=FirstOptions(self._k), **how), self._k
-        hit = np.flatnonzero(hits.index >= 0)
-        new = hits_of_part(part, which[hit // k], hits.index.reshape(-1)[hit], hits.t.reshape(-1)[hit])
-        both = join_hits([self._so_far(which), new])
-        order = exact_order(self._rays, both)
-        ray = both.ray[order]
-        rank = np.arange(len(ray)) - np.searchsorted(ray, ray)
-        order, ray, rank = (array[rank < k] for array in (order, ray, rank))
-        self._index[ray, rank], self._t[ray, rank] = both.index[order], both.t[order]
-        for array, rows in zip(arrays_of(self._rows), arrays_of(both.rows), strict=True):
-            array[ray * k + rank] = rows[order]
-
-    def _so_far(self, which: Ints) -> PartHits:
-        """Return the hits of some rays."""
-        place, rank = np.nonzero(self._index[which] >= 0)
-        ray = which[place]
-        rows = pick_rows(self._rows, ray * self._k + rank)
-        return PartHits(ray, self._index[ray, rank], self._t[ray, rank], rows)
-
-    def results(self) -> tuple[FirstResults, Rows | None]:
-        """Return the nearest hits, and the rows of what was hit."""
-        return FirstResults(self._index, self._t), self._rows
-
-
 def _present(results: FirstResults, shape: tuple[int, ...], source: Source, options: FirstOptions) -> Hits:
     shape = (*shape, options.k)
     return Hits(results.index.reshape(shape), results.t.reshape(shape), source._replace(inner=options.k))
@@ -296,7 +251,6 @@ QUERY = Query(
     per_ray=PER_RAY,
     merge_geometries=_merge_geometries,
     present=_present,
-    part_merger=_FirstParts,
 )
 
 

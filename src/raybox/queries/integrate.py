@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.geometry import GridRows, RayRows, Rays, Rows
+from raybox.geometry import GridRows, Rays
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import RAY, ChunkResults, Columns, sum_columns, sum_dtypes
 from raybox.queries.path_sums import arguments, cells, packet, stream
@@ -18,17 +18,15 @@ from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import (
     Argument,
     FileColumns,
-    PartArguments,
     Query,
     Request,
     RunOne,
     RunsQueries,
-    ScenePart,
     Target,
 )
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
-from raybox.validation import Floats, Ints, MaskInput
+from raybox.validation import Floats, MaskInput
 
 
 class IntegrateOptions(NamedTuple):
@@ -110,25 +108,6 @@ def _merge_geometries(
     return IntegrateResults(sums)
 
 
-class _IntegrateParts:
-    """The sums of each ray in the parts visited so far, added in the order in which it enters them."""
-
-    def __init__(self, rays: RayRows, _like: Rows, options: IntegrateOptions) -> None:
-        self._options, self._sums = options, np.zeros((len(rays.origins), options.width))
-        self.limit = np.full(len(rays.origins), np.inf)
-
-    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
-        """Add the sums in a part."""
-        (values,) = self._options.values
-        own = values[part.numbers] if len(values) else None
-        sums = part.scene._run(QUERY, options=(own, self._options.reproducible), **how)
-        self._sums[which] += sums.reshape(len(which), -1)
-
-    def results(self) -> tuple[IntegrateResults, Rows | None]:
-        """Return the sums; no rows are needed."""
-        return IntegrateResults(self._sums), None
-
-
 def _present(
     results: IntegrateResults, shape: tuple[int, ...], _source: Source, options: IntegrateOptions
 ) -> Floats:
@@ -155,7 +134,6 @@ QUERY = Query(
     run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,
     present=_present,
-    part_merger=_IntegrateParts,
     columns=FileColumns(_dtypes, _chunks, arguments={"values": Argument.PER_PRIMITIVE}),
     defaults=(None, False),
     prepare=_prepare,

@@ -14,7 +14,7 @@ from raybox.compiler.intrinsics import prefetch_to_write, smaller
 from raybox.compiler.simd import F32, I32, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
-from raybox.geometry import Cull, RayRows, Rays, Rows
+from raybox.geometry import Cull, Rays, Rows
 from raybox.geometry.rays import sight_lines
 from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
@@ -27,12 +27,10 @@ from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PerRay, ResultArray, select_rays
 from raybox.queries.query import (
     FileColumns,
-    PartArguments,
     Query,
     Request,
     RunOne,
     RunsQueries,
-    ScenePart,
     refuse_more,
 )
 from raybox.queries.scheduler import run
@@ -43,7 +41,7 @@ from raybox.traversal.packet_box import PacketAtBox, add_undecided, certain_hits
 from raybox.traversal.protocol import ExactHooks, PacketHooks, StreamHooks
 from raybox.traversal.ray_setup import LANES, PASSES, RESULT, STOP
 from raybox.traversal.workspace import DEFERRED, LeafSlot, Order, Span, Workspace, list_undecided
-from raybox.validation import ArrayInput, Bools, Ints, MaskInput
+from raybox.validation import ArrayInput, Bools, MaskInput
 
 
 class OccludedResults(NamedTuple):
@@ -194,23 +192,6 @@ def _merge_geometries(
     return OccludedResults(hit)
 
 
-class _OccludedParts:
-    """Whether each ray hits anything in the parts visited so far."""
-
-    def __init__(self, rays: RayRows, _like: Rows, _options: None) -> None:
-        self._hit = np.zeros(len(rays.origins), np.bool_)
-        self.limit = np.full(len(rays.origins), np.inf)
-
-    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
-        """End rays that hit something."""
-        hit = which[part.scene._run(QUERY, **how)]
-        self._hit[hit], self.limit[hit] = True, np.nan
-
-    def results(self) -> tuple[OccludedResults, Rows | None]:
-        """Return whether each ray hits anything; no rows are needed."""
-        return OccludedResults(self._hit), None
-
-
 def _chunks(
     scene: Any, rays: Rays, first: int, workers: int, where: MaskInput = None
 ) -> Iterator[ChunkResults]:
@@ -242,7 +223,6 @@ QUERY = Query(
     per_ray=PER_RAY,
     merge_geometries=_merge_geometries,
     present=_present,
-    part_merger=_OccludedParts,
     columns=FileColumns(lambda _dimension, _ids: {**RAY, "occluded": np.dtype(np.bool_)}, _chunks),
 )
 

@@ -1,4 +1,4 @@
-"""What a query is: everything that scenes, parts of scenes and files need of it, declared in one place.
+"""What a query is: everything that scenes and files need of it, declared in one place.
 
 A query is one file (or one folder) beside this one and one line of `raybox.queries.table`. How it records
 hits in compiled code is declared by its hooks (`raybox.traversal.protocol`); the rest is NumPy.
@@ -17,7 +17,6 @@ from typing import (
     NamedTuple,
     Never,
     Protocol,
-    Required,
     TypedDict,
     TypeVar,
     Unpack,
@@ -26,13 +25,13 @@ from typing import (
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Cull, RayRows, Rays, Rows
+from raybox.geometry import Cull, Rays, Rows
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import ChunkResults
 from raybox.queries.per_ray import PerRay
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
-from raybox.validation import Floats, Ints, MaskInput
+from raybox.validation import MaskInput
 
 FileQuery = Literal["nearest", "occluded", "count", "all", "segments", "integrate", "deposit"]
 """A query whose results can be written to a file."""
@@ -63,35 +62,13 @@ class Target(NamedTuple):
     """What a query runs on, as far as its options depend on it."""
 
     rows: tuple[Rows, ...]
-    """of each geometry; of a scene in parts, none, but of their class"""
+    """of each geometry"""
     counts: tuple[int, ...]
     """the length of each geometry"""
     is_list: bool
     """whether the user made the scene of a list"""
     workers: int
     """for checks of many numbers; -1: all cores"""
-
-
-class ScenePart(Protocol):
-    """A part of a scene in parts."""
-
-    @property
-    def scene(self) -> RunsQueries:
-        """The scene of its primitives."""
-        ...
-
-    @property
-    def numbers(self) -> Ints | slice:
-        """The primitives of the part among those of the whole; of a grid all, and others are empty cells."""
-        ...
-
-    def in_whole(self, index: Ints) -> Ints:
-        """Return the indices that primitives of the part have in the whole."""
-        ...
-
-    def rows_of(self, index: Ints) -> Rows:
-        """Return the rows of some primitives of the part; cells of a grid are boxes."""
-        ...
 
 
 class RunOptions(TypedDict, total=False):
@@ -101,29 +78,6 @@ class RunOptions(TypedDict, total=False):
     progress: bool
     where: MaskInput
     cull: Cull
-
-
-class PartArguments(RunOptions):
-    """The arguments of a query of one part."""
-
-    rays: Required[Rays]
-
-
-class PartMerger(Protocol[Res_co]):
-    """Results of a scene in parts, so far: parts are visited one by one, near ones first."""
-
-    @property
-    def limit(self) -> Floats:
-        """For each ray, the time after which a part cannot change its result; NaN: no part can."""
-        ...
-
-    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
-        """Merge the results of one part for the rays `which`."""
-        ...
-
-    def results(self) -> tuple[Res_co, Rows | None]:
-        """Return the results, and the rows of the primitives that were hit."""
-        ...
 
 
 class Argument(Enum):
@@ -163,8 +117,6 @@ class Query(NamedTuple, Generic[Opt, Res, Public]):
     """results of several geometries; the `RunOne` returns those of one"""
     present: Callable[[Res, tuple[int, ...], Source, Opt], Public]
     """(results, shape of the rays, source, options) -> what users get"""
-    part_merger: Callable[[RayRows, Rows, Opt], PartMerger[Res]]
-    """(rays, rows like those of the parts, options) -> results of a scene in parts, none visited yet"""
     columns: FileColumns | None = None
     defaults: Any = None
     """the options of a call that gives none"""
@@ -184,7 +136,7 @@ def refuse_more(more: tuple[Never, ...], method: str) -> None:
 
 
 class RunsQueries(ABC):
-    """A scene, whole or in parts: the base of the classes that give it the methods of queries."""
+    """The base of the classes that give a scene the methods of queries."""
 
     @abstractmethod
     def _run(

@@ -14,7 +14,6 @@ from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
 from raybox.queries.all_hits.file_columns import file_columns
-from raybox.queries.all_hits.query import AllParts
 from raybox.queries.all_hits.run import EXACT_ROOM, AllResults, joined, offsets_of
 from raybox.queries.per_ray import select_rays
 from raybox.queries.query import Query, RunsQueries, Target, refuse_more
@@ -110,7 +109,6 @@ QUERY: Query[None, AllResults, AllHits] = Query(
     run=_run,
     merge_geometries=_merge_geometries,
     present=_present,
-    part_merger=lambda rays, like, _options: AllParts(QUERY, rays, like),
     columns=file_columns("segments"),
     prepare=_prepare,
 )

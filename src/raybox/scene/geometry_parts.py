@@ -1,6 +1,7 @@
 """The geometries of a scene, each with rows for the kernels and a tree of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from itertools import accumulate
 from os import PathLike
 from typing import Any, NamedTuple, NoReturn, cast
@@ -56,12 +57,17 @@ class Part(NamedTuple):
     geometry: Geometry
     rows: Rows
     tree: Rows  # a `Tree`, or that of `own_tree`
-    box_rows: tuple[Floats, Floats]
+    bounds: Callable[[], tuple[Floats, Floats]]  # of each row, computed by the first call
     job_tree: Rows  # the tree, laid out for kernels
     frame: Frame | None  # of the tree, for primitives with vector code; laid out likewise
     refit_policy: RefitPolicy
     inner: "Part | None" = None  # of instances: the part of the inner geometry
     objects: ObjectRows = NO_OBJECTS
+
+    @property
+    def box_rows(self) -> tuple[Floats, Floats]:
+        """The lower and upper bounds of the rows, (M, 3) each."""
+        return self.bounds()
 
     @property
     def size(self) -> int:
@@ -162,13 +168,23 @@ def make(geometry: Geometry, quality: str, workers: int) -> Part:
         raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
     refit_policy = RefitPolicy(quality, check_workers(workers))
     if own is not None:
-        return _made(geometry, rows, own.build(rows), bounds(rows), refit_policy, None)
+        return _made(geometry, rows, own.build(rows), refit_policy)
     inner = None
     if isinstance(geometry, Instances):
         inner = make(geometry.geometry, quality, workers)
         rows = _instance_rows(geometry, inner)
-    box_rows = bounds(rows)
-    return _made(geometry, rows, refit_policy.build(*box_rows), box_rows, refit_policy, inner)
+    box_rows = cache(partial(bounds, rows))
+    return _made(geometry, rows, refit_policy.build(*box_rows()), refit_policy, inner, box_rows=box_rows)
+
+
+class InstanceArrays(NamedTuple):
+    """The arrays of `InstanceRows` that are computed from matrices and a geometry."""
+
+    high: Floats
+    low: Floats
+    tame: Bools
+    lower: Floats
+    upper: Floats
 
 
 class TreeState(NamedTuple):
@@ -179,6 +195,10 @@ class TreeState(NamedTuple):
     """the costs of the tree as built, once an update has measured them"""
     inner: "TreeState | None" = None
     """of instances: that of their geometry"""
+    rows: Rows | None = None
+    """the rows for kernels, of instances `InstanceArrays`; None: computed from the geometry"""
+    frame: Frame | None = None
+    """None: computed from the tree"""
 
     def copied(self) -> "TreeState":
         """Return the state with arrays of its own, which are aligned and read-only."""
@@ -205,11 +225,12 @@ def restored(geometry: Geometry, state: TreeState, quality: str) -> Part:
     """Return the part of a geometry whose tree is built already."""
     refit_policy = RefitPolicy(quality, check_workers(-1))
     refit_policy.built = state.built
-    rows, inner = geometry._rows(), None
     if isinstance(geometry, Instances) and state.inner:
         inner = restored(geometry.geometry, state.inner, quality)
-        rows = _instance_rows(geometry, inner)
-    return _made(geometry, rows, state.tree, bounds(rows), refit_policy, inner)
+        rows: Rows = _instance_rows(geometry, inner, cast("InstanceArrays | None", state.rows))
+        return _made(geometry, rows, state.tree, refit_policy, inner)
+    rows = geometry._rows() if state.rows is None else state.rows
+    return _made(geometry, rows, state.tree, refit_policy, frame=state.frame)
 
 
 def moved(part: Part, geometry: Geometry) -> Part:
@@ -224,9 +245,9 @@ def moved(part: Part, geometry: Geometry) -> Part:
         rows: Rows = _instance_rows(geometry, inner)
     else:
         rows = geometry._rows()
-    box_rows = bounds(rows)
-    tree = part.refit_policy.move(part.tree, part.box_rows, box_rows)
-    return _made(geometry, rows, tree, box_rows, part.refit_policy, inner)
+    box_rows = cache(partial(bounds, rows))
+    tree = part.refit_policy.move(part.tree, part.box_rows, box_rows())
+    return _made(geometry, rows, tree, part.refit_policy, inner, box_rows=box_rows)
 
 
 class View(NamedTuple):
@@ -335,26 +356,29 @@ def _made(
     geometry: Geometry,
     rows: Rows,
     tree: Rows,
-    box_rows: tuple[Floats, Floats],
     refit_policy: RefitPolicy,
-    inner: Part | None,
+    inner: Part | None = None,
+    *,
+    box_rows: Callable[[], tuple[Floats, Floats]] | None = None,
+    frame: Frame | None = None,
 ) -> Part:
-    frame = laid_out(frame_of(tree)) if isinstance(tree, Tree) and has_simd(rows) else None
+    if frame is None and isinstance(tree, Tree) and has_simd(rows):
+        frame = frame_of(tree)
     return Part(
         geometry,
         rows,
         tree,
-        box_rows,
+        box_rows or cache(partial(bounds, rows)),
         laid_out(tree),
-        frame,
+        laid_out(frame),
         refit_policy,
         inner,
         object_rows(geometry),
     )
 
 
-def _instance_rows(geometry: Instances, inner: Part) -> InstanceRows:
-    """Return the rows of instances for the kernels."""
+def _instance_rows(geometry: Instances, inner: Part, arrays: InstanceArrays | None = None) -> InstanceRows:
+    """Return the rows of instances for the kernels; arrays: computed unless they are given."""
     size = len(inner.geometry)
     if len(geometry) * max(1, size) >= 2**62:
         raise InvalidInput(
@@ -362,14 +386,19 @@ def _instance_rows(geometry: Instances, inner: Part) -> InstanceRows:
             "Split them by space."
         )
     placed = geometry._rows()
-    high, low = _inverses(placed)
-    tame = _is_tame(placed) & (np.abs(high) < TAME_HIGH).all(axis=(1, 2))
-    lower, upper = around(placed, *_pieces(inner, len(geometry)))
-    freeze(high, low, tame, lower, upper)
     none = np.zeros(0, np.bool_)
     rows = cast("BoxRows | TriangleRows", inner.rows)
-    made = InstanceRows(rows, inner.tree, size, placed, high, low, tame, lower, upper, none, none, rows)
+    found = _instance_arrays(placed, inner) if arrays is None else arrays
+    made = InstanceRows(rows, inner.tree, size, placed, *found, none, none, rows)
     return with_scratch(made, 0)
+
+
+def _instance_arrays(placed: Floats, inner: Part) -> InstanceArrays:
+    high, low = _inverses(placed)
+    tame = _is_tame(placed) & (np.abs(high) < TAME_HIGH).all(axis=(1, 2))
+    lower, upper = around(placed, *_pieces(inner, len(placed)))
+    freeze(high, low, tame, lower, upper)
+    return InstanceArrays(high, low, tame, lower, upper)
 
 
 def _inverses(placed: Floats) -> tuple[Floats, Floats]:

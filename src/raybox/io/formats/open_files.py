@@ -14,7 +14,7 @@ from raybox.errors import InvalidInput, RayboxError
 from raybox.io.formats.common import PACKED, extension_problem, file_error, path_of, reader_errors, suffix_of
 from raybox.io.formats.foreign_files import EXTENSIONS
 from raybox.io.formats.mesh_parts import cut_off
-from raybox.io.formats.table import FORMATS, extensions, first_bytes
+from raybox.io.formats.table import FORMATS, first_bytes
 
 Source: TypeAlias = str | os.PathLike[str] | BinaryIO
 _GROWTH = 200  # times its size: numbers as text grow to less than 30 times, a bomb to 1,000 times
@@ -47,7 +47,7 @@ def with_path(source: Source, form: str | None) -> Iterator[Path]:
     name = name_of(source)
     given = PurePath(name if form is None else f"{PurePath(name).stem}.{form.lower().removeprefix('.')}")
     if suffix_of(given) not in FORMATS or FORMATS[suffix_of(given)].is_folder:
-        known = extensions().removesuffix(" .zarr")
+        known = " ".join(name for name, one in FORMATS.items() if not one.is_folder)
         raise InvalidInput(f"an open file needs format, one of {known}; got {form!r} for {name!r}.")
     if isinstance(source.read(0), str):
         raise InvalidInput(f"an open file must be binary: open({name!r}, 'rb'); got text.")

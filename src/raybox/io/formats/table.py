@@ -39,6 +39,7 @@ from raybox.io.formats.tables import Announced, Table, whole
 
 Reader = Callable[[Path, ReadOptions], Loaded | FileArrays]
 SCENE, RAYS = "scene", "rays"
+SAVED_SCENE = ".scene"
 _HEAD = 256  # first bytes of a file, by which its format is checked
 
 
@@ -90,6 +91,20 @@ def _zarr(path: Path, options: ReadOptions) -> FileArrays:
     return whole(zarr_arrays.open_zarr(path, options), options)
 
 
+def _saved_scene(path: Path, options: ReadOptions) -> Loaded:
+    """Return the geometry of a saved scene."""
+    from raybox.io import scene_files  # which reads files by this package
+
+    return scene_files.load(path, boxes=options.boxes)
+
+
+def _announced_scene(path: Path) -> Announced:
+    from raybox.io import scene_files
+
+    whole = scene_files.open_folder(path)
+    return Announced(whole.size, whole.opened.bytes)
+
+
 _PARQUET = _table(_parquet, b"PAR1", "Parquet", SCENE, RAYS)
 _TEXT = _table(csv_table.CsvTable, b"", "a table of text", SCENE, RAYS)
 FORMATS = {
@@ -113,7 +128,8 @@ FORMATS = {
     ".las": _table(_las, b"LASF", "LAS", RAYS),
     ".laz": _table(_las, b"LASF", "LAZ", RAYS),
     ".pcd": Format(pcd.read, b"", "PCD", (RAYS,), pcd.announced, first=b"# .PCD"),
-    ".zarr": Format(_zarr, b"", "Zarr", (SCENE, RAYS), open=zarr_arrays.open_zarr, is_folder=True),
+    ".zarr": Format(_zarr, b"", "a Zarr group", (SCENE, RAYS), open=zarr_arrays.open_zarr, is_folder=True),
+    SAVED_SCENE: Format(_saved_scene, b"", "a saved scene", announced=_announced_scene, is_folder=True),
 }
 
 
@@ -161,7 +177,7 @@ def format_of(path: Path, kind: str | None = None) -> Format:
     with reader_errors(path, form.name):
         if form.is_folder:
             if not stat.S_ISDIR(path.stat().st_mode):
-                raise file_error(path, "is not a folder", f"give the folder of a {form.name} group")
+                raise file_error(path, "is not a folder", f"give the folder of {form.name}")
             return form
         _check_start(path, first_bytes(path), form)
     return form

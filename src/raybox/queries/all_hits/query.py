@@ -7,7 +7,7 @@ from typing import Never
 import numpy as np
 
 from raybox.compiler.decorators import no
-from raybox.geometry import Cull, RayRows, Rays, Rows
+from raybox.geometry import Cull, Rays
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.queries import hit_pairs
@@ -17,19 +17,13 @@ from raybox.queries.all_hits.recorder import AllHitsRecorder
 from raybox.queries.all_hits.run import EXACT_HOOKS, AllResults, run
 from raybox.queries.merge import (
     FlatHits,
-    PartHits,
-    blank_rows,
-    exact_order,
-    hits_of_part,
-    join_hits,
     merge_hits,
-    pick_rows,
 )
-from raybox.queries.query import PartArguments, Query, Request, RunOne, RunsQueries, ScenePart, refuse_more
+from raybox.queries.query import Query, Request, RunOne, RunsQueries, refuse_more
 from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.packed_rays import store_rows
 from raybox.traversal.protocol import PacketHooks, StreamHooks
-from raybox.validation import Ints, MaskInput
+from raybox.validation import MaskInput
 
 
 def _merge_geometries(request: Request, run_one: RunOne[None, AllResults], _options: None) -> AllResults:
@@ -39,28 +33,6 @@ def _merge_geometries(request: Request, run_one: RunOne[None, AllResults], _opti
     hits = merge_hits(request, flat)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(hits.ray, minlength=rays.size))])
     return AllResults(offsets, hits.id, hits.t)
-
-
-class AllParts:
-    """Every hit in the parts visited so far, or every stretch."""
-
-    def __init__(self, query: Query[None, AllResults, AllHits], rays: RayRows, like: Rows) -> None:
-        self._query, self._rays = query, rays
-        self.limit = np.full(len(rays.origins), np.inf)
-        none = np.empty(0, np.int64)
-        self._found = [PartHits(none, none, np.empty(0), blank_rows(like, 0))]
-
-    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
-        """Add the hits of a part."""
-        hits = part.scene._run(self._query, **how)
-        self._found.append(hits_of_part(part, which[hits.ray], hits.index, hits.t))
-
-    def results(self) -> tuple[AllResults, Rows | None]:
-        """Return every hit in order, and the rows of what was hit."""
-        hits = join_hits(self._found)
-        order = exact_order(self._rays, hits)
-        offsets = np.searchsorted(hits.ray[order], np.arange(len(self._rays.origins) + 1))
-        return AllResults(offsets, hits.index[order], hits.t[order]), pick_rows(hits.rows, order)
 
 
 def _present(results: AllResults, _shape: tuple[int, ...], source: Source, _options: None) -> AllHits:
@@ -92,7 +64,6 @@ QUERY: Query[None, AllResults, AllHits] = Query(
     run=run,
     merge_geometries=_merge_geometries,
     present=_present,
-    part_merger=lambda rays, like, _options: AllParts(QUERY, rays, like),
     columns=file_columns("all"),
 )
 

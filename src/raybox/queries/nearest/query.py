@@ -10,7 +10,7 @@ import numpy as np
 
 from raybox.compiler.decorators import device, inlined, yes
 from raybox.compiler.entry_points import entry
-from raybox.geometry import Cull, RayRows, Rays, Rows
+from raybox.geometry import Cull, Rays, Rows
 from raybox.geometry.ray_sources import with_ends
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
@@ -21,25 +21,17 @@ from raybox.queries.columns import ChunkResults, Columns, Scratch, Sparse, hit_d
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.hit_sorting import is_before
 from raybox.queries.merge import (
-    PartHits,
-    arrays_of,
-    blank_rows,
     comes_before,
-    comes_earlier,
-    hits_of_part,
-    pick_rows,
 )
 from raybox.queries.nearest import packet, stream
 from raybox.queries.nearest.stream import NearestRecorder
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import (
     FileColumns,
-    PartArguments,
     Query,
     Request,
     RunOne,
     RunsQueries,
-    ScenePart,
     refuse_more,
 )
 from raybox.queries.scheduler import run
@@ -136,42 +128,6 @@ def merge_geometries(
     return NearestResults(index, t)
 
 
-class NearestParts:
-    """The first hit of each ray in the parts visited so far."""
-
-    def __init__(self, rays: RayRows, like: Rows, _options: None) -> None:
-        count = len(rays.origins)
-        self._rays = rays
-        self._index, self._t, self._rows = (
-            np.full(count, -1, np.int64),
-            np.full(count, np.inf),
-            blank_rows(like, count),
-        )
-        self.limit = self._t
-
-    def visit(self, part: ScenePart, which: Ints, how: PartArguments) -> None:
-        """Keep hits that are earlier; at the very same time, the one with the lower index."""
-        hits = part.scene._run(QUERY, **how)
-        hit = np.flatnonzero(hits.index >= 0)
-        found = hits_of_part(part, which[hit], hits.index[hit], hits.t[hit])
-        ray = found.ray
-        better = (self._index[ray] < 0) | (found.t < self._t[ray])
-        level = np.flatnonzero(~better & (found.t == self._t[ray]))
-        if level.size:
-            at = ray[level]
-            before = PartHits(at, self._index[at], self._t[at], pick_rows(self._rows, at))
-            other = PartHits(at, found.index[level], found.t[level], pick_rows(found.rows, level))
-            better[level] = comes_earlier(self._rays, before, other)
-        ray = ray[better]
-        self._index[ray], self._t[ray] = found.index[better], found.t[better]
-        for array, new in zip(arrays_of(self._rows), arrays_of(found.rows), strict=True):
-            array[ray] = new[better]
-
-    def results(self) -> tuple[NearestResults, Rows | None]:
-        """Return the first hits, and the rows of what was hit."""
-        return NearestResults(self._index, self._t), self._rows
-
-
 def _present(results: NearestResults, shape: tuple[int, ...], source: Source, _options: None) -> Hits:
     index, t = results
     if len(shape) != 1:
@@ -208,7 +164,6 @@ QUERY = Query(
     per_ray=PER_RAY,
     merge_geometries=merge_geometries,
     present=_present,
-    part_merger=NearestParts,
     columns=FileColumns(lambda dimension, ids: hit_dtypes(ids, "xyz"[:dimension]), _chunks),
 )
 

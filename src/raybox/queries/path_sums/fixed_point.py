@@ -30,8 +30,6 @@ from raybox.validation import Floats, Ints
 BITS = 62
 _MORE = 1.0 + 2.0**-40  # than a bound that was rounded
 _LARGEST_SHIFT = 1000
-NOTHING_ADDED = -(1 << 40)
-"""The shift of a primitive in a part of a scene that no ray has visited: its words are 0."""
 _LOST = 1e-322  # more than is rounded off a length below the normal floats, before it is multiplied
 _FAR = 2.0**500
 
@@ -78,34 +76,19 @@ class FixedSums(NamedTuple):
     """(M, C, 2)"""
     fixed: FixedPoint
 
-    @classmethod
-    def zeros(cls, shape: tuple[int, int]) -> Self:
-        """Return the sums of no rays, (M, C)."""
-        words = huge_pages.zeros((*shape, 2), np.int64)
-        return cls(words, FixedPoint(np.full(shape[0], NOTHING_ADDED), 0))
-
     def plus(self, other: Self) -> Self:
         """Return the sums of two groups of rays within the same limits; in the memory of the first."""
         np.add(self.words, other.words, out=self.words)
         shifts = np.maximum(self.fixed.shifts, other.fixed.shifts)
         return self._replace(fixed=FixedPoint(shifts, max(self.fixed.bits, other.fixed.bits)))
 
-    def with_part(self, part: Self, rows: Ints | slice) -> Self:
-        """Return the sums and those of a part of the scene; rows: its primitives among all."""
-        self.words[rows] += part.words
-        if part.fixed.shifts.size == 1 and isinstance(rows, slice):
-            return self._replace(fixed=part.fixed)
-        self.fixed.shifts[rows] = part.fixed.shifts
-        return self._replace(fixed=self.fixed._replace(bits=part.fixed.bits))
-
     def to_floats(self) -> Floats:
         """Return the sums (M, C) as float64, in the memory of the words."""
-        shifts = np.where(self.fixed.shifts == NOTHING_ADDED, 0, self.fixed.shifts)
-        return sums_of(self.words, self.fixed._replace(shifts=shifts))
+        return sums_of(self.words, self.fixed)
 
 
-def fixed_point(job: Job, limits: TermLimits, per_hit: bool, numbers: Ints | slice) -> FixedPoint:
-    """Return the fixed point for terms within limits; numbers: those of the boxes, in errors."""
+def fixed_point(job: Job, limits: TermLimits, per_hit: bool) -> FixedPoint:
+    """Return the fixed point for terms within limits."""
     terms, weight = max(1, limits.rays), limits.weight
     rows: Any = job.rows  # of boxes, or of their instances
     lower, upper = _largest_cell(rows) if isinstance(rows, GridRows) else (rows.lower, rows.upper)
@@ -117,7 +100,7 @@ def fixed_point(job: Job, limits: TermLimits, per_hit: bool, numbers: Ints | sli
         bounds = np.minimum(_longest(lower, upper), limits.length) * weight * _MORE
         if job.allowed.size and not isinstance(rows, GridRows):
             bounds = np.where(job.allowed, bounds, 0.0)
-        _check_finite(bounds, rows, numbers)
+        _check_finite(bounds, rows)
     exponents = np.frexp(bounds)[1].astype(np.int64)
     return FixedPoint(np.minimum(bits - exponents, _LARGEST_SHIFT), bits)
 
@@ -166,12 +149,11 @@ def _scaled_spans(low: Floats, high: Floats, directions: Floats) -> Floats:
     return spans
 
 
-def _check_finite(bounds: Floats, rows: Any, numbers: Ints | slice) -> None:
+def _check_finite(bounds: Floats, rows: Any) -> None:
     """Raise `InvalidInput` if a term may be of any size."""
     bad = ~np.isfinite(bounds)
     if bad.any():
-        first = bad.argmax() if isinstance(numbers, slice) else numbers[bad.argmax()]
-        found = f"{np.count_nonzero(bad)} of {bad.size} boxes break this, first box {first}"
+        found = f"{np.count_nonzero(bad)} of {bad.size} boxes break this, first box {bad.argmax()}"
         if isinstance(rows, GridRows):
             found = "the largest cells of the grid break this"
         raise InvalidInput(
