@@ -128,12 +128,10 @@ class FileArrays(NamedTuple):
     among: str = ""
     """For errors: the rows that these are, if they are not the whole file."""
     skipped: Mapping[str, int] = MappingProxyType({})
-    """Counts of what is lost, by reason."""
     left_out: Mapping[str, int] = MappingProxyType({})
-    """Counts of what documented defaults leave out."""
     units: str | None = None
     up: Up | None = None
-    """as of `Loaded`"""
+    """the last four as of `Loaded`"""
 
 
 def warn_of(path: str | os.PathLike[str], skipped: Mapping[str, int], units: str | None = None) -> None:

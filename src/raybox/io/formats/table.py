@@ -78,19 +78,9 @@ def _table(table: Callable[[Path, ReadOptions], Table], magic: bytes, name: str,
     )
 
 
-def _parquet(path: Path, _: ReadOptions) -> Table:
-    return parquet.ParquetTable(path)
-
-
-def _las(path: Path, _: ReadOptions) -> Table:
-    return point_clouds.LasTable(path)
-
-
-def _zarr(path: Path, options: ReadOptions) -> FileArrays:
-    return whole(zarr_arrays.open_zarr(path, options), options)
-
-
-_PARQUET = _table(_parquet, b"PAR1", "Parquet", SCENE, RAYS)
+_PARQUET = _table(lambda path, _: parquet.ParquetTable(path), b"PAR1", "Parquet", SCENE, RAYS)
+_LAS = _table(lambda path, _: point_clouds.LasTable(path), b"LASF", "LAS", RAYS)
+_ZARR = _table(zarr_arrays.open_zarr, b"", "Zarr", SCENE, RAYS)
 _TEXT = _table(csv_table.CsvTable, b"", "a table of text", SCENE, RAYS)
 FORMATS = {
     ".npz": Format(
@@ -110,10 +100,10 @@ FORMATS = {
     ".jsonl": Format(cityjson.read, b"", "CityJSONSeq", first=b"{"),
     ".json": Format(cityjson.read, b"", "CityJSON", first=b"{"),
     ".vox": Format(vox.read, b"VOX ", "MagicaVoxel", announced=vox.announced),
-    ".las": _table(_las, b"LASF", "LAS", RAYS),
-    ".laz": _table(_las, b"LASF", "LAZ", RAYS),
+    ".las": _LAS,
+    ".laz": _LAS._replace(name="LAZ"),
     ".pcd": Format(pcd.read, b"", "PCD", (RAYS,), pcd.announced, first=b"# .PCD"),
-    ".zarr": Format(_zarr, b"", "Zarr", (SCENE, RAYS), open=zarr_arrays.open_zarr, is_folder=True),
+    ".zarr": _ZARR._replace(announced=None, is_folder=True),
 }
 
 
@@ -125,15 +115,11 @@ def extensions(kind: str | None = None) -> str:
 def extension_of(head: bytes) -> str | None:
     """Return the extension of files that begin so; of LAS, ``.laz``."""
     starts = {ext: form.first or form.magic for ext, form in FORMATS.items()}
-    found = [ext for ext, start in starts.items() if start and head.startswith(start)]
-    return found[-1] if found else None
+    return next((ext for ext, start in [*starts.items()][::-1] if start and head.startswith(start)), None)
 
 
 def parse(path: Path, options: ReadOptions) -> Loaded | FileArrays:
-    """Return the content of a file.
-
-    Every error is one line that names the file.
-    """
+    """Return the content of a file; each error is one line that names it."""
     form = format_of(path, options.kind)
     with reader_errors(path, form.name):
         return form.read(path, options)
@@ -149,10 +135,7 @@ def announced(path: Path) -> Announced:
 
 
 def format_of(path: Path, kind: str | None = None) -> Format:
-    """Return the format of a file's extension; an error lists those of a kind.
-
-    Raise if the file does not begin like one.
-    """
+    """Return the format of a file's extension; raise unless the file begins like one."""
     suffix = path.suffix.lower()
     form = FORMATS.get(suffix)
     if form is None:
