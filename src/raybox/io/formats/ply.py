@@ -11,25 +11,19 @@ import struct
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.errors import InvalidInput
 from raybox.geometry import Mesh
+from raybox.geometry.mesh import stored_objects
 from raybox.geometry.triangle_strips import strip_triangles
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
-from raybox.io.formats.mesh_parts import (
-    Ints,
-    MeshPart,
-    check_end,
-    cut_off,
-    faces_of,
-    joined,
-    to_scene,
-)
+from raybox.io.formats.mesh_parts import Ints, MeshPart, check_end, cut_off, faces_of, joined, to_scene
 from raybox.io.formats.object_boxes import boxes_of_objects
 from raybox.io.formats.tables import Announced, exact_floats
 from raybox.io.formats.text_lines import body_lines, floats, header_lines, plain, refuse_line, text_rows
@@ -47,7 +41,18 @@ ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 CORNERS, OBJECT = ("vertex_indices", "vertex_index"), "object"
 UNFACED = "vertices without a face (points need an origin)"
 _READ = {"vertex": ("x", "y", "z"), "face": (*CORNERS, OBJECT), "tristrips": CORNERS}
-OWN = ["triangles", "by", "raybox"]  # a comment: without the property `object`, each triangle is an object
+OWN = "triangles by raybox"  # a comment: without the property `object`, each triangle is an object
+_OWN_HEADER = f"""ply
+format binary_little_endian 1.0
+comment {OWN}
+element vertex %s
+property double x
+property double y
+property double z
+element face %s
+property list uchar int vertex_indices
+%send_header
+"""
 Rows = Sequence[Sequence[float]] | NDArray[np.number]
 _WHOLE = re.compile("[+-]?[0-9]{1,18}")
 
@@ -59,11 +64,6 @@ class Property(NamedTuple):
     type: str
     length: str = ""
 
-    def is_read(self) -> bool:
-        """Return whether the type is one of coordinates, corners or objects, by the name."""
-        is_whole = self.type in _WHOLE_TYPES
-        return bool(self.length) == (self.name in CORNERS) and (is_whole or self.name != OBJECT)
-
 
 class Element(NamedTuple):
     """An element: its number of rows, the properties of each."""
@@ -74,8 +74,14 @@ class Element(NamedTuple):
 
     def wanted(self) -> list[int]:
         """Return the numbers of the properties that are read, in the order of `_READ`."""
-        found = {p.name: k for k, p in enumerate(self.properties) if p.is_read()}
-        return [found[name] for name in _READ.get(self.name, ()) if name in found]
+        read = {
+            k: _READ[self.name].index(name)
+            for k, (name, kind, length) in enumerate(self.properties)
+            if name in _READ.get(self.name, ())
+            and bool(length) == (name in CORNERS)
+            and (name != OBJECT or kind in _WHOLE_TYPES)
+        }
+        return sorted(read, key=read.__getitem__)
 
 
 class PlyHeader(NamedTuple):
@@ -100,8 +106,8 @@ class Content(NamedTuple):
         if isinstance(rows, np.ndarray):
             numbers, sizes = rows.ravel(), np.full(len(rows), rows.shape[-1])
         else:
-            numbers = np.array([number for row in rows for number in row])
-            sizes = np.array([len(row) for row in rows], dtype=np.int64)
+            numbers = np.array([*chain.from_iterable(rows)])
+            sizes = np.array([*map(len, rows)], dtype=np.int64)
         if element.name == "vertex":
             return self._replace(vertices=numbers.astype(np.float64).reshape(-1, 3))
         corners, objects = numbers.astype(np.int64), self.objects
@@ -168,7 +174,7 @@ def _header(data: bytes, path: Path) -> PlyHeader:
             case ["property", *_] if elements:
                 problem = f"is of a type whose size raybox does not know; it knows {' '.join(TYPES)}"
             case ["comment", *words]:
-                is_own |= words == OWN
+                is_own |= words == OWN.split()
             case ["ply"] | ["obj_info", *_] | []:
                 pass
             case _:
@@ -187,17 +193,17 @@ def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
     elements = [element.name for element in header.elements]
     for element in header.elements:
         name, count, properties = element
-        names = [p.name for p in properties if p.is_read() and p.name in _READ.get(name, ())]
-        corners = [properties[k] for k in element.wanted() if properties[k].length]
+        wanted = [properties[k] for k in element.wanted()]
+        corners = [p for p in wanted if p.length]
         problem, way_out = "", "correct the header"
         if elements.count(name) > 1 and name in _READ:
             problem = f"declares the element {name} twice"
-        elif len(set(names)) < len(names):
+        elif len({p.name for p in wanted}) < len(wanted):
             problem = f"declares a property of {name} twice"
         elif count > size or (count and not properties):
             problem = f"announces {count} rows of {name} in {size} bytes"
             way_out = "copy or download it again"
-        elif name == "vertex" and len(element.wanted()) < 3:
+        elif name == "vertex" and len(wanted) < 3:
             problem = "vertices lack x, y, z"
         elif name in _READ and name != "vertex" and len(corners) != 1:
             problem = f"{name} has {len(corners)} lists of vertices, named {' or '.join(CORNERS)}, not one"
@@ -219,9 +225,7 @@ def _text(header: PlyHeader, data: bytes, path: Path) -> Content:
             parse = partial(parse, element.properties, element.wanted())
             parsed = text_rows(rows, parse, path, f"row {{}} of {element.name}")
             content = content.with_rows(element, list(parsed))
-    if more := next(lines, ""):
-        problem = f"{quoted(more)} follows the end that the header announces"
-        raise file_error(path, problem, "copy or download it again, or correct the header")
+    check_end(path, "\n".join(lines).encode())
     return content
 
 
@@ -336,3 +340,19 @@ def announced(path: Path) -> Announced:
     header = _header(plain(path.read_bytes(), path), path)
     counts = {element.name: element.rows for element in header.elements}
     return Announced(counts.get("face") or counts.get("vertex", 0))
+
+
+def write(file: BinaryIO, mesh: Mesh) -> None:
+    """Write a mesh: float64 vertices, triangles and their objects, without ids and labels."""
+    objects = stored_objects(mesh)
+    if max(len(mesh.vertices), int(mesh.objects.max(initial=0))) >= 2**31:
+        raise InvalidInput("PLY holds numbers of vertices and objects below 2**31. Save the mesh as .npz.")
+    fields = [("size", "u1"), ("corners", "<i4", (3,)), ("object", "<i4")]
+    rows = np.empty(len(mesh), fields[: 2 if objects is None else 3])
+    rows["size"], rows["corners"] = 3, mesh.faces
+    if objects is not None:
+        rows["object"] = objects
+    own = "" if objects is None else "property int object\n"
+    file.write((_OWN_HEADER % (len(mesh.vertices), len(mesh), own)).encode())
+    file.write(mesh.vertices.astype("<f8").tobytes())
+    file.write(rows.tobytes())

@@ -18,7 +18,7 @@ from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays
 from raybox.geometry.row_ids import checked_ids
 from raybox.hits import AllHits, Hits
 from raybox.hits.tables import HitTables, LabelNames, label_column
-from raybox.io.formats import csv_table, parquet, ply_meshes, point_files, saved_arrays, saved_tables
+from raybox.io.formats import csv_table, parquet, ply, point_files, saved_arrays, saved_tables
 from raybox.io.formats import numpy_arrays as arrays
 from raybox.io.formats.common import checked_texts, extension_problem, file_error, path_of, require
 from raybox.io.formats.saved_columns import (
@@ -238,7 +238,7 @@ def _npy(file: BinaryIO, content: Saveable, options: Options) -> None:
 def _ply(file: BinaryIO, content: Saveable, options: Options) -> Columns:
     if not isinstance(content, Mesh):
         return _points(file, content, options, ".ply", "meshes, and points of hits")
-    ply_meshes.write(file, content)
+    ply.write(file, content)
     return object_columns(content)
 
 

@@ -80,29 +80,24 @@ def text_rows(
 
 
 def floats(words: Sequence[str]) -> list[float]:
-    """Return the nearest float64 of each word; integers must be exact.
-
-    Raises `ValueError` with the first word that is no such number.
-    """
+    """Return the nearest float64 of each word; integers must be exact, else `ValueError`."""
     try:
         numbers = list(map(float, words))
     except ValueError:
         numbers = []
-    if not numbers or "_" in "".join(words) or not -_EXACT < min(numbers) <= max(numbers) < _EXACT:
-        for word in words:
-            _check_number(word)
-    return numbers
+    if numbers and "_" not in "".join(words) and -_EXACT < min(numbers) <= max(numbers) < _EXACT:
+        return numbers
+    return list(map(_exact, words))
 
 
-def _check_number(word: str) -> None:
+def _exact(word: str) -> float:
     try:
-        if "_" in word:
-            raise ValueError
-        number = float(word)
+        number = float("" if "_" in word else word)
     except ValueError:
         raise ValueError(f"{quoted(word)} is not a number") from None
     if abs(number) >= _EXACT and _INTEGER.fullmatch(word) and int(word) != number:
         raise ValueError(f"float64 does not hold the integer {quoted(word)} exactly")
+    return number
 
 
 def decoded_names(names: Sequence[str], skipped: Counter[str], unnamed: str) -> list[str]:
