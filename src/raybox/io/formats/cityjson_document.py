@@ -109,10 +109,9 @@ def _city(path: Path, text: str) -> City:
         vertices = vertices * numbers(transform["scale"], "scales", 3)
         vertices += numbers(transform["translate"], "translations", 3)
     templates = header.get("geometry-templates") or {}
-    of_templates = table(templates.get("vertices-templates", []))
+    of_templates = (templates.get("templates", []), table(templates.get("vertices-templates", [])))
     has_parts = any(one.item.get("parents") for one in objects.values())
-    of_city = (objects, vertices, templates.get("templates", []), of_templates)
-    return City(path, *of_city, has_parts, _units(header.get("metadata")), skipped)
+    return City(path, objects, vertices, *of_templates, has_parts, _units(header.get("metadata")), skipped)
 
 
 def _units(metadata: Any) -> str | None:
@@ -162,14 +161,13 @@ def _count_lost(value: Any, is_read: bool = True, are_ids: bool = False) -> int:
     if not isinstance(value, dict):
         return 0
     lost = value.names if isinstance(value, _Repeating) else []
-    for name in lost:
-        if is_read and (are_ids or name in _READ):
+    count = len(lost)
+    for name, one in value.items():
+        counts = is_read and (are_ids or name in _READ)
+        if counts and name in lost:
             raise ValueError(f"the name {quoted(name)} stands twice in one JSON object")
-    inner = (
-        _count_lost(one, is_read and (are_ids or name in _READ), is_read and name == "CityObjects")
-        for name, one in value.items()
-    )
-    return len(lost) + sum(inner)
+        count += _count_lost(one, counts, is_read and name == "CityObjects")
+    return count
 
 
 def _check_kind(document: Any, path: Path) -> None:
