@@ -142,14 +142,12 @@ def _parts(city: City, surfaces: _Surfaces, options: ReadOptions, skipped: Count
     order = np.argsort(of_faces, kind="stable")
     faces = np.split(found.faces[order], np.searchsorted(of_faces[order], np.arange(1, len(owners))))
     labels = (_labels(city, owner, options) for owner in owners)
-    return [MeshPart(one.id, vertices, *own) for one, *own in zip(owners, faces, labels, strict=True)]
+    parts = zip(owners, faces, labels, strict=True)
+    return [MeshPart(owner.id, vertices, some, own) for owner, some, own in parts]
 
 
 def levels(path: Path) -> dict[str, int]:
-    """Return the number of city objects with surfaces of each level of detail, from the lowest on.
-
-    The key of surfaces without a level is "".
-    """
+    """Return the number of city objects with surfaces of each level, from the lowest on; "" for none."""
     city, counts = read_city(path), Counter[Level]()
     for name in city.objects:
         counts.update({one.level for one in _with_surfaces(city, name, Counter(), Counter())})
@@ -236,16 +234,13 @@ def _place(geometry: Json, one: CityObject, city: City) -> tuple[Floats, int]:
 
 
 def level_of(lod: Any) -> Level:
-    """Return a level of detail as numbers, to compare; () for none. "2" and "2.0" are one level.
-
-    Raise ValueError if it is none.
-    """
+    """Return a level of detail as numbers, () for none; raise ValueError for other text."""
     if lod is None:
         return ()
     if isinstance(lod, bool) or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", str(lod)):
         raise ValueError(f"{quoted(lod)} is no level of detail such as 2.2")
     found = [int(part) for part in str(lod).split(".")]
-    while len(found) > 1 and found[-1] == 0:
+    while len(found) > 1 and found[-1] == 0:  # "2" and "2.0" are one level
         found.pop()
     return tuple(found)
 

@@ -34,6 +34,7 @@ TYPES |= {"float": "f", "float32": "f", "double": "d", "float64": "d"}
 TYPES |= {"int64": "q", "uint64": "Q", "float16": "e", "half": "e", "longlong": "q", "ulonglong": "Q"}
 TYPES |= {f"{name}_t": code for name, code in TYPES.items() if "int" in name and name[-1].isdigit()}
 """Codes of NumPy and of struct: those of PLY, and others that programs write."""
+_LENGTHS = {"": "", **{f"list {name}": code for name, code in TYPES.items()}}
 _WORD = "word"  # the code of any other type, which is one word of a text
 _WHOLE_TYPES = frozenset("bBhHiIqQ")
 
@@ -163,12 +164,13 @@ def _header(data: bytes, path: Path) -> PlyHeader:
                 order = name
             case ["element", name, count] if _WHOLE.fullmatch(count) and int(count) >= 0:
                 elements.append(Element(name, int(count), []))
-            case ["property", "list", length, kind, name] if (
-                elements and length in TYPES and _is_type(kind, order)
+            case ["property", *length, kind, name] if (
+                elements
+                and " ".join(length) in _LENGTHS
+                and (kind in TYPES or (order == "ascii" and kind != "list"))
             ):
-                elements[-1].properties.append(Property(name, TYPES.get(kind, _WORD), TYPES[length]))
-            case ["property", kind, name] if elements and _is_type(kind, order):
-                elements[-1].properties.append(Property(name, TYPES.get(kind, _WORD)))
+                code = TYPES.get(kind, _WORD)
+                elements[-1].properties.append(Property(name, code, _LENGTHS[" ".join(length)]))
             case ["format", *_]:
                 problem = f"is no format that raybox reads: {', '.join(ORDERS)} 1.0, in one line"
             case ["property", *_] if elements:
@@ -182,10 +184,6 @@ def _header(data: bytes, path: Path) -> PlyHeader:
         if problem:
             refuse_line(path, statement, problem, f"line {number}")
     raise file_error(path, "has no line end_header", "copy or download it again", "header")
-
-
-def _is_type(kind: str, order: str) -> bool:
-    return kind in TYPES or (order == "ascii" and kind != "list")
 
 
 def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
@@ -246,9 +244,8 @@ def _row_of_lists(properties: list[Property], wanted: list[int], words: list[str
             raise ValueError(f"ends in {name}")
     if more := len(list(rest)):
         raise ValueError(f"{more} words more than the header announces")
-    is_whole = [bool(properties[k].length) or properties[k].name == OBJECT for k in wanted]
-    parse = [_integers if whole else floats for whole in is_whole]
-    return [number for k, to_numbers in zip(wanted, parse, strict=True) for number in to_numbers(found[k])]
+    words = [word for k in wanted for word in found[k]]
+    return floats(words) if properties[wanted[0]].name in _READ["vertex"] else _integers(words)
 
 
 def _integers(words: list[str]) -> list[int]:
@@ -259,10 +256,7 @@ def _integers(words: list[str]) -> list[int]:
 
 
 def _binary(header: PlyHeader, data: bytes, path: Path) -> Content:
-    """Return the content of a binary body.
-
-    An element whose lists all have one length is read as one array, others row by row.
-    """
+    """Return the content of a binary body: at once where lists have one length, else row by row."""
     content, at = Content(), header.end
     for element in header.elements:
         if element.rows:

@@ -67,10 +67,7 @@ def body_lines(data: bytes) -> list[str]:
 def text_rows(
     lines: list[str], parse: Callable[[list[str]], T], path: Path, place: str, problem: str = ""
 ) -> Iterator[T]:
-    """Yield what `parse` returns for the words of each line; its `ValueError` is one of the row.
-
-    place: with {} for the number of the row, from 0 on.
-    """
+    """Yield `parse` of the words of each line; place: with {} for the number of the row, from 0 on."""
     for row, line in enumerate(lines):
         try:
             yield parse(line.split())
@@ -101,10 +98,7 @@ def _exact(word: str) -> float:
 
 
 def decoded_names(names: Sequence[str], skipped: Counter[str], unnamed: str) -> list[str]:
-    """Return names of `text_lines` as UTF-8, with U+FFFD for other bytes, and `unnamed` for empty ones.
-
-    Count those that are not UTF-8, and those that thereby become equal.
-    """
+    """Return names as UTF-8, or `unnamed`; count names that are not, and those that become equal."""
     given = [name.encode("ascii", "surrogateescape") for name in names]
     found = [name.decode(errors="replace") for name in given]
     skipped["names that are not UTF-8"] += sum(
