@@ -225,10 +225,7 @@ def read(path: Source, *, format: str | None = None, **options: Unpack[_Options]
 
 
 def opened(path: Source, options: ReadOptions, form: str | None = None) -> Loaded:
-    """Return the content of a file as :func:`read` does, without its warning.
-
-    form: the extension of an open file.
-    """
+    """Return the content of a file, without a warning; form: the extension of an open one."""
     with with_path(path, form) as file:
         options = check_options(options, file)
         try:
@@ -249,10 +246,7 @@ def opened(path: Source, options: ReadOptions, form: str | None = None) -> Loade
 
 @in_default_environment
 def contents(path: str | os.PathLike[str], options: ReadOptions = _DEFAULTS) -> Loaded | FileArrays:
-    """Return the content of a file as :func:`read` does.
-
-    Points stay points, without an origin, also those of a PLY file that states that it has no faces.
-    """
+    """Return the content of a file; points stay points, also of a PLY file that states no faces."""
     with with_path(path, None) as file:
         options = check_options(options, file)
         found = parse(file, options)
@@ -292,10 +286,7 @@ def _with_up(geometry: SceneGeometry | Rays, up: Up | None, file: Path) -> FromF
 
 
 def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions:
-    """Return the options; boxes are of a scene.
-
-    Raise `InvalidInput` if one is out of range, or does not go with another or with the format of the file.
-    """
+    """Return the options, boxes as those of a scene; raise for values that are wrong, alone or together."""
     if options.boxes and options.kind is None:
         options = options._replace(kind="scene")
     for name, (suffixes, format_name) in _ONLY_FOR.items():

@@ -80,7 +80,6 @@ def _table(table: Callable[[Path, ReadOptions], Table], magic: bytes, name: str,
 
 _PARQUET = _table(lambda path, _: parquet.ParquetTable(path), b"PAR1", "Parquet", SCENE, RAYS)
 _LAS = _table(lambda path, _: point_clouds.LasTable(path), b"LASF", "LAS", RAYS)
-_ZARR = _table(zarr_arrays.open_zarr, b"", "Zarr", SCENE, RAYS)
 _TEXT = _table(csv_table.CsvTable, b"", "a table of text", SCENE, RAYS)
 FORMATS = {
     ".npz": Format(
@@ -103,7 +102,7 @@ FORMATS = {
     ".las": _LAS,
     ".laz": _LAS._replace(name="LAZ"),
     ".pcd": Format(pcd.read, b"", "PCD", (RAYS,), pcd.announced, first=b"# .PCD"),
-    ".zarr": _ZARR._replace(announced=None, is_folder=True),
+    ".zarr": _table(zarr_arrays.open_zarr, b"", "Zarr", SCENE, RAYS)._replace(announced=None, is_folder=True),
 }
 
 
@@ -170,7 +169,7 @@ def _check_start(path: Path, head: bytes, form: Format) -> None:
     if form.read is stl.read and stl.is_binary(path):  # its header may begin with anything
         return
     if found := foreign_start(head):
-        raise file_error(path, f"is {found.problem}, not {form.name}", found.way_out)
+        raise file_error(path, f"is {found[0]}, not {form.name}", found[1])
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and form.magic:
         raise file_error(path, "is text in UTF-16", "save it as text in UTF-8")
     others = [e for e, other in FORMATS.items() if other.begins(head)]
