@@ -115,7 +115,7 @@ def _members(opened: Manifest, name: str, check: bool) -> dict[str, Array]:
         opened.check_data(name)
     path = opened.folder / name
     with reader_errors(path, "NumPy arrays"):
-        return load_members(path, load_members(path, ())[0])[1]
+        return load_members(path)
 
 
 def _write_arrays(folder: Path, scene: Scene) -> None:

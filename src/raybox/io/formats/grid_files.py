@@ -27,7 +27,7 @@ from raybox.io.formats.common import (
     reader_errors,
     warn_of,
 )
-from raybox.io.formats.numpy_arrays import as_floats, load_array, load_members
+from raybox.io.formats.numpy_arrays import as_floats, load_array, open_archive
 from raybox.io.formats.table import format_of
 from raybox.io.formats.tables import check_numbers
 from raybox.validation import ArrayInput
@@ -91,7 +91,8 @@ def read_npy(path: Path) -> GridCells:
 
 def read_npz(path: Path) -> GridCells:
     """Return the cells, the origin and the pitch of an `.npz` file."""
-    names, arrays = load_members(path, ("occupancy", "origin", "pitch"))
+    with open_archive(path) as archive:
+        names, arrays = [*archive.members], archive.arrays(("occupancy", "origin", "pitch"))
     if "occupancy" not in arrays:
         problem = f"has no array occupancy, but {quoted(' '.join(names))}"
         raise file_error(path, problem, "name the array of cells occupancy")

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from itertools import accumulate, islice
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -48,7 +47,7 @@ class ParquetTable(Table):
                 raise  # of the system: no permission, no file
             problem = "its footer is damaged, cut off or encrypted"
             raise file_error(path, problem, "copy or write it again") from error
-        self._starts = group_starts(self._metadata, path)
+        self._starts = _group_starts(self._metadata, path)
         self.rows = self._starts[-1]
         self._fields, self.names = dict(leaves), [name for name, _ in leaves]
         self._bounds = self._unless_named(geo_columns.bounds(self._schema, self.names))
@@ -141,10 +140,7 @@ class ParquetTable(Table):
     def _batches(
         self, file: "pyarrow.parquet.ParquetFile", group: int, wanted: Wanted
     ) -> "Iterator[pyarrow.RecordBatch]":
-        """Yield columns of a row group in batches.
-
-        Raise `FileFormatError` unless every row is read.
-        """
+        """Yield columns of a row group in batches; raise unless every row is read."""
         parts = {name: name.rpartition(".")[0] for name in self._points}
         names = list(dict.fromkeys(parts.get(name, name) for name in (*wanted.numbers, *wanted.others)))
         promised, found = self._starts[group + 1] - self._starts[group], 0
@@ -177,10 +173,7 @@ class ParquetTable(Table):
         return file_error(self.path, problem, "copy or write it again", f"row group {group}")
 
     def _floats(self, column: "pyarrow.Array", name: str, wanted: Wanted, first: int) -> Floats:
-        """Return a column as float64; nulls become NaN unless they are to raise.
-
-        first: the row in the file of the column's first number, for errors.
-        """
+        """Return a column from row `first` on as float64; nulls are NaN or raise."""
 
         def place(index: tuple[int, ...]) -> str:
             return self.place(first + index[0], name) if index else f"column {name}"
@@ -202,12 +195,15 @@ class ParquetTable(Table):
         return np.where(missing, np.nan, exact_floats(np.asarray(column.fill_null(0)), self.path, place))
 
     def _check_optional_columns(self, kind: str) -> None:
-        """Raise `FileFormatError` if the schema lacks an optional column that row groups hold.
+        """Raise if row groups hold an optional column that the schema lacks.
 
         Its name in the schema is damaged then; without it, the rays or boxes would be others.
         """
-        missing = [name for name in _OPTIONAL.get(kind, ()) if name not in self.names]
-        footer = _footer(self.path) if missing else b""
+        missing, footer = [name for name in _OPTIONAL.get(kind, ()) if name not in self.names], b""
+        if missing:
+            with self.path.open("rb") as file:
+                file.seek(-8 - self._metadata.serialized_size, os.SEEK_END)
+                footer = file.read()
         for name in missing:
             # Thrift's compact form of the path of a column in a row group: field 3, a list of one text
             if b"\x19\x18" + bytes([len(name)]) + name.encode() in footer:
@@ -215,20 +211,10 @@ class ParquetTable(Table):
                 raise file_error(self.path, problem, "copy or write it again", "footer")
 
 
-def _footer(path: Path) -> bytes:
-    """Return the footer of a file, which ends with its length and 4 bytes of magic."""
-    with path.open("rb") as file:
-        file.seek(-8, os.SEEK_END)
-        size = int.from_bytes(file.read(4), "little")
-        file.seek(-8 - size, os.SEEK_END)
-        return file.read(size)
+def _group_starts(metadata: "pyarrow.parquet.FileMetaData", path: Path) -> list[int]:
+    """Return the first row of each row group, and the number of rows of all, which the file must confirm.
 
-
-def group_starts(metadata: "pyarrow.parquet.FileMetaData", path: Path) -> list[int]:
-    """Return the first row of each row group, and the number of rows of all.
-
-    Raise `FileFormatError` unless the file's count is the sum of those of its row groups. Not used is
-    ``row_group(k).column(i)``: on some damaged footers it aborts the process (pyarrow 26).
+    Not used is ``row_group(k).column(i)``: on some damaged footers it aborts the process (pyarrow 26).
     """
     counts = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
     if min(counts, default=0) < 0 or sum(counts) != metadata.num_rows:
@@ -275,23 +261,19 @@ def _of_decimals(
 def write(file: BinaryIO, table: "pyarrow.Table") -> None:
     """Write a table."""
     parquet = require("pyarrow.parquet", "io", ".parquet")
-    arrow = require("pyarrow", "io", ".parquet")
-    texts = [field.name for field in table.schema if arrow.types.is_string(field.type)]
+    texts = [field.name for field in table.schema if str(field.type) == "string"]
     parquet.write_table(table, file, row_group_size=1_000_000, use_dictionary=texts or False)
 
 
 def table_of(columns: Mapping[str, Array]) -> "pyarrow.Table":
     """Return columns of one length as a table of Arrow; masked values and None are null."""
     arrow = require("pyarrow", "io", ".parquet")
-    return arrow.table({name: _array_of(arrow, column) for name, column in columns.items()})
 
+    def array_of(column: Array) -> "pyarrow.Array":
+        kind = column.dtype.kind
+        values: Any = column.tolist() if kind == "O" else column
+        is_text = kind == "U" or (kind == "O" and all(v is None or isinstance(v, str) for v in values))
+        # of text the type is given, because it may be empty, or hold None alone
+        return arrow.array(values, arrow.string() if is_text else None)
 
-def _array_of(arrow: ModuleType, column: Array | list[object]) -> "pyarrow.Array":
-    """Return a column as an Arrow array.
-
-    The type of text is given, because it may be empty, or hold None alone.
-    """
-    kind = "" if isinstance(column, list) else column.dtype.kind
-    values = column.tolist() if isinstance(column, np.ndarray) and kind == "O" else column
-    is_text = kind == "U" or (kind == "O" and all(v is None or isinstance(v, str) for v in values))
-    return arrow.array(values, arrow.string() if is_text else None)
+    return arrow.table({name: array_of(column) for name, column in columns.items()})

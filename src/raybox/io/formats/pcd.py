@@ -19,6 +19,7 @@ from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error
 from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.tables import Announced
 from raybox.io.formats.text_lines import body_lines, floats, header_lines, plain, refuse_line, text_rows
+from raybox.validation import Array
 
 TYPES = {"F4", "F8", "I1", "I2", "I4", "I8", "U1", "U2", "U4", "U8"}
 AXES = ("x", "y", "z")
@@ -60,9 +61,10 @@ def read(path: Path, options: ReadOptions) -> FileArrays:
     """Return the fields x, y, z of a PCD file."""
     whole = plain(path.read_bytes(), path)
     header = _header(whole, path)
-    parse = {"ascii": _text, "binary": _binary}.get(header.encoding, _compressed)
-    points = parse(whole, header, path) if header.rows else np.zeros((0, 3))
-    if not header.rows:
+    if header.rows:
+        points = (_text if header.encoding == "ascii" else _packed)(whole, header, path)
+    else:
+        points = np.zeros((0, 3))
         check_end(path, whole[header.end :], _PADDING)
     where = lambda _, index: f"point {index[0]} (the first is 0), column {'xyz'[index[1]]}"  # noqa: E731
     return FileArrays({"points": points}, where)
@@ -154,33 +156,28 @@ def _text(whole: bytes, header: PcdHeader, path: Path) -> Floats:
     return np.array(list(text_rows(lines, point, path, "point {}", " is not a point")))
 
 
-def _binary(whole: bytes, header: PcdHeader, path: Path) -> Floats:
-    """Return the points of a binary body, stored point by point."""
-    starts = [*accumulate((field.size for field in header.fields), initial=header.end)]
-    step = starts[-1] - header.end
-    if header.rows * step > len(whole) - header.end:
-        raise cut_off(path, f"byte {len(whole)}")
-    check_end(path, whole[header.end + header.rows * step :], _PADDING)
-    return np.stack([_column(whole, header, k, (starts[k], step), path) for k in header.axes()], -1)
-
-
-def _compressed(whole: bytes, header: PcdHeader, path: Path) -> Floats:
-    """Return the points of a compressed body, stored field by field."""
-    sizes = [field.size for field in header.fields]
-    starts = [*accumulate((size * header.rows for size in sizes), initial=0)]
-    fields = _decompressed(whole, starts[-1], header.end, path)
-    return np.stack([_column(fields, header, k, (starts[k], sizes[k]), path) for k in header.axes()], -1)
-
-
-def _column(data: bytes, header: PcdHeader, k: int, place: tuple[int, int], path: Path) -> Floats:
-    """Return a field of all points; place: first byte, bytes between points."""
-    start, step = place
-    try:
-        numbers = np.ndarray((header.rows,), header.fields[k].type, data, start, (step,))
-        return validation.floats(numbers, "numbers")
-    except InvalidInput as error:
-        problem = f"field {header.fields[k].name} has an integer that float64 does not hold exactly"
-        raise file_error(path, problem, "subtract an offset, or store it as F 8") from error
+def _packed(whole: bytes, header: PcdHeader, path: Path) -> Floats:
+    """Return the points of a binary body: stored point by point, or field by field if it is compressed."""
+    steps = [field.size for field in header.fields]
+    width = sum(steps)
+    if header.encoding == "binary":
+        starts, data, end = [*accumulate(steps, initial=header.end)], whole, header.end + header.rows * width
+        steps = [width] * len(steps)
+        if end > len(whole):
+            raise cut_off(path, f"byte {len(whole)}")
+        check_end(path, whole[end:], _PADDING)
+    else:
+        starts = [*accumulate((size * header.rows for size in steps), initial=0)]
+        data = _decompressed(whole, starts[-1], header.end, path)
+    points = np.empty((header.rows, 3))
+    for axis, k in enumerate(header.axes()):
+        numbers: Array = np.ndarray((header.rows,), header.fields[k].type, data, starts[k], (steps[k],))
+        try:
+            points[:, axis] = validation.floats(numbers, "numbers")
+        except InvalidInput as error:
+            problem = f"field {header.fields[k].name} has an integer that float64 does not hold exactly"
+            raise file_error(path, problem, "subtract an offset, or store it as F 8") from error
+    return points
 
 
 def _decompressed(whole: bytes, wanted: int, start: int, path: Path) -> bytes:

@@ -30,7 +30,7 @@ from raybox.geometry.file_facts import FromFile, SourceFacts, checked_up
 from raybox.geometry.labels import Attributes, Labels, checked_attributes
 from raybox.geometry.mesh import stored_objects
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, SceneGeometry, file_error
-from raybox.io.formats.numpy_arrays import as_floats, load_members, read_npz
+from raybox.io.formats.numpy_arrays import as_floats, open_archive, read_npz
 from raybox.io.formats.object_boxes import boxes_of
 from raybox.io.formats.saved_columns import check_texts, id_array, large_ids
 from raybox.validation import Array, Ints
@@ -112,12 +112,13 @@ def fact_arrays(geometry: FromFile) -> dict[str, Array]:
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     """Return what was saved as `.npz`, or a table of boxes, rays or points."""
-    names, _ = load_members(path, ())
-    if KIND not in names and not {"vertices", "faces"} <= {*names}:
-        found, facts = read_npz(path, options), facts_of(load_members(path, (*_SKIPPED, *_STATED))[1])
-        left_out = {**found.left_out, **facts.skipped}
-        return found._replace(left_out=left_out, units=facts.units, up=facts.up)
-    geometry = geometry_of(load_members(path, names)[1], path)
+    with open_archive(path) as archive:
+        if KIND not in archive.members and not {"vertices", "faces"} <= archive.members.keys():
+            found, facts = read_npz(archive, options), facts_of(archive.arrays((*_SKIPPED, *_STATED)))
+            left_out = {**found.left_out, **facts.skipped}
+            return found._replace(left_out=left_out, units=facts.units, up=facts.up)
+        arrays = archive.arrays()
+    geometry = geometry_of(arrays, path)
     return Loaded(boxes_of(geometry, path) if options.boxes else geometry)
 
 

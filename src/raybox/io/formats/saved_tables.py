@@ -43,8 +43,6 @@ _PYTHON = {b"raybox.values": b"objects"}
 """Metadata of an integer or bool column whose values were objects of Python, with or without None."""
 _ROW = "row"  # the label of boxes that are read, before they have their own
 _SKIPPED_KEY, _UNITS_KEY, _UP_KEY = "raybox.skipped", "raybox.units", "raybox.up"
-_KINDS = {"integers": ("u?int[0-9]+", "int64", -1), "float64": ("double", "double", np.nan)}
-"""Types of Arrow that are read, the one they become, and the number for null."""
 ArrowColumns: TypeAlias = "dict[str, pyarrow.ChunkedArray]"
 
 
@@ -83,7 +81,7 @@ def _read_boxes(table: ParquetTable, options: ReadOptions) -> Loaded:
         raise file_error(table.path, "holds boxes, not rays", "give a file of rays here")
     names = list(layout.labels.values())
     blocks = list(table.blocks(numbers_of(layout, options)._replace(others=names, at_once=True)))
-    arrays = {array: stacked(array, columns, blocks) for array, columns in layout.arrays.items()}
+    arrays = {array: stacked(columns, blocks) for array, columns in layout.arrays.items()}
     columns = _chunked(table, blocks, names)
     parts = FileArrays(arrays, places(table, layout), {_ROW: np.arange(sum(block.rows for block in blocks))})
     found = build(parts, table.path, options._replace(kind="scene"))
@@ -98,18 +96,24 @@ def _read_mesh(table: ParquetTable) -> Mesh:
     lacking = [name for name in (*CORNERS, *VERTICES) if name not in table.names]
     if lacking:
         raise file_error(table.path, f"lacks the columns {' '.join(lacking)}", _AGAIN, "header")
-    names = [name for name in table.names if is_arrow_label(table.type(name))]
-    columns = _chunked(table, list(table.blocks(Wanted(others=names, at_once=True))), names)
-    vertices = np.stack([_numbers(table, columns, name, "integers") for name in VERTICES], axis=-1)
-    corners = np.stack([_numbers(table, columns, name, "float64") for name in CORNERS], axis=-1)
+    numbers = [*CORNERS, *VERTICES, *[OBJECT] * (OBJECT in table.names)]
+    for k, name in enumerate(numbers):
+        kind, wanted = str(table.type(name)), "float64" if k < len(CORNERS) else "integers"
+        if not re.fullmatch("double" if k < len(CORNERS) else "u?int[0-9]+", kind):
+            raise file_error(table.path, f"holds {kind}, not {wanted}", _AGAIN, f"column {name}")
+    names = [name for name in table.names if name not in numbers and is_arrow_label(table.type(name))]
+    blocks = list(table.blocks(Wanted(numbers, names, invalid="skip", at_once=True)))
+    corners, found = np.split(stacked(numbers, blocks), [len(CORNERS)], axis=1)
+    columns, found = _chunked(table, blocks, names), np.where(np.isnan(found), -1, found).astype(np.int64)
+    vertices = found[:, :3]
     is_face: Bools = np.all(vertices >= 0, axis=1)
     faces = vertices[is_face]
     if is_face[len(faces) :].any():
         raise file_error(table.path, "has rows without a triangle among those with one", _AGAIN)
-    numbers = _numbers(table, columns, OBJECT, "integers") if OBJECT in columns else None
-    objects = None if numbers is None else numbers[: len(faces)]
+    rows = found[:, 3] if OBJECT in table.names else None
+    objects = None if rows is None else rows[: len(faces)]
     mesh = Mesh(_points(table.path, vertices, corners.reshape(-1, 3, 3)), faces, objects=objects)
-    first = np.arange(len(faces)) if numbers is None else _first_rows(table, columns, numbers)
+    first = np.arange(len(faces)) if rows is None else _first_rows(table, columns, rows)
     return mesh._with(_attributes(table, columns, first))
 
 
@@ -185,12 +189,3 @@ def _chunked(table: ParquetTable, blocks: Sequence[RowBlock], names: Sequence[st
     """Return columns of all blocks."""
     chunked = require("pyarrow", "io", ".parquet").chunked_array
     return {name: chunked([block.columns[name] for block in blocks], table.type(name)) for name in names}
-
-
-def _numbers(table: ParquetTable, columns: ArrowColumns, name: str, wanted: str) -> NDArray[Any]:
-    """Take a column of integers or float64, -1 or NaN for null."""
-    column, (kinds, kind, null) = columns.pop(name), _KINDS[wanted]
-    if not re.fullmatch(kinds, str(column.type)):
-        raise file_error(table.path, f"holds {column.type}, not {wanted}", _AGAIN, f"column {name}")
-    found: NDArray[Any] = column.cast(kind).fill_null(null).to_numpy()
-    return found

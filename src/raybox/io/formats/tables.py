@@ -12,7 +12,7 @@ import numpy as np
 
 from raybox.errors import FileFormatError
 from raybox.geometry.file_facts import Up
-from raybox.io.formats.columns import NONE, TableColumns, choose, is_flat, may_turn, turn_error
+from raybox.io.formats.columns import NONE, TableColumns, choose, may_turn, turn_error
 from raybox.io.formats.common import FileArrays, Floats, InvalidRows, ReadOptions, file_error
 from raybox.io.formats.typed_labels import label
 from raybox.validation import Array, Dtype, rounded
@@ -62,10 +62,7 @@ class RowBlock(NamedTuple):
 
 
 class Table(ABC):
-    """The table in a file.
-
-    Its columns, what it announces, its rows.
-    """
+    """The table in a file: its columns, what it announces, its rows."""
 
     path: Path
     names: list[str]
@@ -136,7 +133,7 @@ def whole(table: Table, options: ReadOptions) -> FileArrays:
     layout = table.layout(options)
     wanted = numbers_of(layout, options)._replace(others=[*layout.labels.values()], at_once=True)
     blocks = list(table.blocks(wanted))
-    arrays = {array: stacked(array, names, blocks) for array, names in layout.arrays.items()}
+    arrays = {array: stacked(names, blocks) for array, names in layout.arrays.items()}
     labels = {
         name: label(name, [block.columns[own] for block in blocks]) for name, own in layout.labels.items()
     }
@@ -145,15 +142,15 @@ def whole(table: Table, options: ReadOptions) -> FileArrays:
     return FileArrays(arrays, places(table, layout), labels, left_out=left_out, **facts)  # type: ignore[arg-type]
 
 
-def stacked(array: str, names: list[str], blocks: Sequence[RowBlock]) -> Floats:
-    """Return an array of all blocks: (n, D), or (n,) if flat."""
+def stacked(names: list[str], blocks: Sequence[RowBlock]) -> Floats:
+    """Return columns of all blocks as an array: (n, D), or (n,) of one column."""
     rows = np.empty((sum(block.rows for block in blocks), len(names)))
     start = 0
     for block in blocks:
         for k, name in enumerate(names):
             rows[start : start + block.rows, k] = block.columns[name]
         start += block.rows
-    return rows[:, 0] if is_flat(array) else rows
+    return rows[:, 0] if len(names) == 1 else rows
 
 
 def places(table: Table, layout: TableColumns) -> Callable[[str, tuple[int, ...]], str]:
@@ -162,10 +159,7 @@ def places(table: Table, layout: TableColumns) -> Callable[[str, tuple[int, ...]
 
 
 def exact_floats(array: Array, path: Path, place: Callable[[tuple[int, ...]], str]) -> Floats:
-    """Return real numbers as float64.
-
-    Raise `FileFormatError` for another type, and for a number that float64 does not hold.
-    """
+    """Return real numbers as float64; raise for another type, and for a number that is not exact in it."""
     check_numbers(array.dtype, path, place(()))
     with np.errstate(over="ignore", invalid="ignore"):  # of a signalling NaN
         floats = array.astype(np.float64, copy=False)
