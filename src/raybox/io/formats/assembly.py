@@ -1,7 +1,4 @@
-"""Build checked geometry from the arrays of a file.
-
-Errors give the place of a wrong number in the file.
-"""
+"""Build checked geometry from the arrays of a file; errors give the place of a wrong number."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -26,18 +23,13 @@ class Violation(NamedTuple):
     """Numbers of an array that break a rule."""
 
     array: str
-    bad: NDArray[np.bool_]
-    """a mask of the array"""
+    bad: NDArray[np.bool_]  # a mask of the array
     rule: str
-    reason: str = ""
-    """for the count of rows that are left out"""
+    reason: str = ""  # for the count of rows that are left out
 
 
 def build(parts: FileArrays, path: Path, options: ReadOptions) -> Loaded:
-    """Return the geometry of the arrays.
-
-    Raises `FileFormatError` that names the rule and the first number of the file that breaks it.
-    """
+    """Return the geometry of the arrays; errors name the first number that breaks a rule."""
     kind = choose_kind(kinds_of(parts.arrays), path, options)
     check_origin(kind, path, options)
     if options.invalid == "skip":
@@ -83,7 +75,7 @@ def check_origin(kind: str, path: Path, options: ReadOptions) -> None:
 
 
 def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) -> Boxes | Instances | Rays:
-    arrays = parts.arrays
+    arrays, invalid = parts.arrays, options.invalid_rays
     ids, labels = _ids(parts.labels), {name: values for name, values in parts.labels.items() if name != "id"}
     if "lower" in arrays:
         return Boxes(arrays["lower"], arrays["upper"], ids=ids, labels=labels)
@@ -93,11 +85,6 @@ def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) ->
         turn = {"quaternions": arrays.get("quaternions"), "yaw": arrays.get("yaw")}
         made = Instances.oriented_boxes(arrays["centers"], arrays["sizes"], **turn, ids=ids, labels=labels)
         return made.boxes() if options.boxes else made
-    return _rays(arrays, path, options)
-
-
-def _rays(arrays: Mapping[str, Floats], path: Path, options: ReadOptions) -> Rays:
-    invalid = options.invalid_rays
     if "origins" in arrays:
         ranges = {name: arrays[name] for name in RANGES if name in arrays}
         return Rays(arrays["origins"], arrays["directions"], invalid=invalid, **ranges)  # type: ignore[arg-type]  # ranges
@@ -112,19 +99,14 @@ def _rays(arrays: Mapping[str, Floats], path: Path, options: ReadOptions) -> Ray
 
 
 def _ids(labels: Labels) -> list[str] | None:
-    """Return the ids, None without.
-
-    They are the first column of `ID_NAMES`, else the first of text whose values are all there and all differ.
-    """
+    """Return the first column of `ID_NAMES`, else the first of texts that all differ, or None."""
     texts = {name: values.tolist() for name, values in labels.items() if values.dtype == object}
     found = [texts[name] for own in ID_NAMES for name in texts if name.lower() == own]
-    found += [texts[name] for name in texts if name.lower() not in TEXT and _are_different(texts[name])]
+    for name, values in texts.items():
+        is_text = name.lower() not in TEXT and all(value and isinstance(value, str) for value in values)
+        if is_text and 0 < len({*values}) == len(values):
+            found.append(values)
     return ["" if value is None else value for value in found[0]] if found else None
-
-
-def _are_different(values: list[object]) -> bool:
-    """Return whether values are texts, none empty, no two equal."""
-    return 0 < len({*values}) == len(values) and all(value and isinstance(value, str) for value in values)
 
 
 def _number_error(kind: str, parts: FileArrays, path: Path, error: InvalidInput) -> FileFormatError:

@@ -34,12 +34,9 @@ class TableColumns(NamedTuple):
     """The columns of a table that are read, by its own names."""
 
     kind: str
-    arrays: Columns
-    """of each array of the kind, and of ranges, which have one column"""
-    labels: dict[str, str]
-    """of each label; only boxes have labels"""
-    left_out: int = 0
-    """columns of a type that no label has"""
+    arrays: Columns  # of each array of the kind, and of ranges, which have one column
+    labels: dict[str, str]  # of each label; only boxes have labels
+    left_out: int = 0  # columns of a type that no label has
 
     @property
     def numbers(self) -> list[str]:
@@ -160,10 +157,7 @@ NONE: Mapping[str, str] = MappingProxyType({})
 def choose(
     header: Sequence[str], path: Path, options: ReadOptions, own: Mapping[str, str] = NONE
 ) -> TableColumns:
-    """Return which columns of a table to read; labels only with boxes.
-
-    own: columns of the table by raybox's names, where the file itself says what they are.
-    """
+    """Return which columns to read; `own` are those that the file names as raybox does, besides."""
     _check_repeated(header, path)
     names = {**own, **{name: name for name in header}}
     found = _arrays(names, path)
@@ -210,10 +204,7 @@ def has_kind(header: Container[str]) -> bool:
 
 
 def _arrays(names: Mapping[str, str], path: Path) -> dict[str, Columns]:
-    """Return the arrays of each kind that the columns make.
-
-    Raise if they make bounds in two ways, none of which is raybox's.
-    """
+    """Return the arrays of each kind; raise for bounds of two kinds, neither of which is raybox's."""
     fitting = {group: [way for one in ways if (way := _fitting(one, names))] for group, ways in _WAYS.items()}
     bounds, sizes = fitting["bounds"], fitting["sizes"]
     if len(bounds) > 1 and "min_x" not in bounds[0]["lower"]:
@@ -242,10 +233,7 @@ def _fitting(way: Columns, header: Container[str]) -> Columns | None:
 
 
 def _header_problem(header: Mapping[str, str]) -> str:
-    """Return what is wrong with a header of no kind.
-
-    The missing columns, if it has some of a kind.
-    """
+    """Return what a header of no kind lacks: some columns, if it has others of a kind."""
     for group in ("bounds", "rays", "sizes"):
         for number, way in enumerate(_WAYS[group]):
             flat = not any(names[2] in header for names in way.values())

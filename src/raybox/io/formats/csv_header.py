@@ -29,16 +29,11 @@ class CsvHeader(NamedTuple):
 
     names: list[str]
     delimiter: str
-    is_bare: bool = False
-    """whether the line that was read last is the first row, not a header"""
-    has_names: bool = True
-    """whether the file has the names; else they are of a layout, or numbers"""
-    lines: int = 0
-    """lines before the rows"""
-    start: int = 0
-    """the byte at which the rows begin"""
-    line_end: bytes = b"\n"
-    """CR if that alone ends lines, else LF"""
+    is_bare: bool = False  # whether the line that was read last is the first row, not a header
+    has_names: bool = True  # whether the file has the names; else they are of a layout, or numbers
+    lines: int = 0  # lines before the rows
+    start: int = 0  # the byte at which the rows begin
+    line_end: bytes = b"\n"  # CR if that alone ends lines, else LF
 
     @property
     def places(self) -> dict[str, int]:
@@ -127,11 +122,15 @@ def _columns(readline: Callable[[], str], layout: Sequence[str] | None) -> CsvHe
     is_sentence = comment.delimiter == SPACES and len(line.split()) not in (0, len(comment.names))
     if not found.names and comment.names and not is_sentence:
         return comment._replace(is_bare=True)
-    bare = _first_split(line, delimiters, lambda fields: bool(fields) and all(map(_is_numeric, fields)))
+    bare = _first_split(line, delimiters, _are_numbers)
     if not found.names and bare.names:
         names = [*"xyz"] if len(bare.names) == 3 else [str(k) for k in range(len(bare.names))]
         return bare._replace(names=names, is_bare=True, has_names=False)
-    return _quoted_header(line, readline, found.delimiter or most)
+    if (delimiter := found.delimiter or most) == SPACES:
+        return CsvHeader(line.split(), SPACES)
+    lines = chain([line], iter(readline, ""))  # in quotes, a line may end
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    return CsvHeader([name.strip() for name in next(rows, [])], delimiter)
 
 
 def _in_comment(line: str, delimiters: str) -> CsvHeader | None:
@@ -143,22 +142,14 @@ def _in_comment(line: str, delimiters: str) -> CsvHeader | None:
     return next((one for text in texts if (one := _first_split(text, delimiters, _has_kind)).names), None)
 
 
-def _quoted_header(line: str, readline: Callable[[], str], delimiter: str) -> CsvHeader:
-    """Return the names of a header, in whose quotes lines may end."""
-    if delimiter == SPACES:
-        return CsvHeader(line.split(), SPACES)
-    rows = csv.reader(chain([line], iter(readline, "")), delimiter=delimiter, strict=True)
-    return CsvHeader([name.strip() for name in next(rows, [])], delimiter)
-
-
 def _first_split(line: str, delimiters: str, fits: Callable[[list[str]], bool]) -> CsvHeader:
     """Return the fields of a line by the first delimiter whose fields fit; none if none does."""
     fields = (CsvHeader(_split(line, one), one) for one in delimiters)
     return next((found for found in fields if fits(found.names)), CsvHeader([], ""))
 
 
-def _is_numeric(text: str) -> bool:
-    return is_number(text) or is_decimal_comma(text)
+def _are_numbers(fields: list[str]) -> bool:
+    return bool(fields) and all(is_number(field) or is_decimal_comma(field) for field in fields)
 
 
 def _has_kind(names: list[str]) -> bool:

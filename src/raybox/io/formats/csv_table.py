@@ -239,24 +239,20 @@ def write(file: BinaryIO, columns: Mapping[str, Array]) -> None:
 
 
 def lines(columns: Mapping[str, Array]) -> bytes:
-    """Return the rows of columns as lines that end in LF."""
+    """Return the rows of columns as lines that end in LF; 1 and 0 for bool."""
+    arrays = [c.astype(np.int8) if c.dtype == bool else c for c in columns.values()]
+
+    def rows() -> Iterator[tuple[object, ...]]:
+        return zip(*(array.tolist() for array in arrays), strict=True)
+
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(_plain_rows(columns))
+    csv.writer(text, lineterminator="\n").writerows(rows())
     found = text.getvalue()
-    return b"".join(map(line, _plain_rows(columns))) if "\r" in found else found.encode()
+    return b"".join(map(line, rows())) if "\r" in found else found.encode()
 
 
 def line(fields: Sequence[object]) -> bytes:
-    """Return a row as a line; texts with CR are quoted.
-
-    Python quotes them only where CR ends lines.
-    """
+    """Return a row as a line; texts with CR are quoted."""
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\r\n").writerow(fields)
+    csv.writer(text, lineterminator="\r\n").writerow(fields)  # only where CR ends lines, it is quoted
     return (text.getvalue()[:-2] + "\n").encode()
-
-
-def _plain_rows(columns: Mapping[str, Array]) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of columns; 1 and 0 for bool."""
-    arrays = [c.astype(np.int8) if c.dtype == bool else c for c in columns.values()]
-    return zip(*(array.tolist() for array in arrays), strict=True)

@@ -84,11 +84,6 @@ def load_grid(
     return with_facts(of_bits(edges, pack(cells.occupied)), cells.skipped)
 
 
-def read_npy(path: Path) -> GridCells:
-    """Return the cells of an `.npy` file: its nonzero numbers."""
-    return _cells(load_array(path), path, "")
-
-
 def read_npz(path: Path) -> GridCells:
     """Return the cells, the origin and the pitch of an `.npz` file."""
     with open_archive(path) as archive:
@@ -98,10 +93,14 @@ def read_npz(path: Path) -> GridCells:
         raise file_error(path, problem, "name the array of cells occupancy")
     cells = _cells(arrays["occupancy"], path, "occupancy")
     origin, pitch = (as_floats(arrays[n], path, n) if n in arrays else None for n in ("origin", "pitch"))
-    return GridCells(cells.occupied, cells.first, origin, pitch)
+    return cells._replace(origin=origin, pitch=pitch)
 
 
-READERS: dict[str, Callable[[Path], GridCells]] = {".vox": vox.read_grid, ".npy": read_npy, ".npz": read_npz}
+READERS: dict[str, Callable[[Path], GridCells]] = {
+    ".vox": vox.read_grid,
+    ".npy": lambda path: _cells(load_array(path), path, ""),
+    ".npz": read_npz,
+}
 
 
 def _cells(array: NDArray[Any], path: Path, name: str) -> GridCells:

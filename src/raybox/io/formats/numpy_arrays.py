@@ -77,11 +77,9 @@ class RowsTable(Table):
     """Rows of numbers that are read by their place."""
 
     has_names = False
-    dtypes: Mapping[str, Dtype] = MappingProxyType({})
-    """of columns, where they differ"""
+    dtypes: Mapping[str, Dtype] = MappingProxyType({})  # of columns, where they differ
     step = BLOCK_ROWS
-    chunk = 1
-    """rows that are read together at least"""
+    chunk = 1  # rows that are read together at least
 
     @abstractmethod
     def columns(self, names: Iterable[str], start: int, end: int) -> dict[str, Array]:
@@ -200,10 +198,7 @@ def _rows(path: Path, header: Header, begin: int, end: int) -> Array:
 
 
 class ArraysTable(RowsTable):
-    """Arrays with a row for each ray: ``lower`` has columns ``min_x min_y min_z``.
-
-    ``read(array, start, end)`` returns some rows of one.
-    """
+    """Arrays with a row for each ray, by `read(array, start, end)`; of ``lower``, columns ``min_x …``."""
 
     def __init__(
         self, path: Path, arrays: Mapping[str, Header | Array], read: Callable[[str, int, int], Array]
@@ -353,12 +348,6 @@ def _labels(archive: Archive, ids: Array | None, count: tuple[int, ...]) -> Labe
     return {name: label(name, [array]) for name, array in archive.arrays(names).items()}
 
 
-def load_members(path: Path, names: Iterable[str] | None = None) -> dict[str, Array]:
-    """Return the arrays of the given names that an `.npz` file has; None: all."""
-    with open_archive(path) as archive:
-        return archive.arrays(names)
-
-
 def load_array(path: Path) -> Array:
     """Return the array of an `.npy` file, after a check of its header against its size."""
     with path.open("rb") as file:
@@ -435,8 +424,3 @@ def write_npz(out: BinaryIO, arrays: Mapping[str, Array]) -> None:
         for name, array in arrays.items():
             with archive.open(member(name), "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
-
-
-def write_npy(file: BinaryIO, table: Array) -> None:
-    """Write one table of numbers."""
-    np.save(file, table, allow_pickle=False)

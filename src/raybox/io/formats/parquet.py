@@ -3,8 +3,7 @@
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
+from collections.abc import Iterator, Mapping
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -51,7 +50,7 @@ class ParquetTable(Table):
         self.rows = self._starts[-1]
         self._fields, self.names = dict(leaves), [name for name, _ in leaves]
         self._bounds = self._unless_named(geo_columns.bounds(self._schema, self.names))
-        self._points: dict[str, int] = {}
+        self._points: list[str] = []
         self.scene = self.metadata.get(SCENE_KEY.encode(), b"").decode("utf-8", "replace")
 
     def announced(self) -> Announced:
@@ -79,18 +78,11 @@ class ParquetTable(Table):
             return {}
         columns = {axis: f"{field.name}.{axis}" for axis in "xyz"}
         if columns["x"] not in self.names:
-            axes = geo_columns.axes_of_type(self.type(field.name))
-            axes = self._axes_of_values(field.name) if axes == 0 else axes or 0
-            columns = dict(islice(columns.items(), axes))
-            self._points = {name: k for k, name in enumerate(columns.values())}
+            blocks = self.blocks(Wanted(others=[field.name]))
+            values = (value for block in blocks for value in block.columns[field.name].tolist() if value)
+            columns = dict(islice(columns.items(), geo_columns.axes_of(self.type(field.name), values)))
+            self._points = [*columns.values()]
         return {axis: name for axis, name in columns.items() if name in self.names or name in self._points}
-
-    def _axes_of_values(self, column: str) -> int:
-        """Return the coordinates of the first point of a column of WKB."""
-        for block in self.blocks(Wanted(others=[column])):
-            for value in filter(None, block.columns[column].tolist()):
-                return geo_columns.axes_of_value(value)
-        return 3
 
     def has_label(self, column: str) -> bool:
         """Return whether a column is of a type that labels have."""
@@ -115,7 +107,11 @@ class ParquetTable(Table):
                     for name in wanted.numbers:
                         columns[name] = self._floats(columns[name], name, wanted, start)
                     for name in wanted.others:
-                        self._check_text(columns[name], name)
+                        try:
+                            columns[name].validate(full="string" in str(columns[name].type))
+                        except ValueError as error:
+                            problem, way_out = "holds text that is not UTF-8", "write it again as UTF-8"
+                            raise file_error(self.path, problem, way_out, f"column {name}") from error
                     yield RowBlock(start, group, batch.num_rows, columns)
                     start += batch.num_rows
 
@@ -126,7 +122,7 @@ class ParquetTable(Table):
         names = [*wanted.numbers, *wanted.others]
         found = {name: _column(batch, name) for name in names if name not in self._points}
         if len(found) < len(names):
-            name = next(iter(self._points)).rpartition(".")[0]
+            name = self._points[0].rpartition(".")[0]
             place = lambda row: self.place(first + row, name)  # noqa: E731
             points = geo_columns.coordinates(_column(batch, name), len(self._points), self.path, place)
             found |= dict(zip(self._points, points, strict=True))
@@ -161,14 +157,6 @@ class ParquetTable(Table):
         if found != promised:
             raise self._damaged(group, f"holds {found:,} of {promised:,} rows")
 
-    def _check_text(self, column: "pyarrow.Array", name: str) -> None:
-        """Raise `FileFormatError` for text that is not UTF-8."""
-        try:
-            column.validate(full="string" in str(column.type))
-        except ValueError as error:
-            problem, way_out = "holds text that is not UTF-8", "write it again as UTF-8"
-            raise file_error(self.path, problem, way_out, f"column {name}") from error
-
     def _damaged(self, group: int, problem: str) -> FileFormatError:
         return file_error(self.path, problem, "copy or write it again", f"row group {group}")
 
@@ -180,7 +168,13 @@ class ParquetTable(Table):
 
         kind = str(column.type)
         if kind.startswith("decimal"):
-            column = _of_decimals(column, self.path, place)
+            values = column.to_pylist()
+            floats = [None if value is None else float(value) for value in values]
+            for row in [row for row, value in enumerate(values) if value != floats[row]]:
+                problem = f"{values[row]} is a decimal number that float64 does not hold"
+                way_out = "store the column as float64: CAST(x AS DOUBLE)"
+                raise file_error(self.path, problem, way_out, place((row,)))
+            column = require("pyarrow", "io", ".parquet").array(floats, "float64")
         elif not re.match(_NUMBERS, kind):
             problem = f"holds {kind}, not numbers"
             raise file_error(self.path, problem, "store the column as float64", place(()))
@@ -243,19 +237,6 @@ def _column(batch: "pyarrow.RecordBatch", name: str) -> "pyarrow.Array":
     struct, _, part = name.rpartition(".")
     found = getattr(batch.column(struct), "storage", batch.column(struct))
     return found.flatten()[found.type.get_field_index(part)]
-
-
-def _of_decimals(
-    column: "pyarrow.Array", path: Path, place: Callable[[tuple[int, ...]], str]
-) -> "pyarrow.Array":
-    """Return decimals as floats; raise for one that is not exact."""
-    values = column.to_pylist()
-    for row, value in enumerate(values):
-        if value is not None and Decimal(float(value)) != value:
-            problem = f"{value} is a decimal number that float64 does not hold"
-            raise file_error(path, problem, "store the column as float64: CAST(x AS DOUBLE)", place((row,)))
-    floats = [None if value is None else float(value) for value in values]
-    return require("pyarrow", "io", ".parquet").array(floats, "float64")
 
 
 def write(file: BinaryIO, table: "pyarrow.Table") -> None:

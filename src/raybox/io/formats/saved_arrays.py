@@ -79,7 +79,7 @@ def _prefixed(prefix: str, arrays: Arrays) -> dict[str, Array]:
 
 
 def attribute_arrays(geometry: SceneGeometry) -> dict[str, Array]:
-    """Return ids, labels and counts of a geometry as named arrays, without objects of Python."""
+    """Return ids, labels, with masks of missing ones, and counts of a geometry as named arrays."""
     check_texts(geometry)
     found = {} if geometry.ids is None else {"id": id_array(geometry.ids)}
     if any(ids.dtype == object for ids in found.values()):
@@ -88,18 +88,14 @@ def attribute_arrays(geometry: SceneGeometry) -> dict[str, Array]:
         if "\\" in name or not name:
             problem = f"names of labels in .npz must not be empty or contain a backslash; got {name!r}"
             raise InvalidInput(f"{problem}. Rename that label.")
-        found |= _label_arrays(name, values)
+        found[f"labels/{name}"] = values
+        if values.dtype == object:
+            missing = np.array([value is None for value in values], dtype=np.bool_)
+            kind = type(next(iter(values[~missing]), ""))
+            found[f"labels/{name}"] = np.where(missing, kind(), values).astype(kind)
+            if missing.any() or kind is not str:
+                found[f"missing/{name}"] = missing
     return found | fact_arrays(geometry)
-
-
-def _label_arrays(name: str, values: NDArray[Any]) -> dict[str, Array]:
-    """Return a label as an array, and a mask of the rows that have no value."""
-    if values.dtype != object:
-        return {f"labels/{name}": values}
-    missing = np.array([value is None for value in values], dtype=np.bool_)
-    kind = type(next(iter(values[~missing]), ""))
-    found = {f"labels/{name}": np.where(missing, kind(), values).astype(kind)}
-    return found | ({f"missing/{name}": missing} if missing.any() or kind is not str else {})
 
 
 def fact_arrays(geometry: FromFile) -> dict[str, Array]:

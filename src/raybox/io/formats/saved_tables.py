@@ -104,13 +104,13 @@ def _read_mesh(table: ParquetTable) -> Mesh:
     names = [name for name in table.names if name not in numbers and is_arrow_label(table.type(name))]
     blocks = list(table.blocks(Wanted(numbers, names, invalid="skip", at_once=True)))
     corners, found = np.split(stacked(numbers, blocks), [len(CORNERS)], axis=1)
-    columns, found = _chunked(table, blocks, names), np.where(np.isnan(found), -1, found).astype(np.int64)
-    vertices = found[:, :3]
+    indices: Ints = np.where(np.isnan(found), -1, found).astype(np.int64)
+    columns, vertices = _chunked(table, blocks, names), indices[:, :3]
     is_face: Bools = np.all(vertices >= 0, axis=1)
     faces = vertices[is_face]
     if is_face[len(faces) :].any():
         raise file_error(table.path, "has rows without a triangle among those with one", _AGAIN)
-    rows = found[:, 3] if OBJECT in table.names else None
+    rows = indices[:, 3] if OBJECT in table.names else None
     objects = None if rows is None else rows[: len(faces)]
     mesh = Mesh(_points(table.path, vertices, corners.reshape(-1, 3, 3)), faces, objects=objects)
     first = np.arange(len(faces)) if rows is None else _first_rows(table, columns, rows)
@@ -143,18 +143,12 @@ def _first_rows(table: ParquetTable, columns: ArrowColumns, numbers: Ints) -> In
     if gaps.size:
         raise file_error(table.path, f"lacks the object {int(gaps[0])}", _AGAIN, f"column {OBJECT}")
     for name, column in columns.items():
-        codes = _codes(column)[rows]
+        encoded = column.combine_chunks().dictionary_encode()
+        indices = encoded.indices if hasattr(encoded, "indices") else encoded.combine_chunks().indices
+        codes = indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)[rows]
         if (codes[first][numbers[rows]] != codes).any():
             raise file_error(table.path, "differs within an object", _AGAIN, f"column {name}")
     return rows[first]
-
-
-def _codes(column: "pyarrow.ChunkedArray") -> Ints:
-    """Return a number for each value, equal for equal values; -1 for null."""
-    encoded = column.combine_chunks().dictionary_encode()
-    indices = encoded.indices if hasattr(encoded, "indices") else encoded.combine_chunks().indices
-    codes: Ints = indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes
 
 
 def _attributes(table: ParquetTable, columns: ArrowColumns, rows: Ints) -> Attributes:

@@ -40,10 +40,8 @@ class Wanted(NamedTuple):
 
     numbers: Sequence[str] = ()
     others: Sequence[str] = ()
-    invalid: InvalidRows = "raise"
-    """how to handle missing numbers: unless "raise", they are NaN"""
-    way_out: str = ""
-    """from a missing number, for errors"""
+    invalid: InvalidRows = "raise"  # how to handle missing numbers: unless "raise", they are NaN
+    way_out: str = ""  # from a missing number, for errors
     at_once: bool = False
     """whether all rows are to be in memory together: a reader may use threads, and large blocks"""
 
@@ -51,10 +49,8 @@ class Wanted(NamedTuple):
 class RowBlock(NamedTuple):
     """Consecutive rows of a table: columns of `rows` values, of any stride."""
 
-    row: int
-    """the number of its first row"""
-    offset: int
-    """where its reader finds it (a row, byte or row group), or the block that it is a part of"""
+    row: int  # the number of its first row
+    offset: int  # where its reader finds it (a row, byte or row group), or the block that it is a part of
     rows: int
     columns: Mapping[str, Column]
     fraction: float | None = None
@@ -65,21 +61,14 @@ class Table(ABC):
     """The table in a file: its columns, what it announces, its rows."""
 
     path: Path
-    names: list[str]
-    """of its columns"""
-    rows: int | None = None
-    """None: unknown before the end"""
-    has_names: bool = True
-    """whether the file names its columns, which may be of any type"""
-    is_bare: bool = False
-    """whether the file has numbers alone: a layout may name their columns"""
-    query: str | None = None
-    """of which the table holds results, where the file says so"""
-    own: Mapping[str, str] = NONE
-    """columns by raybox's names, where the file itself says what they are"""
+    names: list[str]  # of its columns
+    rows: int | None = None  # None: unknown before the end
+    has_names: bool = True  # whether the file names its columns, which may be of any type
+    is_bare: bool = False  # whether the file has numbers alone: a layout may name their columns
+    query: str | None = None  # of which the table holds results, where the file says so
+    own: Mapping[str, str] = NONE  # columns by raybox's names, where the file itself says what they are
     units: str | None = None
-    up: Up | None = None
-    """as of `Loaded`"""
+    up: Up | None = None  # as of `Loaded`
 
     @abstractmethod
     def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:

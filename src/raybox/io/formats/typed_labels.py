@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,10 +24,7 @@ _POINT = re.compile(r"[.eE]")
 
 
 def label(name: str, parts: Sequence[Any]) -> NDArray[Any]:
-    """Return a column as a label.
-
-    parts: its blocks, texts of a CSV file, or typed arrays of NumPy or of Arrow.
-    """
+    """Return a column as a label, of its blocks: texts, or typed arrays of NumPy or of Arrow."""
     if not parts:
         return np.empty(0, object)
     if not isinstance(parts[0], np.ndarray):
@@ -94,7 +90,7 @@ def _of_arrow(name: str, parts: "Sequence[pyarrow.Array]") -> NDArray[Any]:
     kind, is_text = column.type, name.lower() in TEXT
     if types.is_decimal(kind) and not is_text:
         values = column.to_pylist()
-        exact = all(value is None or Decimal(float(value)) == value for value in values)
+        exact = all(value is None or float(value) == value for value in values)
         return np.array(values, float) if exact else _texts(values)
     is_number = types.is_integer(kind) or types.is_floating(kind)
     if is_text or not (is_number or types.is_boolean(kind)):
