@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError, InvalidInput, OutOfMemory
+from raybox.errors import InvalidInput, OutOfMemory
 from raybox.geometry import Boxes, Instances, Rays
 from raybox.geometry.angles import is_beyond_yaw
-from raybox.io.formats.columns import RANGES, choose_kind, is_flat, kinds_of, may_turn, turn_error
+from raybox.io.formats.columns import RANGES, check_turn, choose_kind, is_flat, kinds_of
 from raybox.io.formats.common import FileArrays, Floats, Labels, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.tables import or_invalid
 from raybox.io.formats.typed_labels import ID_NAMES, TEXT
@@ -35,15 +35,22 @@ def build(parts: FileArrays, path: Path, options: ReadOptions) -> Loaded:
     if options.invalid == "skip":
         parts = _without_bad_rows(kind, parts)
     for name, values in parts.labels.items():
-        if may_turn(name, parts.arrays) and any(v is not None and v == v and v != 0 for v in values.tolist()):
-            raise turn_error(path, name)
+        check_turn(name, parts.arrays, path, values)
     try:
         geometry = _geometry(kind, parts, path, options)
         return Loaded(geometry, parts.skipped, parts.left_out, parts.units, parts.up)
     except OutOfMemory:
         raise  # no number of the file is wrong
     except InvalidInput as error:
-        raise _number_error(kind, parts, path, error) from error
+        for array, bad, rule, _ in _violations(kind, parts.arrays):
+            if bad.any():
+                index = tuple(int(i) for i in np.argwhere(bad)[0])
+                number, count = float(parts.arrays[array][index]), np.count_nonzero(bad)
+                problem = f"{quoted(number)} {rule}"
+                problem += f" ({count} such numbers{parts.among})" if count > 1 else ""
+                way_out = "correct or remove the row" + or_invalid(kind)
+                raise file_error(path, problem, way_out, parts.where(array, index)) from error
+        raise file_error(path, str(error).rstrip("."), "correct the file") from error  # of a wrong shape
 
 
 def _without_bad_rows(kind: str, parts: FileArrays) -> FileArrays:
@@ -107,19 +114,6 @@ def _ids(labels: Labels) -> list[str] | None:
         if is_text and 0 < len({*values}) == len(values):
             found.append(values)
     return ["" if value is None else value for value in found[0]] if found else None
-
-
-def _number_error(kind: str, parts: FileArrays, path: Path, error: InvalidInput) -> FileFormatError:
-    """Return the error for the first wrong number; for a wrong shape, that of the geometry."""
-    for array, bad, rule, _ in _violations(kind, parts.arrays):
-        if bad.any():
-            index = tuple(int(i) for i in np.argwhere(bad)[0])
-            number = float(parts.arrays[array][index])
-            count = np.count_nonzero(bad)
-            more = f" ({count} such numbers{parts.among})" if count > 1 else ""
-            way_out = "correct or remove the row" + or_invalid(kind)
-            return file_error(path, f"{quoted(number)} {rule}{more}", way_out, parts.where(array, index))
-    return file_error(path, str(error).rstrip("."), "correct the file")
 
 
 def _violations(kind: str, arrays: Mapping[str, Floats]) -> Iterator[Violation]:

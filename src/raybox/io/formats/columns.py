@@ -86,20 +86,18 @@ _TURN = "(?:rot|rotation|quat|quaternion|roll|pitch|yaw|angle|theta|euler|headin
 _TURN += "[wxyz]?|[rq][xyz]|qw"
 
 
-def may_turn(name: str, arrays: Container[str]) -> bool:
-    """Return whether a column seems to turn the boxes of arrays, or to tilt those with a yaw."""
+def check_turn(name: str, arrays: Container[str], path: Path, values: Iterable[object] | None = None) -> None:
+    """Raise for a column that seems to turn or tilt boxes, unless its values are all zero or missing."""
     if "centers" not in arrays or "quaternions" in arrays:
-        return False
+        return
     words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
     known = _TILT if "yaw" in arrays else _TURN
-    return re.search(rf"(?<![a-z])(?:{known})(?![a-z])", words) is not None
-
-
-def turn_error(path: Path, name: str) -> FileFormatError:
-    """Return the error for a column that may turn boxes, and that raybox does not read."""
-    problem = f"has the column {quoted(name)}, which may turn its boxes"
-    way_out = "if it does, name it yaw, in radians about z, or qw qx qy qz; else rename it"
-    return file_error(path, problem, way_out, "header")
+    if not re.search(rf"(?<![a-z])(?:{known})(?![a-z])", words):
+        return
+    if values is None or any(v is not None and v == v and v != 0 for v in values):
+        problem = f"has the column {quoted(name)}, which may turn its boxes"
+        way_out = "if it does, name it yaw, in radians about z, or qw qx qy qz; else rename it"
+        raise file_error(path, problem, way_out, "header")
 
 
 def column_names(array: str, dimension: int = 3) -> list[str]:

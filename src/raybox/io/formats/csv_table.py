@@ -26,17 +26,7 @@ from raybox.io.formats.csv_header import (
     quote_error,
     read_header,
 )
-from raybox.io.formats.tables import (
-    BLOCK_ROWS,
-    MAX_EXACT,
-    Announced,
-    Column,
-    RowBlock,
-    Table,
-    Wanted,
-    count_in,
-    inexact,
-)
+from raybox.io.formats.tables import MAX_EXACT, Announced, RowBlock, Table, Wanted, count_in, inexact
 from raybox.io.formats.typed_labels import objects
 from raybox.validation import Array
 
@@ -113,10 +103,10 @@ def _last_row_end(data: bytes, line_end: bytes, quote: bytes) -> int:
     return end
 
 
-def _parsed(text: str, header: CsvHeader, wanted: Wanted) -> dict[str, Column]:
+def _parsed(text: str, header: CsvHeader, wanted: Wanted) -> dict[str, Array]:
     """Return the columns of complete rows; empty fields are NaN unless they are to raise."""
     try:
-        columns: dict[str, Column] = {**_numbers(text, wanted.numbers, header)}
+        columns: dict[str, Array] = {**_numbers(text, wanted.numbers, header)}
     except ValueError:
         if wanted.invalid == "raise" or header.delimiter == SPACES:
             raise
@@ -228,14 +218,6 @@ def _length_error(path: Path, line: str, row: list[str], header: CsvHeader) -> F
         way_out = "write decimal points, not commas, and quote texts with commas"
     whose = f"the first line has {width}" if header.has_names else f"there are names for {width}"
     return file_error(path, f"{len(row)} fields, while {whose}", way_out, line)
-
-
-def write(file: BinaryIO, columns: Mapping[str, Array]) -> None:
-    """Write columns of one length; floats with as many digits as round-trip."""
-    file.write(line(list(columns)))
-    rows = len(next(iter(columns.values()), ()))
-    for start in range(0, rows, BLOCK_ROWS):
-        file.write(lines({name: column[start : start + BLOCK_ROWS] for name, column in columns.items()}))
 
 
 def lines(columns: Mapping[str, Array]) -> bytes:

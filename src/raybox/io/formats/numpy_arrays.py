@@ -47,7 +47,6 @@ from raybox.io.formats.tables import (
     BLOCK_ROWS,
     LEFT_OUT,
     Announced,
-    Column,
     RowBlock,
     Table,
     Wanted,
@@ -91,8 +90,10 @@ class RowsTable(Table):
         step = max(1, rows) if wanted.at_once else self.step
         for start in range(offset, rows, step):
             end = min(rows, start + step)
-            columns: dict[str, Column] = {**self.columns([*wanted.numbers, *wanted.others], start, end)}
-            columns |= {name: self.floats(columns[name], name, start) for name in wanted.numbers}
+            columns = self.columns([*wanted.numbers, *wanted.others], start, end)
+            for name in wanted.numbers:
+                place = lambda index, name=name, row=start: self.place(row + (*index, 0)[0], name)  # noqa: E731
+                columns[name] = exact_floats(columns[name], self.path, place)
             yield RowBlock(start, start, end - start, columns)
 
     def has_label(self, column: str) -> bool:

@@ -36,9 +36,9 @@ class ParquetTable(Table):
         self.path, self._library = path, require("pyarrow.parquet", "io", ".parquet")
         try:
             with self._library.ParquetFile(path) as file:
-                self._metadata, self._schema = file.metadata, file.schema_arrow
-            leaves = list(_leaves(self._schema))
-            self.metadata = self._schema.metadata or {}
+                self._metadata, self.schema = file.metadata, file.schema_arrow
+            leaves = list(_leaves(self.schema))
+            self.metadata = self.schema.metadata or {}
             query = self.metadata.get(QUERY_KEY.encode())
             self.query = query.decode() if query else None
         except (OSError, ValueError, NotImplementedError) as error:
@@ -49,7 +49,7 @@ class ParquetTable(Table):
         self._starts = _group_starts(self._metadata, path)
         self.rows = self._starts[-1]
         self._fields, self.names = dict(leaves), [name for name, _ in leaves]
-        self._bounds = self._unless_named(geo_columns.bounds(self._schema, self.names))
+        self._bounds = self._unless_named(geo_columns.bounds(self.schema, self.names))
         self._points: list[str] = []
         self.scene = self.metadata.get(SCENE_KEY.encode(), b"").decode("utf-8", "replace")
 
@@ -73,7 +73,7 @@ class ParquetTable(Table):
 
     def _point_columns(self) -> dict[str, str]:
         """Return the columns of points that metadata name; remember those that are parts of one column."""
-        field = geo_columns.point_field(self._schema)
+        field = geo_columns.point_field(self.schema)
         if field is None:
             return {}
         columns = {axis: f"{field.name}.{axis}" for axis in "xyz"}
@@ -91,10 +91,6 @@ class ParquetTable(Table):
     def type(self, name: str) -> "pyarrow.DataType":
         """Return the Arrow type of a column."""
         return self._fields[name]
-
-    def field(self, name: str) -> "pyarrow.Field":
-        """Return the Arrow field of a column."""
-        return self._schema.field(name)
 
     def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield batches of row groups; other columns than numbers are Arrow arrays."""
@@ -241,9 +237,9 @@ def _column(batch: "pyarrow.RecordBatch", name: str) -> "pyarrow.Array":
 
 def write(file: BinaryIO, table: "pyarrow.Table") -> None:
     """Write a table."""
-    parquet = require("pyarrow.parquet", "io", ".parquet")
     texts = [field.name for field in table.schema if str(field.type) == "string"]
-    parquet.write_table(table, file, row_group_size=1_000_000, use_dictionary=texts or False)
+    write_table = require("pyarrow.parquet", "io", ".parquet").write_table
+    write_table(table, file, row_group_size=1_000_000, use_dictionary=texts or False)
 
 
 def table_of(columns: Mapping[str, Array]) -> "pyarrow.Table":

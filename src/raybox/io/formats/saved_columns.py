@@ -44,7 +44,10 @@ class Options(NamedTuple):
     columns: "ColumnsInput | None" = None
 
 
-def columns_of(content: Saveable, options: Options) -> Columns:
+_DEFAULTS = Options()
+
+
+def columns_of(content: Saveable, options: Options = _DEFAULTS) -> Columns:
     """Return content as named columns of one length."""
     match content:
         case Boxes():

@@ -22,15 +22,7 @@ from raybox.io.formats.assembly import build
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, require
 from raybox.io.formats.object_boxes import boxes_of
 from raybox.io.formats.parquet import SCENE_KEY, ParquetTable, table_of
-from raybox.io.formats.saved_columns import (
-    CORNERS,
-    OBJECT,
-    VERTICES,
-    Options,
-    columns_of,
-    large_ids,
-    mesh_columns,
-)
+from raybox.io.formats.saved_columns import CORNERS, OBJECT, VERTICES, columns_of, large_ids, mesh_columns
 from raybox.io.formats.tables import RowBlock, Wanted, numbers_of, places, stacked, whole
 from raybox.io.formats.typed_labels import is_arrow_label
 from raybox.validation import Bools, Ints
@@ -48,7 +40,7 @@ ArrowColumns: TypeAlias = "dict[str, pyarrow.ChunkedArray]"
 
 def arrow_table(geometry: Boxes | Mesh) -> "pyarrow.Table":
     """Return boxes or a mesh as a table of Arrow, in which ids and labels keep their types."""
-    columns = mesh_columns(geometry) if isinstance(geometry, Mesh) else columns_of(geometry, Options())
+    columns = mesh_columns(geometry) if isinstance(geometry, Mesh) else columns_of(geometry)
     try:
         table = table_of(columns)
     except OverflowError as error:
@@ -163,7 +155,7 @@ def _attributes(table: ParquetTable, columns: ArrowColumns, rows: Ints) -> Attri
         raise file_error(table.path, problem, "write it again as UTF-8") from error
     labels: dict[str, NDArray[Any]] = dict(found.labels)
     for name, values in labels.items():
-        if (table.field(name).metadata or {}).items() >= _PYTHON.items():
+        if (table.schema.field(name).metadata or {}).items() >= _PYTHON.items():
             labels[name] = values.astype(object)
     return Attributes(found.ids, Labels(labels), _facts(table))
 

@@ -36,6 +36,7 @@ from raybox.io.formats.saved_columns import (
     ray_arrays,
     rows_of,
 )
+from raybox.io.formats.tables import BLOCK_ROWS
 from raybox.io.formats.typed_labels import objects
 from raybox.scene.scene import Scene
 from raybox.validation import Array
@@ -186,7 +187,9 @@ def _write_csv(file: BinaryIO, columns: Columns, labels: Collection[str]) -> Non
     for name in [name for name, column in columns.items() if column.dtype == object or name in labels]:
         values = columns[name].tolist()
         texts[name] = objects([int(v) if isinstance(v, bool) else v if v == v else None for v in values])
-    csv_table.write(file, texts)
+    file.write(csv_table.line(list(texts)))
+    for start in range(0, len(next(iter(texts.values()), ())), BLOCK_ROWS):
+        file.write(csv_table.lines({n: column[start : start + BLOCK_ROWS] for n, column in texts.items()}))
 
 
 def _parquet(file: BinaryIO, content: Saveable, options: Options) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from raybox.errors import FileFormatError
 from raybox.geometry.file_facts import Up
-from raybox.io.formats.columns import NONE, TableColumns, choose, may_turn, turn_error
+from raybox.io.formats.columns import NONE, TableColumns, check_turn, choose
 from raybox.io.formats.common import FileArrays, Floats, InvalidRows, ReadOptions, file_error
 from raybox.io.formats.typed_labels import label
 from raybox.validation import Array, Dtype, rounded
@@ -86,10 +86,6 @@ class Table(ABC):
         """Return the number of rows, and the bytes once unpacked."""
         return Announced(self.rows or 0)
 
-    def floats(self, column: Array, name: str, first: int) -> Floats:
-        """Return the numbers of a column from a row on as float64."""
-        return exact_floats(column, self.path, lambda index: self.place(first + (*index, 0)[0], name))
-
     def layout(self, options: ReadOptions) -> TableColumns:
         """Return which columns to read."""
         if options.layout is not None and not self.is_bare:
@@ -97,8 +93,8 @@ class Table(ABC):
         found = choose(self.names, self.path, options, self.own)
         labels = {name: own for name, own in found.labels.items() if self.has_label(own)}
         for name in found.labels:
-            if name not in labels and may_turn(name, found.arrays):
-                raise turn_error(self.path, name)
+            if name not in labels:
+                check_turn(name, found.arrays, self.path)
         return found._replace(labels=labels, left_out=len(found.labels) - len(labels))
 
     def has_label(self, column: str) -> bool:
