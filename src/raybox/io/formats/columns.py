@@ -11,11 +11,9 @@ from typing import NamedTuple, TypeAlias
 from raybox.errors import FileFormatError, InvalidInput
 from raybox.io.formats.common import ReadOptions, file_error, quoted
 
-Columns: TypeAlias = dict[str, list[str]]
-"""The columns of each array."""
+Columns: TypeAlias = dict[str, list[str]]  # the columns of each array
 RANGES = ("t_min", "t_max")
-TEXTS = (".csv", ".tsv", ".txt", ".xyz")
-"""The extensions of tables of text."""
+TEXTS = (".csv", ".tsv", ".txt", ".xyz")  # the extensions of tables of text
 KINDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "boxes": (("lower", "upper"), ("centers", "sizes")),
     "oriented boxes": (("centers", "sizes", "yaw"), ("centers", "sizes", "quaternions")),
@@ -77,8 +75,7 @@ _COLUMNS: Columns = {
     for way in reversed(ways)
     for array, names in way.items()
 }
-OWN_NAMES = frozenset(chain.from_iterable(_COLUMNS.values()))
-"""The columns as raybox writes them."""
+OWN_NAMES = frozenset(chain.from_iterable(_COLUMNS.values()))  # the columns as raybox writes them
 SECOND_NAMES = frozenset(names[1] for ways in _WAYS.values() for way in ways for names in way.values())
 """The columns of the axis y: every header has one, in small letters or not."""
 _TILT = "roll|pitch"
@@ -173,20 +170,16 @@ def choose(
     kind = choose_kind(found, path, options)
     arrays = found[kind]
     if kind == "rays":
-        arrays |= _ranges(arrays, lower, path)
+        ranges = {name: [lower[name]] for name in RANGES if name in lower}
+        if ranges and "starts" in arrays:
+            problem = f"has the column{'s' * (len(ranges) > 1)} {' '.join(ranges)}"
+            problem += ", but segments, where t is 0 to 1"
+            raise file_error(path, problem, "remove it, or give origins and directions", "header")
+        arrays |= ranges
     used = {name for names in arrays.values() for name in names} | set(own.values())
     own_id = "id" if "id" in header else next((n for n in header if n.lower() == "id"), "id")
     labels = {"id" if n == own_id else n: n for n in header if n not in used}
     return TableColumns(kind, arrays, labels if kind in ACCEPTED["scene"] else {})
-
-
-def _ranges(arrays: Columns, names: Mapping[str, str], path: Path) -> Columns:
-    """Return the columns of ranges; raise for a range of segments, which go from t = 0 to 1."""
-    found = {name: [names[name]] for name in RANGES if name in names}
-    if found and "starts" in arrays:
-        problem = f"has the column{'s' * (len(found) > 1)} {' '.join(found)}, but segments, where t is 0 to 1"
-        raise file_error(path, problem, "remove it, or give origins and directions", "header")
-    return found
 
 
 def _check_repeated(header: Sequence[str], path: Path) -> None:

@@ -13,13 +13,12 @@ from raybox.io.formats.columns import SECOND_NAMES, has_kind
 from raybox.io.formats.common import file_error
 
 LONGEST_ROW = 1 << 26
-SPACES = " "
-"""The delimiter of tables whose fields are separated by white space of any length."""
+SPACES = " "  # the delimiter of tables whose fields are separated by white space of any length
 _DELIMITERS = f",;\t{SPACES}"
 _GIVEN = re.compile(r'"?sep=([,;:|\t ])"?\s*', re.IGNORECASE)
 _COMMENTS = ("#", "//")
 _SEPARATOR = re.compile(r"[,;\s]")
-_DECIMAL_COMMA = re.compile(r"[+-]?[\d.]*,\d+([eE][+-]?\d+)?")
+DECIMAL_COMMA = re.compile(r"\s*[+-]?[\d.]*,\d+([eE][+-]?\d+)?\s*")  # in a number
 _BOM = "\ufeff".encode()
 _OTHER = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
@@ -80,11 +79,6 @@ def not_utf8(path: Path, position: int) -> FileFormatError:
     """Return the error for a byte that is not UTF-8."""
     way_out = "save it as UTF-8, or check that it is a CSV file"
     return file_error(path, "is not UTF-8 text", way_out, f"byte {position}")
-
-
-def is_decimal_comma(text: str) -> bool:
-    """Return whether a text is a number with a comma as its decimal point."""
-    return _DECIMAL_COMMA.fullmatch(text.strip()) is not None
 
 
 def is_number(text: str) -> bool:
@@ -149,7 +143,7 @@ def _first_split(line: str, delimiters: str, fits: Callable[[list[str]], bool]) 
 
 
 def _are_numbers(fields: list[str]) -> bool:
-    return bool(fields) and all(is_number(field) or is_decimal_comma(field) for field in fields)
+    return bool(fields) and all(is_number(field) or DECIMAL_COMMA.fullmatch(field) for field in fields)
 
 
 def _has_kind(names: list[str]) -> bool:

@@ -17,10 +17,10 @@ from raybox.errors import FileFormatError
 from raybox.io.formats.columns import TableColumns, layout_names, unnamed_error
 from raybox.io.formats.common import Floats, ReadOptions, file_error, quoted
 from raybox.io.formats.csv_header import (
+    DECIMAL_COMMA,
     LONGEST_ROW,
     SPACES,
     CsvHeader,
-    is_decimal_comma,
     is_number,
     not_utf8,
     quote_error,
@@ -192,13 +192,19 @@ def _row_error(path: Path, header: CsvHeader, wanted: Wanted) -> FileFormatError
     """Return the error for the first row that does not fit the header; slow."""
     places = header.places
     for line, row in _rows(path, header):
+        if not any(map(str.strip, row)) and len(row) != len(places):
+            return file_error(path, "holds blanks only", "remove the line", line)
         if len(row) != len(places):
-            return _length_error(path, line, row, header)
+            whose = f"{'the first line has' if header.has_names else 'there are names for'} {len(places)}"
+            way_out = "complete the row; the file may be cut off"
+            if len(row) > len(places) and header.delimiter == ",":
+                way_out = "write decimal points, not commas, and quote texts with commas"
+            return file_error(path, f"{len(row)} fields, while {whose}", way_out, line)
         for name in wanted.numbers:
             text, place = row[places[name]], f"{line}, column {name}"
             if not text.strip() and wanted.invalid == "raise":
                 return file_error(path, "a number is missing", f"correct the row{wanted.way_out}", place)
-            if is_decimal_comma(text):
+            if DECIMAL_COMMA.fullmatch(text):
                 way_out = "write decimal points, as in 1.5"
                 return file_error(path, f"{quoted(text)} has a decimal comma", way_out, place)
             if text.strip() and not is_number(text):
@@ -206,18 +212,6 @@ def _row_error(path: Path, header: CsvHeader, wanted: Wanted) -> FileFormatError
             if text.strip() and not _is_exact(text):
                 return inexact(path, quoted(text), place)
     return file_error(path, "is not a table that raybox reads", "check that it is a table of text")
-
-
-def _length_error(path: Path, line: str, row: list[str], header: CsvHeader) -> FileFormatError:
-    """Return the error for a row with another number of fields than the header."""
-    if not any(map(str.strip, row)):
-        return file_error(path, "holds blanks only", "remove the line", line)
-    width = len(header.names)
-    way_out = "complete the row; the file may be cut off"
-    if len(row) > width and header.delimiter == ",":
-        way_out = "write decimal points, not commas, and quote texts with commas"
-    whose = f"the first line has {width}" if header.has_names else f"there are names for {width}"
-    return file_error(path, f"{len(row)} fields, while {whose}", way_out, line)
 
 
 def lines(columns: Mapping[str, Array]) -> bytes:

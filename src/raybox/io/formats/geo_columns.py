@@ -94,7 +94,17 @@ def _of_wkb(values: Sequence[bytes], axes: int, path: Path, place: Callable[[int
     for row, value in enumerate(values):
         starts.setdefault((value[:5], len(value)), []).append(row)
     for (start, size), rows in starts.items():
-        if problem := _problem(start, size, axes):
+        code, problem = _code(start), ""
+        point = _CODES.get(code)
+        if point is None:
+            shape = (code & 0xFFFF) % 1000
+            what = _SHAPES[shape] if 1 < shape < len(_SHAPES) else f"of type {code}" if code else "no WKB"
+            problem = f"is {what}, not a Point"
+        elif size != 5 + 8 * point[1]:
+            problem = f"has {size} bytes of WKB, where a point has {5 + 8 * point[1]}"
+        elif point[0] != axes:
+            problem = f"has {point[0]} coordinates, the first one {axes}"
+        if problem:
             raise file_error(path, f"its geometry {problem}", "give a file of points", place(rows[0]))
         table = np.frombuffer(b"".join(values[row] for row in rows), np.uint8).reshape(-1, size)
         points[rows] = table[:, 5 : 5 + 8 * axes].copy().view("<f8" if start[0] else ">f8")
@@ -104,17 +114,3 @@ def _of_wkb(values: Sequence[bytes], axes: int, path: Path, place: Callable[[int
 def _code(value: bytes) -> int:
     """Return the number of a value's type; 0 if it has none."""
     return int(_CODE[value[0] == 0].unpack_from(value)[0]) if len(value) >= 5 and value[0] < 2 else 0
-
-
-def _problem(start: bytes, size: int, axes: int) -> str:
-    """Return why a value of WKB is no point with so many coordinates; nothing if it is one."""
-    code = _code(start)
-    point = _CODES.get(code)
-    if point is None:
-        shape = (code & 0xFFFF) % 1000
-        what = _SHAPES[shape] if 1 < shape < len(_SHAPES) else f"of type {code}" if code else "no WKB"
-        return f"is {what}, not a Point"
-    needed = 5 + 8 * point[1]
-    if size != needed:
-        return f"has {size} bytes of WKB, where a point has {needed}"
-    return "" if point[0] == axes else f"has {point[0]} coordinates, the first one {axes}"

@@ -396,9 +396,8 @@ def header(file: IO[bytes], size: int, path: Path, name: str) -> Header:
         problem = "has a damaged header" if size > file.tell() else "is cut off in its header"
         raise file_error(path, problem, "copy it again, or save it with numpy.save", name) from error
     if dtype.hasobject:
-        raise file_error(
-            path, "holds Python objects, which raybox does not unpickle", "save plain numbers", name
-        )
+        problem = "holds Python objects, which raybox does not unpickle"
+        raise file_error(path, problem, "save plain numbers", name)
     if any(length < 0 for length in shape):
         raise file_error(path, "has a damaged header: a negative length", "save it again", name)
     needed, there = math.prod(shape) * dtype.itemsize, size - file.tell()

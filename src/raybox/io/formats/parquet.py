@@ -46,9 +46,14 @@ class ParquetTable(Table):
                 raise  # of the system: no permission, no file
             problem = "its footer is damaged, cut off or encrypted"
             raise file_error(path, problem, "copy or write it again") from error
-        self._starts = _group_starts(self._metadata, path)
+        # not `row_group(k).column(i)`: on some damaged footers it aborts the process (pyarrow 26)
+        counts = [self._metadata.row_group(k).num_rows for k in range(self._metadata.num_row_groups)]
+        if min(counts, default=0) < 0 or sum(counts) != self._metadata.num_rows:
+            problem = f"promises {self._metadata.num_rows:,} rows, its row groups {sum(counts):,}"
+            raise file_error(path, problem, "copy or write it again", "footer")
+        self._starts = [0, *accumulate(counts)]  # the first row of each row group, and the number of all rows
         self.rows = self._starts[-1]
-        self._fields, self.names = dict(leaves), [name for name, _ in leaves]
+        self.types, self.names = dict(leaves), [name for name, _ in leaves]
         self._bounds = self._unless_named(geo_columns.bounds(self.schema, self.names))
         self._points: list[str] = []
         self.scene = self.metadata.get(SCENE_KEY.encode(), b"").decode("utf-8", "replace")
@@ -64,7 +69,17 @@ class ParquetTable(Table):
         if options.origin is not None or options.kind == "rays" or not has_kind({*self.names, *self.own}):
             self.own = {**self._bounds, **self._unless_named(self._point_columns())}
         layout = super().layout(options)
-        self._check_optional_columns(layout.kind)
+        missing, footer = [name for name in _OPTIONAL.get(layout.kind, ()) if name not in self.names], b""
+        if missing:
+            with self.path.open("rb") as file:
+                file.seek(-8 - self._metadata.serialized_size, os.SEEK_END)
+                footer = file.read()
+        for name in missing:
+            # Thrift's compact form of the path of a column in a row group: field 3, a list of one text.
+            # Its name in the schema is damaged then; without it, the rays or boxes would be others.
+            if b"\x19\x18" + bytes([len(name)]) + name.encode() in footer:
+                problem = f"its row groups hold a column {name}, its schema does not"
+                raise file_error(self.path, problem, "copy or write it again", "footer")
         return layout
 
     def _unless_named(self, own: dict[str, str]) -> dict[str, str]:
@@ -80,17 +95,13 @@ class ParquetTable(Table):
         if columns["x"] not in self.names:
             blocks = self.blocks(Wanted(others=[field.name]))
             values = (value for block in blocks for value in block.columns[field.name].tolist() if value)
-            columns = dict(islice(columns.items(), geo_columns.axes_of(self.type(field.name), values)))
+            columns = dict(islice(columns.items(), geo_columns.axes_of(self.types[field.name], values)))
             self._points = [*columns.values()]
         return {axis: name for axis, name in columns.items() if name in self.names or name in self._points}
 
     def has_label(self, column: str) -> bool:
         """Return whether a column is of a type that labels have."""
-        return is_arrow_label(self.type(column))
-
-    def type(self, name: str) -> "pyarrow.DataType":
-        """Return the Arrow type of a column."""
-        return self._fields[name]
+        return is_arrow_label(self.types[column])
 
     def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield batches of row groups; other columns than numbers are Arrow arrays."""
@@ -183,34 +194,6 @@ class ParquetTable(Table):
             way_out = f"fill in each or remove its row{wanted.way_out}"
             raise file_error(self.path, problem, way_out, place((int(missing.argmax()),)))
         return np.where(missing, np.nan, exact_floats(np.asarray(column.fill_null(0)), self.path, place))
-
-    def _check_optional_columns(self, kind: str) -> None:
-        """Raise if row groups hold an optional column that the schema lacks.
-
-        Its name in the schema is damaged then; without it, the rays or boxes would be others.
-        """
-        missing, footer = [name for name in _OPTIONAL.get(kind, ()) if name not in self.names], b""
-        if missing:
-            with self.path.open("rb") as file:
-                file.seek(-8 - self._metadata.serialized_size, os.SEEK_END)
-                footer = file.read()
-        for name in missing:
-            # Thrift's compact form of the path of a column in a row group: field 3, a list of one text
-            if b"\x19\x18" + bytes([len(name)]) + name.encode() in footer:
-                problem = f"its row groups hold a column {name}, its schema does not"
-                raise file_error(self.path, problem, "copy or write it again", "footer")
-
-
-def _group_starts(metadata: "pyarrow.parquet.FileMetaData", path: Path) -> list[int]:
-    """Return the first row of each row group, and the number of rows of all, which the file must confirm.
-
-    Not used is ``row_group(k).column(i)``: on some damaged footers it aborts the process (pyarrow 26).
-    """
-    counts = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
-    if min(counts, default=0) < 0 or sum(counts) != metadata.num_rows:
-        problem = f"promises {metadata.num_rows:,} rows, its row groups {sum(counts):,}"
-        raise file_error(path, problem, "copy or write it again", "footer")
-    return [0, *accumulate(counts)]
 
 
 def _leaves(schema: "pyarrow.Schema") -> "Iterator[tuple[str, pyarrow.DataType]]":

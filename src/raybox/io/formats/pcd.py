@@ -94,7 +94,12 @@ def _header(data: bytes, path: Path) -> PcdHeader:
             way_out = "convert it: pcl_convert_pcd_ascii_binary IN OUT 1"
             problem = f"its DATA is {quoted(encoding)}, raybox reads {', '.join(ENCODINGS)}"
             raise file_error(path, problem, way_out, "header")
-        return PcdHeader(_fields(lines), _rows(lines), encoding, start)
+        fields = _fields(lines)
+        counts = {key: _whole(_words(lines, key)[0], key) for key in lines if key in _COUNTS}
+        if not counts.keys() & {"POINTS", "WIDTH"}:
+            raise ValueError("lacks POINTS, and WIDTH, too")
+        rows = counts.get("POINTS", counts.get("WIDTH", 0) * counts.get("HEIGHT", 1))
+        return PcdHeader(fields, rows, encoding, start)
     except ValueError as error:
         raise file_error(path, str(error), "check that it is a whole PCD file", "header") from error
 
@@ -116,14 +121,6 @@ def _fields(lines: dict[str, list[str]]) -> list[Field]:
         if not any(field.name == axis and field.numbers for field in fields):
             raise ValueError(f"lacks the field {axis}; it has {quoted(' '.join(names))}")
     return fields
-
-
-def _rows(lines: dict[str, list[str]]) -> int:
-    """Return the number of points: POINTS, else WIDTH x HEIGHT."""
-    counts = {key: _whole(_words(lines, key)[0], key) for key in lines if key in _COUNTS}
-    if "POINTS" not in counts and "WIDTH" not in counts:
-        raise ValueError("lacks POINTS, and WIDTH, too")
-    return counts.get("POINTS", counts.get("WIDTH", 0) * counts.get("HEIGHT", 1))
 
 
 def _words(lines: dict[str, list[str]], key: str) -> list[str]:

@@ -80,16 +80,11 @@ def _names(columns: Columns, suffix: str) -> dict[str, str]:
         if suffix not in _LAS:
             name = "".join(c if c.isascii() and not c.isspace() else "_" for c in name)
         if own not in ("x", "y", "z"):
-            found[own] = _unique(name or "_", taken, size)
+            tails = ("" if number == 1 else f"_{number}" for number in count(1))
+            names = ((name or "_").encode()[: size - len(t)].decode(errors="ignore") + t for t in tails)
+            found[own] = next(unique for unique in names if unique.lower() not in taken)
             taken.add(found[own].lower())
     return found
-
-
-def _unique(name: str, taken: set[str], size: int) -> str:
-    """Return a name of so many bytes of UTF-8, at most, that no other dimension has."""
-    tails = ("" if number == 1 else f"_{number}" for number in count(1))
-    names = (name.encode()[: size - len(tail)].decode(errors="ignore") + tail for tail in tails)
-    return next(found for found in names if found.lower() not in taken)
 
 
 def _dimension(name: str, values: NDArray[Any], suffix: str) -> _Dimension:

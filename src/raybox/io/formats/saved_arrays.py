@@ -67,10 +67,9 @@ def arrays_of(geometry: SceneGeometry | Sequence[SceneGeometry]) -> dict[str, Ar
         case []:
             raise InvalidInput("a list of geometries must not be empty. Add one, or save nothing.")
         case _:
-            raise InvalidInput(
-                "raybox saves Boxes, Mesh, Grid, Planes, Instances and lists of them; "
-                f"got {type(geometry).__name__}. Make one of these of it."
-            )
+            wanted = "Boxes, Mesh, Grid, Planes, Instances and lists of them"
+            found = type(geometry).__name__
+            raise InvalidInput(f"raybox saves {wanted}; got {found}. Make one of these of it.")
     return {KIND: np.array(kind)} | own | attribute_arrays(geometry)
 
 

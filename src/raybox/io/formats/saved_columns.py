@@ -117,9 +117,8 @@ def given_columns(content: HitTables, options: Options, used: Container[str]) ->
     found = dict[str, Array]()
     for name, values in options.columns.items():
         if name in used:
-            raise InvalidInput(
-                f"columns must have names of their own; {name!r} is a column of the hits. Rename it."
-            )
+            problem = f"{name!r} is a column of the hits. Rename it."
+            raise InvalidInput(f"columns must have names of their own; {problem}")
         array = validation.array(values, f"the column {name!r}")
         try:
             flat = np.broadcast_to(array, content.shape).reshape(-1)

@@ -69,8 +69,6 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
 
 def _read_boxes(table: ParquetTable, options: ReadOptions) -> Loaded:
     layout = table.layout(options._replace(kind=options.kind or "scene"))
-    if layout.kind != "boxes":
-        raise file_error(table.path, "holds boxes, not rays", "give a file of rays here")
     names = list(layout.labels.values())
     blocks = list(table.blocks(numbers_of(layout, options)._replace(others=names, at_once=True)))
     arrays = {array: stacked(columns, blocks) for array, columns in layout.arrays.items()}
@@ -79,9 +77,8 @@ def _read_boxes(table: ParquetTable, options: ReadOptions) -> Loaded:
     found = build(parts, table.path, options._replace(kind="scene"))
     assert isinstance(found.geometry, Boxes)
     own = _attributes(table, columns, found.geometry.labels[_ROW])
-    return found._replace(
-        geometry=found.geometry._with(own), left_out=own.facts.skipped if found.skipped else {}
-    )
+    left_out = own.facts.skipped if found.skipped else {}
+    return found._replace(geometry=found.geometry._with(own), left_out=left_out)
 
 
 def _read_mesh(table: ParquetTable) -> Mesh:
@@ -90,10 +87,10 @@ def _read_mesh(table: ParquetTable) -> Mesh:
         raise file_error(table.path, f"lacks the columns {' '.join(lacking)}", _AGAIN, "header")
     numbers = [*CORNERS, *VERTICES, *[OBJECT] * (OBJECT in table.names)]
     for k, name in enumerate(numbers):
-        kind, wanted = str(table.type(name)), "float64" if k < len(CORNERS) else "integers"
+        kind, wanted = str(table.types[name]), "float64" if k < len(CORNERS) else "integers"
         if not re.fullmatch("double" if k < len(CORNERS) else "u?int[0-9]+", kind):
             raise file_error(table.path, f"holds {kind}, not {wanted}", _AGAIN, f"column {name}")
-    names = [name for name in table.names if name not in numbers and is_arrow_label(table.type(name))]
+    names = [name for name in table.names if name not in numbers and is_arrow_label(table.types[name])]
     blocks = list(table.blocks(Wanted(numbers, names, invalid="skip", at_once=True)))
     corners, found = np.split(stacked(numbers, blocks), [len(CORNERS)], axis=1)
     indices: Ints = np.where(np.isnan(found), -1, found).astype(np.int64)
@@ -174,4 +171,4 @@ def _facts(table: ParquetTable) -> SourceFacts:
 def _chunked(table: ParquetTable, blocks: Sequence[RowBlock], names: Sequence[str]) -> ArrowColumns:
     """Return columns of all blocks."""
     chunked = require("pyarrow", "io", ".parquet").chunked_array
-    return {name: chunked([block.columns[name] for block in blocks], table.type(name)) for name in names}
+    return {name: chunked([block.columns[name] for block in blocks], table.types[name]) for name in names}

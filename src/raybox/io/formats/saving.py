@@ -131,17 +131,12 @@ def save(
         raise InvalidInput(f"{problem}. Leave them out.")
     with atomic_file(target) as file:
         table = WRITERS[target.suffix.lower()](file, content, Options(ids, labels, columns))
-        _write_beside(target, table)
-
-
-def _write_beside(target: Path, table: Columns | None) -> None:
-    """Write the table beside a file; remove that of an earlier one if there is none."""
-    beside = target.with_name(f"{target.name}.labels.csv")
-    if table:
-        with atomic_file(beside) as file:
-            _write_csv(file, table, table.keys())
-    elif target.suffix.lower() in point_files.SUFFIXES and beside.is_file():
-        beside.unlink()
+        beside = target.with_name(f"{target.name}.labels.csv")
+        if table:
+            with atomic_file(beside) as labels_file:
+                _write_csv(labels_file, table, table.keys())
+        elif target.suffix.lower() in point_files.SUFFIXES and beside.is_file():
+            beside.unlink()  # that of an earlier file
 
 
 def check_target(path: Path, extensions: Sequence[str] = ()) -> None:

@@ -20,8 +20,7 @@ from raybox.validation import Array, Dtype, rounded
 if TYPE_CHECKING:
     import pyarrow
 
-Column: TypeAlias = "Array | pyarrow.Array"
-"""Values of a column: numbers or texts of NumPy, or of Arrow."""
+Column: TypeAlias = "Array | pyarrow.Array"  # values of a column: numbers or texts of NumPy, or of Arrow
 MAX_EXACT = 2.0**53  # below it, every integer is a float64
 QUERY_KEY = "raybox.query"  # of the metadata of results
 LEFT_OUT = "columns that are no labels"
