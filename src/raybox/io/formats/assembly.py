@@ -155,6 +155,5 @@ def _violations_of_sizes(arrays: Mapping[str, Floats], *, is_turned: bool) -> It
     else:
         zero = ~arrays["quaternions"].any(axis=1)
         first = np.stack([zero, *[np.zeros_like(zero)] * 3], axis=1)
-        yield Violation(
-            "quaternions", first, "begins a quaternion of zeros", "rows with a quaternion of zeros"
-        )
+        zeros = "a quaternion of zeros"
+        yield Violation("quaternions", first, f"begins {zeros}", f"rows with {zeros}")

@@ -89,9 +89,8 @@ def check_turn(name: str, arrays: Container[str], path: Path, values: Iterable[o
         return
     words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
     known = _TILT if "yaw" in arrays else _TURN
-    if not re.search(rf"(?<![a-z])(?:{known})(?![a-z])", words):
-        return
-    if values is None or any(v is not None and v == v and v != 0 for v in values):
+    found = re.search(rf"(?<![a-z])(?:{known})(?![a-z])", words)
+    if found and (values is None or any(v is not None and v == v and v != 0 for v in values)):
         problem = f"has the column {quoted(name)}, which may turn its boxes"
         way_out = "if it does, name it yaw, in radians about z, or qw qx qy qz; else rename it"
         raise file_error(path, problem, way_out, "header")

@@ -1,7 +1,4 @@
-"""Tables of text: a header line, unless a layout names the columns, then a row for each box or ray.
-
-They are read in blocks of complete rows: bytes cut where a row ends.
-"""
+"""Tables of text: a header line or a layout, then rows, read in blocks that end where a row ends."""
 
 import csv
 import io
@@ -126,11 +123,7 @@ def _rows_of(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _numbers(text: str, wanted: Sequence[str], header: CsvHeader) -> dict[str, Floats]:
-    """Return some columns of complete rows; none for empty lines only.
-
-    Raise `ValueError` unless each row has as many fields as the header, all rows are read, and float64 holds
-    all whole numbers.
-    """
+    """Return columns of rows; raise `ValueError` for other numbers of fields, and inexact numbers."""
     if not text.strip("\r\n") or not wanted:
         return {}
     places, is_spaced = header.places, header.delimiter == SPACES

@@ -1,8 +1,7 @@
 """PCD: points of the Point Cloud Library, as text, binary, or compressed.
 
 Names of fields and of header lines may be in capitals. Without POINTS, there are WIDTH x HEIGHT points; with
-it, these are a layout that changes nothing.
-Compressed fields are stored one after another, each for all points.
+it, these change nothing. Compressed fields are stored one after another, each for all points.
 """
 
 import struct

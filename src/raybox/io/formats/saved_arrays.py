@@ -32,7 +32,7 @@ from raybox.geometry.mesh import stored_objects
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, SceneGeometry, file_error
 from raybox.io.formats.numpy_arrays import as_floats, open_archive, read_npz
 from raybox.io.formats.object_boxes import boxes_of
-from raybox.io.formats.saved_columns import check_texts, id_array, large_ids
+from raybox.io.formats.saved_columns import LARGE_IDS, check_texts, id_array
 from raybox.validation import Array, Ints
 
 Arrays: TypeAlias = Mapping[str, Array]
@@ -82,7 +82,7 @@ def attribute_arrays(geometry: SceneGeometry) -> dict[str, Array]:
     check_texts(geometry)
     found = {} if geometry.ids is None else {"id": id_array(geometry.ids)}
     if any(ids.dtype == object for ids in found.values()):
-        raise large_ids()
+        raise InvalidInput(LARGE_IDS)
     for name, values in geometry.labels.items():
         if "\\" in name or not name:
             problem = f"names of labels in .npz must not be empty or contain a backslash; got {name!r}"

@@ -33,6 +33,7 @@ Saveable: TypeAlias = SceneGeometry | Sequence[SceneGeometry] | Scene | Rays | R
 CORNERS = [f"{axis}{corner}" for corner in range(3) for axis in "xyz"]
 VERTICES = [f"vertex{corner}" for corner in range(3)]
 OBJECT = "object"
+LARGE_IDS = "ids must be integers of 64 bits to be saved. Convert them to text."
 _FIRST = ("ray", "index", "object", "geometry", "primitive", "id")
 
 
@@ -178,11 +179,6 @@ def id_array(ids: Ids) -> Array:
         return np.array(checked_texts(values), dtype=str)
     fits = min(values) >= -(2**63) and max(values) < 2**63
     return np.array(values, dtype=np.int64) if fits else ids
-
-
-def large_ids() -> InvalidInput:
-    """Return the error for ids that typed formats do not hold."""
-    return InvalidInput("ids must be integers of 64 bits to be saved. Convert them to text.")
 
 
 def plain(name: str, column: Array) -> Array:

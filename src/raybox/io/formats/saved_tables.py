@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh
 from raybox.geometry.array_container import ReadOnly
 from raybox.geometry.file_facts import SourceFacts, checked_up
@@ -22,7 +23,7 @@ from raybox.io.formats.assembly import build
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, require
 from raybox.io.formats.object_boxes import boxes_of
 from raybox.io.formats.parquet import SCENE_KEY, ParquetTable, table_of
-from raybox.io.formats.saved_columns import CORNERS, OBJECT, VERTICES, columns_of, large_ids, mesh_columns
+from raybox.io.formats.saved_columns import CORNERS, LARGE_IDS, OBJECT, VERTICES, columns_of, mesh_columns
 from raybox.io.formats.tables import RowBlock, Wanted, numbers_of, places, stacked, whole
 from raybox.io.formats.typed_labels import is_arrow_label
 from raybox.validation import Bools, Ints
@@ -44,7 +45,7 @@ def arrow_table(geometry: Boxes | Mesh) -> "pyarrow.Table":
     try:
         table = table_of(columns)
     except OverflowError as error:
-        raise large_ids() from error
+        raise InvalidInput(LARGE_IDS) from error
     python = {name for name, values in geometry.labels.items() if values.dtype == object}
     fields = [
         field.with_metadata(_PYTHON) if field.name in python and str(field.type) != "string" else field
@@ -154,18 +155,14 @@ def _attributes(table: ParquetTable, columns: ArrowColumns, rows: Ints) -> Attri
     for name, values in labels.items():
         if (table.schema.field(name).metadata or {}).items() >= _PYTHON.items():
             labels[name] = values.astype(object)
-    return Attributes(found.ids, Labels(labels), _facts(table))
-
-
-def _facts(table: ParquetTable) -> SourceFacts:
-    """Return the facts of the file of which a geometry was, as they were saved."""
     units, up = (table.metadata.get(key.encode()) for key in (_UNITS_KEY, _UP_KEY))
     try:
         counts = json.loads(table.metadata.get(_SKIPPED_KEY.encode(), b"{}"))
         skipped = ReadOnly({str(reason): int(count) for reason, count in counts.items()})
-        return SourceFacts(skipped, units and units.decode(), checked_up(up and up.decode()))
+        facts = SourceFacts(skipped, units and units.decode(), checked_up(up and up.decode()))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise file_error(table.path, f"has damaged metadata {_SKIPPED_KEY}", _AGAIN, "footer") from error
+    return Attributes(found.ids, Labels(labels), facts)
 
 
 def _chunked(table: ParquetTable, blocks: Sequence[RowBlock], names: Sequence[str]) -> ArrowColumns:

@@ -1,7 +1,4 @@
-"""Tables: one reader a format, of which all else is made.
-
-A `Table` says what its file announces before anything is allocated, and yields its rows block by block.
-"""
+"""Tables: one reader a format announces what is in a file, then yields its rows block by block."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,8 +38,7 @@ class Wanted(NamedTuple):
     others: Sequence[str] = ()
     invalid: InvalidRows = "raise"  # how to handle missing numbers: unless "raise", they are NaN
     way_out: str = ""  # from a missing number, for errors
-    at_once: bool = False
-    """whether all rows are to be in memory together: a reader may use threads, and large blocks"""
+    at_once: bool = False  # all rows are to be in memory: a reader may use threads, and large blocks
 
 
 class RowBlock(NamedTuple):
@@ -52,8 +48,7 @@ class RowBlock(NamedTuple):
     offset: int  # where its reader finds it (a row, byte or row group), or the block that it is a part of
     rows: int
     columns: Mapping[str, Column]
-    fraction: float | None = None
-    """the fraction of the file that ends with it, where the number of rows is unknown"""
+    fraction: float | None = None  # of the file that ends with it, where the number of rows is unknown
 
 
 class Table(ABC):
