@@ -26,7 +26,7 @@ from raybox.geometry.mesh import stored_objects
 from raybox.io import manifest
 from raybox.io.formats import saved_arrays
 from raybox.io.formats.common import path_of, reader_errors
-from raybox.io.formats.numpy_arrays import load_members, write_npz
+from raybox.io.formats.numpy_arrays import open_archive, write_npz
 from raybox.io.formats.saved_arrays import EDGES
 from raybox.io.manifest import Layout, Manifest, SceneFacts, folder_error
 from raybox.scene.scene import Scene, quality_of, restore, state_of
@@ -109,8 +109,8 @@ def _members(opened: Manifest, name: str, check: bool) -> dict[str, Array]:
     if check:
         opened.check_data(name)
     path = opened.folder / name
-    with reader_errors(path, "NumPy arrays"):
-        return load_members(path, load_members(path, ())[0])[1]
+    with reader_errors(path, "NumPy arrays"), open_archive(path) as archive:
+        return archive.arrays()
 
 
 def _facts(scene: Scene, kind: str) -> SceneFacts:
