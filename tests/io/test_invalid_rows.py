@@ -60,7 +60,7 @@ def test_boxes_with_bad_rows_are_left_out_and_counted(tmp_path_factory, ending, 
     counts = {MISSING: int(missing.sum()), CROSSED: int(crossed.sum())}
     counts = {reason: count for reason, count in counts.items() if count}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_table.csv_blocks, "BLOCK_BYTES", block)
+        patch.setattr(csv_table, "BLOCK_BYTES", block)
         if counts:
             with pytest.raises(rb.FileFormatError, match="read with invalid='skip'"):
                 rb.load(path, kind="scene")
@@ -87,7 +87,7 @@ def test_rays_with_bad_rows_stay_as_misses(tmp_path_factory, ending, rows, block
     wanted = rb.Rays(numbers[:, :2], numbers[:, 2:], invalid="miss")
     scene = rb.Scene(rb.Boxes([[-1, -1]], [[1, 1]]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_table.csv_blocks, "BLOCK_BYTES", block)
+        patch.setattr(csv_table, "BLOCK_BYTES", block)
         assert rb.load(path, kind="rays", invalid="miss").equals(wanted)
         rb.stream.cast(scene, path, folder / "out.npy", invalid="miss", chunk=3)
         if not np.isfinite(numbers).all():

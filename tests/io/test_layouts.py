@@ -103,7 +103,7 @@ def test_rows_of_white_space_are_those_of_split(rows, end, mark, block):
     text = end.join(["min_x min_y note max_x max_y", *lines, ""])
     split = [line.split() for line in lines]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_table.csv_blocks, "BLOCK_BYTES", block)
+        patch.setattr(csv_table, "BLOCK_BYTES", block)
         if any(len(row) != 5 for row in split):
             with pytest.raises(rb.FileFormatError, match="6 fields, while the first line has 5"):
                 rb.load(io.BytesIO(text.encode()), format=".txt")
@@ -198,7 +198,7 @@ def test_a_layout_is_for_bare_numbers(tmp_path, put):
 @pytest.mark.parametrize("ending", ["bin", "npy", *ENDINGS])
 def test_casts_take_a_layout(tmp_path, monkeypatch, ending):
     """Row by row as `load` reads them, and another layout is another cast."""
-    monkeypatch.setattr(csv_table.csv_blocks, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csv_table, "BLOCK_BYTES", 64)
     table = np.random.default_rng(3).integers(-9, 9, (40, 4)).astype("<f4")
     path = tmp_path / f"a.{ending}"
     if ending == "npy":
@@ -247,8 +247,8 @@ def test_a_signalling_nan_is_a_nan(tmp_path):
 
 def test_a_quote_between_spaces_does_not_join_rows(put, monkeypatch):
     """Else a single one would hold all rows after it in memory."""
-    monkeypatch.setattr(csv_table.csv_blocks, "BLOCK_BYTES", 64)
-    monkeypatch.setattr(csv_table.csv_blocks, "LONGEST_ROW", 256)
+    monkeypatch.setattr(csv_table, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csv_table, "LONGEST_ROW", 256)
     path = put("a.txt", 'x y z width\n1 2 3 5"\n' + "1 2 3 4\n" * 99)
     assert rb.load(path, origin=ORIGIN).shape == (100,)
 

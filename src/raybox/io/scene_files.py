@@ -68,7 +68,7 @@ from raybox.io.formats.common import (
     reader_errors,
     resolved,
 )
-from raybox.io.formats.numpy_arrays import load_members, write_npz
+from raybox.io.formats.numpy_arrays import open_archive, write_npz
 from raybox.io.formats.object_boxes import boxes_of
 from raybox.io.formats.saved_arrays import EDGES
 from raybox.io.formats.table import SAVED_SCENE
@@ -306,9 +306,8 @@ class _Files(NamedTuple):
         if self.check:
             self.opened.check_data(name)
         path = self.opened.folder / name
-        with reader_errors(path, "NumPy arrays"):
-            arrays = load_members(path, load_members(path, ())[0])[1]
-            return ObjectRows(objects, saved_arrays.attributes_of(arrays, objects, self.facts.size))
+        with reader_errors(path, "NumPy arrays"), open_archive(path) as archive:
+            return ObjectRows(objects, saved_arrays.attributes_of(archive.arrays(), objects, self.facts.size))
 
 
 class _Mapped(NamedTuple):

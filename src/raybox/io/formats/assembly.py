@@ -1,7 +1,4 @@
-"""Build checked geometry from the arrays of a file.
-
-Errors give the place of a wrong number in the file.
-"""
+"""Build checked geometry from the arrays of a file; errors give the place of a wrong number."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError, InvalidInput, OutOfMemory
+from raybox.errors import InvalidInput, OutOfMemory
 from raybox.geometry import Boxes, Instances, Rays
 from raybox.geometry.angles import is_beyond_yaw
-from raybox.io.formats.columns import RANGES, choose_kind, is_flat, kinds_of, may_turn, turn_error
+from raybox.io.formats.columns import RANGES, check_turn, choose_kind, is_flat, kinds_of
 from raybox.io.formats.common import FileArrays, Floats, Labels, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.tables import or_invalid
 from raybox.io.formats.typed_labels import ID_NAMES, TEXT
@@ -26,32 +23,34 @@ class Violation(NamedTuple):
     """Numbers of an array that break a rule."""
 
     array: str
-    bad: NDArray[np.bool_]
-    """a mask of the array"""
+    bad: NDArray[np.bool_]  # a mask of the array
     rule: str
-    reason: str = ""
-    """for the count of rows that are left out"""
+    reason: str = ""  # for the count of rows that are left out
 
 
 def build(parts: FileArrays, path: Path, options: ReadOptions) -> Loaded:
-    """Return the geometry of the arrays.
-
-    Raises `FileFormatError` that names the rule and the first number of the file that breaks it.
-    """
+    """Return the geometry of the arrays; errors name the first number that breaks a rule."""
     kind = choose_kind(kinds_of(parts.arrays), path, options)
     check_origin(kind, path, options)
     if options.invalid == "skip":
         parts = _without_bad_rows(kind, parts)
     for name, values in parts.labels.items():
-        if may_turn(name, parts.arrays) and any(v is not None and v == v and v != 0 for v in values.tolist()):
-            raise turn_error(path, name)
+        check_turn(name, parts.arrays, path, values)
     try:
         geometry = _geometry(kind, parts, path, options)
         return Loaded(geometry, parts.skipped, parts.left_out, parts.units, parts.up)
     except OutOfMemory:
         raise  # no number of the file is wrong
     except InvalidInput as error:
-        raise _number_error(kind, parts, path, error) from error
+        for array, bad, rule, _ in _violations(kind, parts.arrays):
+            if bad.any():
+                index = tuple(int(i) for i in np.argwhere(bad)[0])
+                number, count = float(parts.arrays[array][index]), np.count_nonzero(bad)
+                problem = f"{quoted(number)} {rule}"
+                problem += f" ({count} such numbers{parts.among})" if count > 1 else ""
+                way_out = "correct or remove the row" + or_invalid(kind)
+                raise file_error(path, problem, way_out, parts.where(array, index)) from error
+        raise file_error(path, str(error).rstrip("."), "correct the file") from error  # of a wrong shape
 
 
 def _without_bad_rows(kind: str, parts: FileArrays) -> FileArrays:
@@ -83,7 +82,7 @@ def check_origin(kind: str, path: Path, options: ReadOptions) -> None:
 
 
 def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) -> Boxes | Instances | Rays:
-    arrays = parts.arrays
+    arrays, invalid = parts.arrays, options.invalid_rays
     ids, labels = _ids(parts.labels), {name: values for name, values in parts.labels.items() if name != "id"}
     if "lower" in arrays:
         return Boxes(arrays["lower"], arrays["upper"], ids=ids, labels=labels)
@@ -93,11 +92,6 @@ def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) ->
         turn = {"quaternions": arrays.get("quaternions"), "yaw": arrays.get("yaw")}
         made = Instances.oriented_boxes(arrays["centers"], arrays["sizes"], **turn, ids=ids, labels=labels)
         return made.boxes() if options.boxes else made
-    return _rays(arrays, path, options)
-
-
-def _rays(arrays: Mapping[str, Floats], path: Path, options: ReadOptions) -> Rays:
-    invalid = options.invalid_rays
     if "origins" in arrays:
         ranges = {name: arrays[name] for name in RANGES if name in arrays}
         return Rays(arrays["origins"], arrays["directions"], invalid=invalid, **ranges)  # type: ignore[arg-type]  # ranges
@@ -112,32 +106,14 @@ def _rays(arrays: Mapping[str, Floats], path: Path, options: ReadOptions) -> Ray
 
 
 def _ids(labels: Labels) -> list[str] | None:
-    """Return the ids, None without.
-
-    They are the first column of `ID_NAMES`, else the first of text whose values are all there and all differ.
-    """
+    """Return the first column of `ID_NAMES`, else the first of texts that all differ, or None."""
     texts = {name: values.tolist() for name, values in labels.items() if values.dtype == object}
     found = [texts[name] for own in ID_NAMES for name in texts if name.lower() == own]
-    found += [texts[name] for name in texts if name.lower() not in TEXT and _are_different(texts[name])]
+    for name, values in texts.items():
+        is_text = name.lower() not in TEXT and all(value and isinstance(value, str) for value in values)
+        if is_text and 0 < len({*values}) == len(values):
+            found.append(values)
     return ["" if value is None else value for value in found[0]] if found else None
-
-
-def _are_different(values: list[object]) -> bool:
-    """Return whether values are texts, none empty, no two equal."""
-    return 0 < len({*values}) == len(values) and all(value and isinstance(value, str) for value in values)
-
-
-def _number_error(kind: str, parts: FileArrays, path: Path, error: InvalidInput) -> FileFormatError:
-    """Return the error for the first wrong number; for a wrong shape, that of the geometry."""
-    for array, bad, rule, _ in _violations(kind, parts.arrays):
-        if bad.any():
-            index = tuple(int(i) for i in np.argwhere(bad)[0])
-            number = float(parts.arrays[array][index])
-            count = np.count_nonzero(bad)
-            more = f" ({count} such numbers{parts.among})" if count > 1 else ""
-            way_out = "correct or remove the row" + or_invalid(kind)
-            return file_error(path, f"{quoted(number)} {rule}{more}", way_out, parts.where(array, index))
-    return file_error(path, str(error).rstrip("."), "correct the file")
 
 
 def _violations(kind: str, arrays: Mapping[str, Floats]) -> Iterator[Violation]:
@@ -179,6 +155,5 @@ def _violations_of_sizes(arrays: Mapping[str, Floats], *, is_turned: bool) -> It
     else:
         zero = ~arrays["quaternions"].any(axis=1)
         first = np.stack([zero, *[np.zeros_like(zero)] * 3], axis=1)
-        yield Violation(
-            "quaternions", first, "begins a quaternion of zeros", "rows with a quaternion of zeros"
-        )
+        zeros = "a quaternion of zeros"
+        yield Violation("quaternions", first, f"begins {zeros}", f"rows with {zeros}")

@@ -109,7 +109,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles or boxes of a CityJSON file, in the order of its objects."""
     city, left_out = read_city(path), Counter[str]()
     skipped, surfaces = city.skipped, _Surfaces(city.vertices)
-    for name, geometries in _chosen(city, options.lod, skipped, left_out).items():
+    for name, geometries in _chosen(city, options.lod, skipped, left_out):
         with _errors_of(path, name):
             number = 0
             for geometry in geometries:
@@ -117,7 +117,9 @@ def read(path: Path, options: ReadOptions) -> Loaded:
                 surfaces.add(geometry, city, _owners(geometry, name, semantic, skipped))
                 number += len(semantic)
     if not surfaces.rings:
-        raise _without_surfaces(city, options.lod)
+        there = ", ".join(f"{level or 'none'} ({count})" for level, count in levels(path).items())
+        way_out = f"choose one of its levels: {there}" if there else "check the file"
+        raise file_error(path, f"has no city object with surfaces{_of_level(options.lod)}", way_out)
     parts = _parts(city, surfaces, options, skipped)
     return to_scene(parts, path, options, skipped, left_out)._replace(units=city.units, up="z")
 
@@ -130,27 +132,22 @@ def _parts(city: City, surfaces: _Surfaces, options: ReadOptions, skipped: Count
     owners = [*{one.id: one for one in surfaces.owners}.values()]
     numbered = {one.id: number for number, one in enumerate(owners)}
     owner_of = np.array([numbered[one.id] for one in surfaces.owners], dtype=np.int64)
-    losses = {
-        "polygons of fewer than three corners": found.failed,
-        "exact shapes of polygons that are not flat or cross themselves,": found.not_flat,
-    }
-    for loss, lost in losses.items():
-        for owner, count in zip(*np.unique(owner_of[lost], return_counts=True), strict=True):
-            skipped[f"{loss} in city object {owners[owner].id!r}"] = int(count)
+    for loss, lost in (
+        ("polygons of fewer than three corners", found.failed),
+        ("exact shapes of polygons that are not flat or cross themselves,", found.not_flat),
+    ):
+        for owner in owner_of[lost]:
+            skipped[f"{loss} in city object {owners[owner].id!r}"] += 1
     of_faces = owner_of[found.polygon]
     order = np.argsort(of_faces, kind="stable")
     faces = np.split(found.faces[order], np.searchsorted(of_faces[order], np.arange(1, len(owners))))
-    return [
-        MeshPart(owner.id, vertices, some, _labels(city, owner, options))
-        for owner, some in zip(owners, faces, strict=True)
-    ]
+    labels = (_labels(city, owner, options) for owner in owners)
+    parts = zip(owners, faces, labels, strict=True)
+    return [MeshPart(owner.id, vertices, some, own) for owner, some, own in parts]
 
 
 def levels(path: Path) -> dict[str, int]:
-    """Return the number of city objects with surfaces of each level of detail, from the lowest on.
-
-    The key of surfaces without a level is "".
-    """
+    """Return the number of city objects with surfaces of each level, from the lowest on; "" for none."""
     city, counts = read_city(path), Counter[Level]()
     for name in city.objects:
         counts.update({one.level for one in _with_surfaces(city, name, Counter(), Counter())})
@@ -167,24 +164,25 @@ def _errors_of(path: Path, name: str) -> Iterator[None]:
         raise file_error(path, problem, CHECK, f"city object {name!r}") from error
 
 
+def _of_level(lod: str | None) -> str:
+    return "" if lod is None else f" of level {lod}"
+
+
 def _chosen(
     city: City, lod: str | None, skipped: Counter[str], left_out: Counter[str]
-) -> dict[str, list[_Geometry]]:
-    """Return the surfaces of the wanted level of each object; count the objects that have none."""
+) -> Iterator[tuple[str, list[_Geometry]]]:
+    """Yield each object with its surfaces of the wanted level; count the objects that have none."""
     given = {name: _with_surfaces(city, name, skipped, left_out) for name in city.objects}
     highest = {name: max(one.level for one in found) for name, found in given.items() if found}
     coarse = _coarser_than_parts(city.objects, highest) if lod is None else set[str]()
     wanted = highest if lod is None else dict.fromkeys(given, level_of(lod))
-    chosen: dict[str, list[_Geometry]] = {}
     for name, found in given.items():
-        some = [one for one in found if one.level == wanted[name] and name not in coarse]
-        if some:
-            chosen[name] = some
-        elif name in coarse:
+        if name in coarse:
             left_out["city objects whose parts have a higher level of detail"] += 1
+        elif some := [one for one in found if one.level == wanted[name]]:
+            yield name, some
         else:
             left_out[f"city objects without surfaces{_of_level(lod)}"] += 1
-    return chosen
 
 
 def _coarser_than_parts(objects: dict[str, CityObject], highest: dict[str, Level]) -> set[str]:
@@ -208,8 +206,9 @@ def _with_surfaces(city: City, name: str, skipped: Counter[str], left_out: Count
     found, one = [], city.objects[name]
     with _errors_of(city.path, name):
         for given in one.item.get("geometry") or []:
-            is_placed = given["type"] == "GeometryInstance"
-            shape = _template(given, city) if is_placed else given
+            is_placed, shape = given["type"] == "GeometryInstance", given
+            if is_placed:
+                shape = city.templates[_checked([given["template"]], len(city.templates), "template")[0]]
             if shape["type"] in _DEPTHS:
                 place = _place(given, one, city) if is_placed else (None, 0)
                 level, semantics = level_of(shape.get("lod")), shape.get("semantics")
@@ -221,14 +220,6 @@ def _with_surfaces(city: City, name: str, skipped: Counter[str], left_out: Count
             else:
                 skipped[f"geometries of the unknown type {quoted(shape['type'])}"] += 1
     return [geometry for geometry in found if geometry.boundaries]
-
-
-def _template(geometry: Json, city: City) -> Json:
-    """Return the geometry of a template."""
-    number = geometry["template"]
-    if type(number) is not int or not 0 <= number < len(city.templates):
-        raise ValueError(f"template {number!r} does not exist: there are {len(city.templates)}, from 0 on")
-    return city.templates[number]
 
 
 def _place(geometry: Json, one: CityObject, city: City) -> tuple[Floats, int]:
@@ -243,29 +234,26 @@ def _place(geometry: Json, one: CityObject, city: City) -> tuple[Floats, int]:
 
 
 def level_of(lod: Any) -> Level:
-    """Return a level of detail as numbers, to compare; () for none. "2" and "2.0" are one level.
-
-    Raise ValueError if it is none.
-    """
+    """Return a level of detail as numbers, () for none; raise ValueError for other text."""
     if lod is None:
         return ()
     if isinstance(lod, bool) or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", str(lod)):
         raise ValueError(f"{quoted(lod)} is no level of detail such as 2.2")
     found = [int(part) for part in str(lod).split(".")]
-    while len(found) > 1 and found[-1] == 0:
+    while len(found) > 1 and found[-1] == 0:  # "2" and "2.0" are one level
         found.pop()
     return tuple(found)
 
 
-def _checked(corners: list[Any], count: int) -> Ints:
+def _checked(given: list[Any], count: int, what: str = "vertex") -> Ints:
     """Return numbers of vertices; raise ValueError if one is no integer, or not below `count`."""
-    if not set(map(type, corners)) <= {int}:
-        wrong = next(corner for corner in corners if type(corner) is not int)
-        raise ValueError(f"{quoted(wrong)} is not the number of a vertex")
-    if corners and not 0 <= min(corners) <= max(corners) < count:
-        wrong = min(corners) if min(corners) < 0 else max(corners)
-        raise ValueError(f"vertex {wrong} does not exist: there are {count}, from 0 on")
-    return np.array(corners, dtype=np.int64)
+    if not set(map(type, given)) <= {int}:
+        wrong = next(number for number in given if type(number) is not int)
+        raise ValueError(f"{quoted(wrong)} is not the number of a {what}")
+    if given and not 0 <= min(given) <= max(given) < count:
+        wrong = min(given) if min(given) < 0 else max(given)
+        raise ValueError(f"{what} {wrong} does not exist: there are {count}, from 0 on")
+    return np.array(given, dtype=np.int64)
 
 
 def _semantic_surfaces(city: City, geometry: _Geometry, name: str, first: int) -> list[_Owner]:
@@ -324,14 +312,3 @@ def _labels(city: City, owner: _Owner, options: ReadOptions) -> dict[str, object
         label = f"attribute_{name}" if name in reserved else name
         labels[label] = json.dumps(value, ensure_ascii=False) if is_nested else value
     return labels
-
-
-def _of_level(lod: str | None) -> str:
-    return "" if lod is None else f" of level {lod}"
-
-
-def _without_surfaces(city: City, lod: str | None) -> Exception:
-    there = ", ".join(f"{level or 'none'} ({count})" for level, count in levels(city.path).items())
-    problem = f"has no city object with surfaces{_of_level(lod)}"
-    way_out = f"choose one of its levels: {there}" if there else "check the file"
-    return file_error(city.path, problem, way_out)

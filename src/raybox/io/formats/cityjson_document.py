@@ -27,7 +27,6 @@ _READ = {
 }
 """The names whose values decide where surfaces are, or which of them are read."""
 _REPEATED = "values whose name stands twice in one JSON object, all but the last"
-_BLANK = re.compile(r"\s*")
 _EPSG = re.compile(r"EPSG[:/](?:[^:/]*[:/])?(\d{4,6})")
 _UNITS = {
     "degree": {4326, 4979, 4258, 4937, 4269, 4612, 6668, 6697},
@@ -109,10 +108,9 @@ def _city(path: Path, text: str) -> City:
         vertices = vertices * numbers(transform["scale"], "scales", 3)
         vertices += numbers(transform["translate"], "translations", 3)
     templates = header.get("geometry-templates") or {}
-    of_templates = table(templates.get("vertices-templates", []))
+    of_templates = (templates.get("templates", []), table(templates.get("vertices-templates", [])))
     has_parts = any(one.item.get("parents") for one in objects.values())
-    of_city = (objects, vertices, templates.get("templates", []), of_templates)
-    return City(path, *of_city, has_parts, _units(header.get("metadata")), skipped)
+    return City(path, objects, vertices, *of_templates, has_parts, _units(header.get("metadata")), skipped)
 
 
 def _units(metadata: Any) -> str | None:
@@ -129,27 +127,22 @@ def _documents(text: str) -> tuple[list[Json], Counter[str]]:
 
     def as_object(pairs: list[tuple[str, Any]]) -> Json:
         found = dict(pairs)
-        if len(found) == len(pairs):
-            return found
-        counts = Counter(name for name, _ in pairs)
-        repeating.append(_Repeating(found))
-        repeating[-1].names = [name for name, count in counts.items() for _ in range(count - 1)]
-        return repeating[-1]
+        if len(found) < len(pairs):
+            found = _Repeating(found)
+            found.names = [*(Counter(name for name, _ in pairs) - Counter(found.keys())).elements()]
+            repeating.append(found)
+        return found
 
     documents: list[Json] = []
-    decoder, end = json.JSONDecoder(object_pairs_hook=as_object), 0
-    while (start := _end_of_blank(text, end)) < len(text) or not documents:
+    decoder, text, end = json.JSONDecoder(object_pairs_hook=as_object), text.rstrip(), 0
+    while end < len(text) or not documents:
+        start = next((at for at in range(end, len(text)) if not text[at].isspace()), 0)
         document, end = decoder.raw_decode(text, start)
         if documents and not (isinstance(document, dict) and document.get("type") == "CityJSONFeature"):
             raise json.JSONDecodeError("Extra data", text, start)
         documents.append(document)
     lost = sum(_count_lost(document) for document in documents) if repeating else 0
     return documents, Counter({_REPEATED: lost} if lost else {})
-
-
-def _end_of_blank(text: str, start: int) -> int:
-    blank = _BLANK.match(text, start)
-    return blank.end() if blank else start
 
 
 def _count_lost(value: Any, is_read: bool = True, are_ids: bool = False) -> int:
@@ -162,14 +155,13 @@ def _count_lost(value: Any, is_read: bool = True, are_ids: bool = False) -> int:
     if not isinstance(value, dict):
         return 0
     lost = value.names if isinstance(value, _Repeating) else []
-    for name in lost:
-        if is_read and (are_ids or name in _READ):
+    count = len(lost)
+    for name, one in value.items():
+        counts = is_read and (are_ids or name in _READ)
+        if counts and name in lost:
             raise ValueError(f"the name {quoted(name)} stands twice in one JSON object")
-    inner = (
-        _count_lost(one, is_read and (are_ids or name in _READ), is_read and name == "CityObjects")
-        for name, one in value.items()
-    )
-    return len(lost) + sum(inner)
+        count += _count_lost(one, counts, is_read and name == "CityObjects")
+    return count
 
 
 def _check_kind(document: Any, path: Path) -> None:

@@ -11,11 +11,9 @@ from typing import NamedTuple, TypeAlias
 from raybox.errors import FileFormatError, InvalidInput
 from raybox.io.formats.common import ReadOptions, file_error, quoted
 
-Columns: TypeAlias = dict[str, list[str]]
-"""The columns of each array."""
+Columns: TypeAlias = dict[str, list[str]]  # the columns of each array
 RANGES = ("t_min", "t_max")
-TEXTS = (".csv", ".tsv", ".txt", ".xyz")
-"""The extensions of tables of text."""
+TEXTS = (".csv", ".tsv", ".txt", ".xyz")  # the extensions of tables of text
 KINDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "boxes": (("lower", "upper"), ("centers", "sizes")),
     "oriented boxes": (("centers", "sizes", "yaw"), ("centers", "sizes", "quaternions")),
@@ -34,12 +32,9 @@ class TableColumns(NamedTuple):
     """The columns of a table that are read, by its own names."""
 
     kind: str
-    arrays: Columns
-    """of each array of the kind, and of ranges, which have one column"""
-    labels: dict[str, str]
-    """of each label; only boxes have labels"""
-    left_out: int = 0
-    """columns of a type that no label has"""
+    arrays: Columns  # of each array of the kind, and of ranges, which have one column
+    labels: dict[str, str]  # of each label; only boxes have labels
+    left_out: int = 0  # columns of a type that no label has
 
     @property
     def numbers(self) -> list[str]:
@@ -80,8 +75,7 @@ _COLUMNS: Columns = {
     for way in reversed(ways)
     for array, names in way.items()
 }
-OWN_NAMES = frozenset(chain.from_iterable(_COLUMNS.values()))
-"""The columns as raybox writes them."""
+OWN_NAMES = frozenset(chain.from_iterable(_COLUMNS.values()))  # the columns as raybox writes them
 SECOND_NAMES = frozenset(names[1] for ways in _WAYS.values() for way in ways for names in way.values())
 """The columns of the axis y: every header has one, in small letters or not."""
 _TILT = "roll|pitch"
@@ -89,20 +83,17 @@ _TURN = "(?:rot|rotation|quat|quaternion|roll|pitch|yaw|angle|theta|euler|headin
 _TURN += "[wxyz]?|[rq][xyz]|qw"
 
 
-def may_turn(name: str, arrays: Container[str]) -> bool:
-    """Return whether a column seems to turn the boxes of arrays, or to tilt those with a yaw."""
+def check_turn(name: str, arrays: Container[str], path: Path, values: Iterable[object] | None = None) -> None:
+    """Raise for a column that seems to turn or tilt boxes, unless its values are all zero or missing."""
     if "centers" not in arrays or "quaternions" in arrays:
-        return False
+        return
     words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
     known = _TILT if "yaw" in arrays else _TURN
-    return re.search(rf"(?<![a-z])(?:{known})(?![a-z])", words) is not None
-
-
-def turn_error(path: Path, name: str) -> FileFormatError:
-    """Return the error for a column that may turn boxes, and that raybox does not read."""
-    problem = f"has the column {quoted(name)}, which may turn its boxes"
-    way_out = "if it does, name it yaw, in radians about z, or qw qx qy qz; else rename it"
-    return file_error(path, problem, way_out, "header")
+    found = re.search(rf"(?<![a-z])(?:{known})(?![a-z])", words)
+    if found and (values is None or any(v is not None and v == v and v != 0 for v in values)):
+        problem = f"has the column {quoted(name)}, which may turn its boxes"
+        way_out = "if it does, name it yaw, in radians about z, or qw qx qy qz; else rename it"
+        raise file_error(path, problem, way_out, "header")
 
 
 def column_names(array: str, dimension: int = 3) -> list[str]:
@@ -160,10 +151,7 @@ NONE: Mapping[str, str] = MappingProxyType({})
 def choose(
     header: Sequence[str], path: Path, options: ReadOptions, own: Mapping[str, str] = NONE
 ) -> TableColumns:
-    """Return which columns of a table to read; labels only with boxes.
-
-    own: columns of the table by raybox's names, where the file itself says what they are.
-    """
+    """Return which columns to read; `own` are those that the file names as raybox does, besides."""
     _check_repeated(header, path)
     names = {**own, **{name: name for name in header}}
     found = _arrays(names, path)
@@ -181,20 +169,16 @@ def choose(
     kind = choose_kind(found, path, options)
     arrays = found[kind]
     if kind == "rays":
-        arrays |= _ranges(arrays, lower, path)
+        ranges = {name: [lower[name]] for name in RANGES if name in lower}
+        if ranges and "starts" in arrays:
+            problem = f"has the column{'s' * (len(ranges) > 1)} {' '.join(ranges)}"
+            problem += ", but segments, where t is 0 to 1"
+            raise file_error(path, problem, "remove it, or give origins and directions", "header")
+        arrays |= ranges
     used = {name for names in arrays.values() for name in names} | set(own.values())
     own_id = "id" if "id" in header else next((n for n in header if n.lower() == "id"), "id")
     labels = {"id" if n == own_id else n: n for n in header if n not in used}
     return TableColumns(kind, arrays, labels if kind in ACCEPTED["scene"] else {})
-
-
-def _ranges(arrays: Columns, names: Mapping[str, str], path: Path) -> Columns:
-    """Return the columns of ranges; raise for a range of segments, which go from t = 0 to 1."""
-    found = {name: [names[name]] for name in RANGES if name in names}
-    if found and "starts" in arrays:
-        problem = f"has the column{'s' * (len(found) > 1)} {' '.join(found)}, but segments, where t is 0 to 1"
-        raise file_error(path, problem, "remove it, or give origins and directions", "header")
-    return found
 
 
 def _check_repeated(header: Sequence[str], path: Path) -> None:
@@ -210,10 +194,7 @@ def has_kind(header: Container[str]) -> bool:
 
 
 def _arrays(names: Mapping[str, str], path: Path) -> dict[str, Columns]:
-    """Return the arrays of each kind that the columns make.
-
-    Raise if they make bounds in two ways, none of which is raybox's.
-    """
+    """Return the arrays of each kind; raise for bounds of two kinds, neither of which is raybox's."""
     fitting = {group: [way for one in ways if (way := _fitting(one, names))] for group, ways in _WAYS.items()}
     bounds, sizes = fitting["bounds"], fitting["sizes"]
     if len(bounds) > 1 and "min_x" not in bounds[0]["lower"]:
@@ -242,10 +223,7 @@ def _fitting(way: Columns, header: Container[str]) -> Columns | None:
 
 
 def _header_problem(header: Mapping[str, str]) -> str:
-    """Return what is wrong with a header of no kind.
-
-    The missing columns, if it has some of a kind.
-    """
+    """Return what a header of no kind lacks: some columns, if it has others of a kind."""
     for group in ("bounds", "rays", "sizes"):
         for number, way in enumerate(_WAYS[group]):
             flat = not any(names[2] in header for names in way.values())

@@ -47,18 +47,12 @@ class ReadOptions(NamedTuple):
     boxes: bool = False
     invalid: InvalidRows = "raise"
     lod: str | None = None
-    """CityJSON's level of detail; None: the highest of each object"""
     all_objects: bool = False
-    """read IFC spaces and openings, too"""
     progress: bool = False
     tessellation: Tessellation = "opencascade"
-    """of IFC"""
     objects: ObjectsOf | None = None
-    """of CityJSON: each semantic surface is an object"""
     up: Up | None = None
-    """the axis that the geometry is turned to; None: the file's"""
     layout: str | None = None
-    """the columns of a file of bare numbers, such as x,y,z,i"""
 
     @property
     def invalid_rays(self) -> Invalid:
@@ -71,10 +65,7 @@ Loadable = SceneGeometry | Rays | list[SceneGeometry]
 
 
 class Loaded(NamedTuple):
-    """The geometry of a file, and counts of what is left out.
-
-    Each count is one of a reason: `skipped` are losses, `left_out` documented defaults.
-    """
+    """The geometry of a file; counts by reason of losses, `skipped`, and of documented defaults."""
 
     geometry: Loadable
     skipped: Mapping[str, int] = MappingProxyType({})
@@ -115,11 +106,9 @@ class GridCells(NamedTuple):
 
 
 class FileArrays(NamedTuple):
-    """Arrays of a file, unchecked.
+    """Arrays of a file, unchecked: ``lower upper``, ``origins directions [t_min t_max]``, ``points``.
 
     ``where(array, index)`` returns the place of a number in the file.
-
-    The names are ``lower upper``, ``origins directions [t_min t_max]`` and ``points``, where present.
     """
 
     arrays: dict[str, Floats]
@@ -128,12 +117,10 @@ class FileArrays(NamedTuple):
     among: str = ""
     """For errors: the rows that these are, if they are not the whole file."""
     skipped: Mapping[str, int] = MappingProxyType({})
-    """Counts of what is lost, by reason."""
     left_out: Mapping[str, int] = MappingProxyType({})
-    """Counts of what documented defaults leave out."""
     units: str | None = None
     up: Up | None = None
-    """as of `Loaded`"""
+    """the last four as of `Loaded`"""
 
 
 def warn_of(path: str | os.PathLike[str], skipped: Mapping[str, int], units: str | None = None) -> None:
@@ -202,12 +189,9 @@ def missing_file(path: Path) -> FileFormatError:
 
 
 def checked_texts(ids: Iterable[object], what: str = "ids") -> list[str]:
-    """Return ids as text; what: the word for them in errors.
-
-    Raise `InvalidInput` for one that ends in NUL, which NumPy drops, or that UTF-8 cannot encode.
-    """
+    """Return ids as text that files hold, else `InvalidInput`; what: the word for them in errors."""
     texts = [str(name) for name in ids]
-    for row, text in enumerate(texts):
+    for row, text in enumerate(texts):  # NumPy drops NUL at the end, UTF-8 has no surrogates
         if text.endswith("\0") or (not text.isascii() and _SURROGATES.search(text)):
             problem = f"got {quoted(text)} of row {row}. Rename it."
             raise InvalidInput(f"{what} must be text without NUL at its end, without surrogates; {problem}")
@@ -222,10 +206,7 @@ def quoted(value: object) -> str:
 
 @contextmanager
 def reader_errors(path: Path, format_name: str, memory: str = "split the file") -> Iterator[None]:
-    """Turn every exception of a reader into a one-line `FileFormatError` about the file.
-
-    memory: the way out if there is not enough.
-    """
+    """Turn exceptions of a reader into a `FileFormatError`; memory: the way out if there is too little."""
     try:
         yield
     except MemoryError as error:

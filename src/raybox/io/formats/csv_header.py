@@ -13,26 +13,14 @@ from raybox.io.formats.columns import SECOND_NAMES, has_kind
 from raybox.io.formats.common import file_error
 
 LONGEST_ROW = 1 << 26
-SPACES = " "
-"""The delimiter of tables whose fields are separated by white space of any length."""
+SPACES = " "  # the delimiter of tables whose fields are separated by white space of any length
 _DELIMITERS = f",;\t{SPACES}"
 _GIVEN = re.compile(r'"?sep=([,;:|\t ])"?\s*', re.IGNORECASE)
 _COMMENTS = ("#", "//")
 _SEPARATOR = re.compile(r"[,;\s]")
-_DECIMAL_COMMA = re.compile(r"[+-]?[\d.]*,\d+([eE][+-]?\d+)?")
+DECIMAL_COMMA = re.compile(r"\s*[+-]?[\d.]*,\d+([eE][+-]?\d+)?\s*")  # in a number
 _BOM = "\ufeff".encode()
 _OTHER = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-
-
-class _Names(NamedTuple):
-    """The names of columns, and what separates them."""
-
-    names: list[str]
-    delimiter: str
-    is_bare: bool = False
-    """whether the line that was read last is the first row, not a header"""
-    has_names: bool = True
-    """whether the file has them"""
 
 
 class CsvHeader(NamedTuple):
@@ -40,14 +28,11 @@ class CsvHeader(NamedTuple):
 
     names: list[str]
     delimiter: str
-    lines: int
-    """lines before the rows"""
-    start: int
-    """the byte at which the rows begin"""
-    line_end: bytes
-    """CR if that alone ends lines, else LF"""
-    has_names: bool = True
-    """whether the file has the names; else they are of a layout, or numbers"""
+    is_bare: bool = False  # whether the line that was read last is the first row, not a header
+    has_names: bool = True  # whether the file has the names; else they are of a layout, or numbers
+    lines: int = 0  # lines before the rows
+    start: int = 0  # the byte at which the rows begin
+    line_end: bytes = b"\n"  # CR if that alone ends lines, else LF
 
     @property
     def places(self) -> dict[str, int]:
@@ -68,7 +53,8 @@ def read_header(path: Path, layout: Sequence[str] | None = None) -> CsvHeader:
             problem = f"is {other or 'UTF-16'} text, or no text"
             raise file_error(path, problem, "save it as UTF-8, or check that it is a CSV file")
         start = file.seek(len(_BOM) if head.startswith(_BOM) else 0)
-        text, lines = io.TextIOWrapper(file, encoding="utf-8", newline=""), list[str]()
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline="")
+        lines = list[str]()
 
         def readline() -> str:
             lines.append(text.readline(LONGEST_ROW))
@@ -81,13 +67,18 @@ def read_header(path: Path, layout: Sequence[str] | None = None) -> CsvHeader:
     line_end = b"\r" if lines[-1].endswith("\r") else b"\n"
     if found.is_bare:
         lines.pop()
-    length = start + len("".join(lines).encode())
-    return CsvHeader(found.names, found.delimiter, len(lines), length, line_end, found.has_names)
+    read = "".join(lines).encode(errors="surrogateescape")
+    try:
+        read.decode()
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, start + error.start) from error
+    return found._replace(lines=len(lines), start=start + len(read), line_end=line_end)
 
 
-def is_decimal_comma(text: str) -> bool:
-    """Return whether a text is a number with a comma as its decimal point."""
-    return _DECIMAL_COMMA.fullmatch(text.strip()) is not None
+def not_utf8(path: Path, position: int) -> FileFormatError:
+    """Return the error for a byte that is not UTF-8."""
+    way_out = "save it as UTF-8, or check that it is a CSV file"
+    return file_error(path, "is not UTF-8 text", way_out, f"byte {position}")
 
 
 def is_number(text: str) -> bool:
@@ -108,9 +99,9 @@ def quote_error(path: Path, place: str, error: csv.Error) -> FileFormatError:
     return file_error(path, problem, "repair the quotes", place)
 
 
-def _columns(readline: Callable[[], str], layout: Sequence[str] | None) -> _Names:
+def _columns(readline: Callable[[], str], layout: Sequence[str] | None) -> CsvHeader:
     """Return the names of the columns: of the layout, of the first line, or of a comment; else numbers."""
-    line, comment, delimiters = readline(), _Names([], ""), _DELIMITERS
+    line, comment, delimiters = readline(), CsvHeader([], ""), _DELIMITERS
     if given := _GIVEN.fullmatch(line):
         line, delimiters = readline(), given[1]
     while line.isspace() or line.startswith(_COMMENTS):
@@ -119,20 +110,24 @@ def _columns(readline: Callable[[], str], layout: Sequence[str] | None) -> _Name
     most = _first_split(line, delimiters, lambda fields: len(fields) > 1).delimiter or delimiters[0]
     if layout is not None:
         found = _first_split(line, delimiters, lambda fields: len(fields) == len(layout))
-        bare = _Names([*layout], found.delimiter or most, is_bare=True, has_names=False)
+        bare = CsvHeader([*layout], found.delimiter or most, is_bare=True, has_names=False)
         return found if _has_kind(found.names) else bare
     found = _first_split(line, delimiters, _has_kind)
     is_sentence = comment.delimiter == SPACES and len(line.split()) not in (0, len(comment.names))
     if not found.names and comment.names and not is_sentence:
         return comment._replace(is_bare=True)
-    bare = _first_split(line, delimiters, lambda fields: bool(fields) and all(map(_is_numeric, fields)))
+    bare = _first_split(line, delimiters, _are_numbers)
     if not found.names and bare.names:
         names = [*"xyz"] if len(bare.names) == 3 else [str(k) for k in range(len(bare.names))]
         return bare._replace(names=names, is_bare=True, has_names=False)
-    return _quoted_header(line, readline, found.delimiter or most)
+    if (delimiter := found.delimiter or most) == SPACES:
+        return CsvHeader(line.split(), SPACES)
+    lines = chain([line], iter(readline, ""))  # in quotes, a line may end
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    return CsvHeader([name.strip() for name in next(rows, [])], delimiter)
 
 
-def _in_comment(line: str, delimiters: str) -> _Names | None:
+def _in_comment(line: str, delimiters: str) -> CsvHeader | None:
     """Return the names of columns in a comment, if any; between spaces they may be words of a sentence."""
     if SECOND_NAMES.isdisjoint(word.strip('#/" ') for word in _SEPARATOR.split(line.lower())):
         return None  # to parse all comments takes long
@@ -141,22 +136,14 @@ def _in_comment(line: str, delimiters: str) -> _Names | None:
     return next((one for text in texts if (one := _first_split(text, delimiters, _has_kind)).names), None)
 
 
-def _quoted_header(line: str, readline: Callable[[], str], delimiter: str) -> _Names:
-    """Return the names of a header, in whose quotes lines may end."""
-    if delimiter == SPACES:
-        return _Names(line.split(), SPACES)
-    rows = csv.reader(chain([line], iter(readline, "")), delimiter=delimiter, strict=True)
-    return _Names([name.strip() for name in next(rows, [])], delimiter)
-
-
-def _first_split(line: str, delimiters: str, fits: Callable[[list[str]], bool]) -> _Names:
+def _first_split(line: str, delimiters: str, fits: Callable[[list[str]], bool]) -> CsvHeader:
     """Return the fields of a line by the first delimiter whose fields fit; none if none does."""
-    fields = (_Names(_split(line, one), one) for one in delimiters)
-    return next((found for found in fields if fits(found.names)), _Names([], ""))
+    fields = (CsvHeader(_split(line, one), one) for one in delimiters)
+    return next((found for found in fields if fits(found.names)), CsvHeader([], ""))
 
 
-def _is_numeric(text: str) -> bool:
-    return is_number(text) or is_decimal_comma(text)
+def _are_numbers(fields: list[str]) -> bool:
+    return bool(fields) and all(is_number(field) or DECIMAL_COMMA.fullmatch(field) for field in fields)
 
 
 def _has_kind(names: list[str]) -> bool:

@@ -1,32 +1,20 @@
 """Files that raybox does not read: by their first bytes, and by their extensions."""
 
 import re
-from typing import NamedTuple
-
-
-class Foreign(NamedTuple):
-    """What a file is, and the way out."""
-
-    problem: str
-    way_out: str
-
 
 _EXTRACT = "extract it first"
 FIRST_BYTES = {
-    rb"version https://git-lfs": Foreign("a pointer of Git LFS", "fetch the file: git lfs pull"),
-    rb"\s*<(!doctype html|html|head|body)\b": Foreign(
-        "a web page", "download it again: the file, not its page"
-    ),
-    rb"\s*<(\?xml|!DOCTYPE)\b": Foreign("XML", "convert it to a format that raybox reads"),
-    rb"\x1f\x8b": Foreign("compressed by gzip", "decompress it (gunzip), or let its name end in .gz"),
-    rb"PK(\x03\x04|\x05\x06)": Foreign("a zip archive", f"{_EXTRACT}; one of numpy ends in .npz"),
-    rb"BZh[1-9]|\xfd7zXZ\x00|\x28\xb5\x2f\xfd|7z\xbc\xaf|Rar!": Foreign("compressed", _EXTRACT),
-    rb"Kaydara FBX": Foreign("FBX", "export it as .glb, for instance from Blender"),
-    rb"%PDF": Foreign("PDF", "export the model itself"),
-    rb"\x89PNG|\xff\xd8\xff|GIF8": Foreign("an image", "give the file of the model"),
+    rb"version https://git-lfs": ("a pointer of Git LFS", "fetch the file: git lfs pull"),
+    rb"\s*<(!doctype html|html|head|body)\b": ("a web page", "download it again: the file, not its page"),
+    rb"\s*<(\?xml|!DOCTYPE)\b": ("XML", "convert it to a format that raybox reads"),
+    rb"\x1f\x8b": ("compressed by gzip", "decompress it (gunzip), or let its name end in .gz"),
+    rb"PK(\x03\x04|\x05\x06)": ("a zip archive", f"{_EXTRACT}; one of numpy ends in .npz"),
+    rb"BZh[1-9]|\xfd7zXZ\x00|\x28\xb5\x2f\xfd|7z\xbc\xaf|Rar!": ("compressed", _EXTRACT),
+    rb"Kaydara FBX": ("FBX", "export it as .glb, for instance from Blender"),
+    rb"%PDF": ("PDF", "export the model itself"),
+    rb"\x89PNG|\xff\xd8\xff|GIF8": ("an image", "give the file of the model"),
 }
-"""How files begin that are none of raybox's, as regular expressions."""
-_FIRST_BYTES = [(re.compile(start, re.IGNORECASE), found) for start, found in FIRST_BYTES.items()]
+"""How files begin that are none of raybox's, as regular expressions; what they are, and the way out."""
 
 _CAD = "export it as .glb or .stl, for instance from FreeCAD"
 _EXTENSIONS = {
@@ -55,6 +43,6 @@ EXTENSIONS = {name: way_out for way_out, names in _EXTENSIONS.items() for name i
 """The way out for a file with an extension that no reader has."""
 
 
-def foreign_start(head: bytes) -> Foreign | None:
-    """Return what begins so; None if it may be a file of raybox."""
-    return next((found for start, found in _FIRST_BYTES if start.match(head)), None)
+def foreign_start(head: bytes) -> tuple[str, str] | None:
+    """Return what begins so, and the way out; None if it may be a file of raybox."""
+    return next((found for start, found in FIRST_BYTES.items() if re.match(start, head, re.IGNORECASE)), None)

@@ -3,10 +3,10 @@
 import json
 import re
 import struct
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,23 +21,13 @@ _CODE = struct.Struct("<xI"), struct.Struct(">xI")
 _SHAPES = ("", "a Point", "a LineString", "a Polygon", "a MultiPoint", "a MultiLineString", "a MultiPolygon")
 
 
-class _Point(NamedTuple):
-    """The coordinates that a point of WKB has: of space, and with a measure."""
-
-    axes: int
-    numbers: int
-
-
-_PLAIN, _MEASURED, _DEEP, _BOTH = _Point(2, 2), _Point(2, 3), _Point(3, 3), _Point(3, 4)
-_CODES = {1: _PLAIN, 1001: _DEEP, 2001: _MEASURED, 3001: _BOTH}
-_CODES |= {0x80000001: _DEEP, 0x40000001: _MEASURED, 0xC0000001: _BOTH}  # as GEOS writes them
+_CODES = {1: (2, 2), 1001: (3, 3), 2001: (2, 3), 3001: (3, 4)}
+_CODES |= {0x80000001: (3, 3), 0x40000001: (2, 3), 0xC0000001: (3, 4)}  # as GEOS writes them
+"""Types of points in WKB: their axes of space, and all their coordinates, with a measure."""
 
 
 def bounds(schema: "pyarrow.Schema", there: Collection[str]) -> dict[str, str]:
-    """Return the columns of bounds that metadata name.
-
-    They are the covering of GeoParquet, or a box of GeoArrow.
-    """
+    """Return the columns of bounds that metadata name: the covering of GeoParquet, a box of GeoArrow."""
     boxes = [field.name for field in schema if _extension(field) == "geoarrow.box"]
     ways = [{part: f"{name}.{part}" for part in _BOUNDS} for name in boxes[: len(boxes) == 1]]
     with suppress(KeyError, TypeError, AttributeError):  # no covering, or one of another program
@@ -72,29 +62,21 @@ def _extension(field: "pyarrow.Field") -> str:
     return str(getattr(field.type, "extension_name", name))
 
 
-def axes_of_type(kind: "pyarrow.DataType") -> int | None:
-    """Return the coordinates of points of a type: 2, 3, 0 if each value says it; None for other types."""
+def axes_of(kind: "pyarrow.DataType", values: Iterator[bytes]) -> int:
+    """Return how many coordinates points of a type have, those of WKB as its first value; 0: none."""
     found = re.fullmatch(r"fixed_size_list<(\w+): (?:double|float)[^>]*>\[([234])\]", str(kind))
     if found:
         return 3 if int(found[2]) > 2 and found[1] != "xym" else 2
-    return 0 if "binary" in str(kind) else None
-
-
-def axes_of_value(value: bytes) -> int:
-    """Return the coordinates of a point of WKB: 2 or 3."""
-    return _CODES.get(_code(value), _DEEP).axes
+    return _CODES.get(_code(next(values, b"")), _CODES[1001])[0] if "binary" in str(kind) else 0
 
 
 def coordinates(
     column: "pyarrow.Array", axes: int, path: Path, place: Callable[[int], str]
 ) -> "list[pyarrow.Array]":
-    """Return the coordinates of points, an array for each axis; null where there is no point.
-
-    place: gives the place of a row, for errors.
-    """
+    """Return an array for each axis, null where there is no point; place: of a row, for errors."""
     is_there = np.asarray(column.is_valid())
     values, rows = column.drop_null(), np.flatnonzero(is_there)
-    if axes_of_type(column.type):
+    if str(column.type).startswith("fixed_size_list"):
         numbers = values.flatten().to_numpy(zero_copy_only=False).reshape(len(values), column.type.list_size)
         points = numbers[:, :axes].astype(np.float64)
     else:
@@ -112,7 +94,17 @@ def _of_wkb(values: Sequence[bytes], axes: int, path: Path, place: Callable[[int
     for row, value in enumerate(values):
         starts.setdefault((value[:5], len(value)), []).append(row)
     for (start, size), rows in starts.items():
-        if problem := _problem(start, size, axes):
+        code, problem = _code(start), ""
+        point = _CODES.get(code)
+        if point is None:
+            shape = (code & 0xFFFF) % 1000
+            what = _SHAPES[shape] if 1 < shape < len(_SHAPES) else f"of type {code}" if code else "no WKB"
+            problem = f"is {what}, not a Point"
+        elif size != 5 + 8 * point[1]:
+            problem = f"has {size} bytes of WKB, where a point has {5 + 8 * point[1]}"
+        elif point[0] != axes:
+            problem = f"has {point[0]} coordinates, the first one {axes}"
+        if problem:
             raise file_error(path, f"its geometry {problem}", "give a file of points", place(rows[0]))
         table = np.frombuffer(b"".join(values[row] for row in rows), np.uint8).reshape(-1, size)
         points[rows] = table[:, 5 : 5 + 8 * axes].copy().view("<f8" if start[0] else ">f8")
@@ -122,17 +114,3 @@ def _of_wkb(values: Sequence[bytes], axes: int, path: Path, place: Callable[[int
 def _code(value: bytes) -> int:
     """Return the number of a value's type; 0 if it has none."""
     return int(_CODE[value[0] == 0].unpack_from(value)[0]) if len(value) >= 5 and value[0] < 2 else 0
-
-
-def _problem(start: bytes, size: int, axes: int) -> str:
-    """Return why a value of WKB is no point with so many coordinates; nothing if it is one."""
-    code = _code(start)
-    point = _CODES.get(code)
-    if point is None:
-        shape = (code & 0xFFFF) % 1000
-        what = _SHAPES[shape] if 1 < shape < len(_SHAPES) else f"of type {code}" if code else "no WKB"
-        return f"is {what}, not a Point"
-    needed = 5 + 8 * point.numbers
-    if size != needed:
-        return f"has {size} bytes of WKB, where a point has {needed}"
-    return "" if point.axes == axes else f"has {point.axes} coordinates, the first one {axes}"

@@ -280,26 +280,19 @@ def announced(path: Path) -> Announced:
     document, triangles = Document(path), 0
     for number, placement in _world(document).items():
         node = document.items["node"][number]
-        if "mesh" in node.values and placement.is_visible:
-            mesh = document.item("mesh", node.whole("mesh"), node)
-            corners = (_corner_count(document, part) for part in mesh.children("primitives", "primitive"))
-            triangles += sum(corners) * _instance_count(document, node)
+        if "mesh" not in node.values or not placement.is_visible:
+            continue
+        instances = node.child("extensions").child(INSTANCES).child("attributes")
+        copies = max(_counts(document, instances, *map(str.upper, _DEFAULTS)), default=1)
+        for one in document.item("mesh", node.whole("mesh"), node).children("primitives", "primitive"):
+            vertices = one.child("attributes")
+            corners = max(_counts(document, one, "indices") or _counts(document, vertices, "POSITION") or [0])
+            is_list = one.whole("mode", _TRIANGLES) == _TRIANGLES
+            triangles += copies * (corners // 3 if is_list else corners)
     return Announced(triangles)
 
 
-def _corner_count(document: Document, primitive: Item) -> int:
-    """Return the number of triangles that a primitive has at most."""
-    name, user = "indices", primitive
-    if name not in primitive.values:
-        name, user = "POSITION", primitive.child("attributes")
-        if name not in user.values:
-            return 0
-    count = document.item("accessor", user.whole(name), user).whole("count")
-    return count // 3 if primitive.whole("mode", _TRIANGLES) == _TRIANGLES else count
-
-
-def _instance_count(document: Document, node: Item) -> int:
-    """Return how often a node shows its mesh."""
-    attributes = node.child("extensions").child(INSTANCES).child("attributes")
-    numbers = [attributes.whole(key) for key in map(str.upper, _DEFAULTS) if key in attributes.values]
-    return max((document.item("accessor", k, node).whole("count") for k in numbers), default=1)
+def _counts(document: Document, user: Item, *keys: str) -> list[int]:
+    """Return the lengths of those accessors of an object that are there."""
+    numbers = [user.whole(key) for key in keys if key in user.values]
+    return [document.item("accessor", number, user).whole("count") for number in numbers]

@@ -130,10 +130,7 @@ class Document:
     def accessor(
         self, user: Item, key: str, kind: str, rows: int | None = None, codes: Collection[int] = tuple(TYPES)
     ) -> Floats:
-        """Return the numbers of an accessor of this type: shape (rows, width).
-
-        rows: None, or how many there must be.
-        """
+        """Return the numbers of an accessor of this type, (rows, width); rows: how many there must be."""
         item = self.item("accessor", user.whole(key), user)
         name, code, count = item.get("type", str), item.whole("componentType"), item.whole("count")
         if name != kind or code not in codes:
@@ -200,17 +197,13 @@ class Document:
         """Return the bytes in a ``data:`` URI, or of a file in the folder of a `.gltf`."""
         uri = buffer.get("uri", str)
         head, _, data = uri.partition(",")
-        if not head.startswith("data:"):
-            return self._of_file(buffer, uri)
-        try:
-            if not head.endswith(";base64"):
-                raise ValueError
-            return base64.b64decode(unquote_to_bytes(data), validate=True)
-        except ValueError:
-            buffer.refuse(f"its data URI {quoted(uri)} is not in base64")
-
-    def _of_file(self, buffer: Item, uri: str) -> bytes:
-        """Return the bytes of another file, which must be in the folder of a `.gltf`, links followed."""
+        if head.startswith("data:"):
+            try:
+                if not head.endswith(";base64"):
+                    raise ValueError
+                return base64.b64decode(unquote_to_bytes(data), validate=True)
+            except ValueError:
+                buffer.refuse(f"its data URI {quoted(uri)} is not in base64")
         if self._folder is None:
             problem = f"refers to another file, {quoted(uri)}, which raybox does not read"
             buffer.refuse(problem, "export it as one file")

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.errors import FileFormatError
 from raybox.io.formats.common import Loaded, ReadOptions, counts_in_words, file_error, quoted, require
 from raybox.io.formats.mesh_parts import MeshPart, cut_off, to_scene
-from raybox.io.formats.subprocess_reader import ProcessEnded, stream_stdout
+from raybox.io.formats.subprocess_reader import OUT_OF_TIME, ProcessEnded, stream_stdout
 
 TAIL = b"END-ISO-10303-21;"
 PROGRAM = Path(__file__).with_name("ifc_products.py")
@@ -37,19 +36,6 @@ class _Product(NamedTuple):
     vertices: bytes = b""
     faces: bytes = b""
 
-    @property
-    def name(self) -> str:
-        """Class, GlobalId and name, for what is said of losses."""
-        return f"{self.labels['ifc_class']} {self.labels['id']} {quoted(self.labels['name'])}"
-
-    @property
-    def part(self) -> MeshPart:
-        """The triangles with their labels."""
-        vertices = np.frombuffer(self.vertices, np.float64).reshape(-1, 3)
-        faces = np.frombuffer(self.faces, np.int32).reshape(-1, 3).astype(np.int64)
-        labels = {name: self.labels[name] for name in LABELS}
-        return MeshPart(str(self.labels["id"]), vertices, faces, labels)
-
 
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the surfaces of an IFC file, in the order of its instances; ids are the GlobalIds."""
@@ -63,39 +49,34 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     parts, skipped, left_out, has_unit = [], Counter[str](), Counter[str](), False
     bar = tqdm(_products(path, options), unit=" products", delay=0.5, disable=not options.progress)
     for product in bar:
-        bar.total, has_unit = product.labels["of"], product.labels["has_unit"]
-        if "left_out" in product.result:
-            left_out[product.result["left_out"]] += 1
-        elif "failed" in product.result:
-            skipped[f"{product.name}: {product.result['failed']}"] += 1
+        labels, result = product.labels, product.result
+        bar.total, has_unit = labels["of"], labels["has_unit"]
+        name = f"{labels['ifc_class']} {labels['id']} {quoted(labels['name'])}"
+        if "left_out" in result:
+            left_out[result["left_out"]] += 1
+        elif "failed" in result:
+            skipped[f"{name}: {result['failed']}"] += 1
         else:
-            parts.append(product.part)
-            skipped.update(f"{product.name}, in part: {problem}" for problem in product.result["problem"])
+            vertices = np.frombuffer(product.vertices, np.float64).reshape(-1, 3)
+            faces = np.frombuffer(product.faces, np.int32).reshape(-1, 3).astype(np.int64)
+            parts.append(MeshPart(labels["id"], vertices, faces, {key: labels[key] for key in LABELS}))
+            skipped.update(f"{name}, in part: {problem}" for problem in result["problem"])
     if not parts:
-        raise _without_parts(path, skipped, left_out)
+        counts = skipped or left_out
+        problem = "holds no product with a surface" + (f", but {counts_in_words(counts)}" if counts else "")
+        on_request = not skipped and any(" " not in reason for reason in left_out)
+        way_out = "all_objects=True reads what has no matter, too" if on_request else "check the model"
+        raise file_error(path, problem, way_out)
     found = to_scene(parts, path, options, skipped, left_out)
     return found._replace(units="metre" if has_unit else None, up="z")
 
 
-def _without_parts(path: Path, skipped: Counter[str], left_out: Counter[str]) -> FileFormatError:
-    """Return the error for a file of which no product remains, with the reasons."""
-    counts = skipped or left_out
-    problem = "holds no product with a surface" + (f", but {counts_in_words(counts)}" if counts else "")
-    on_request = not skipped and any(" " not in reason for reason in left_out)
-    way_out = "all_objects=True reads what has no matter, too" if on_request else "check the model"
-    return file_error(path, problem, way_out)
-
-
 def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
     """Yield all products; the program begins again after one in which it ends."""
-    after, done = -1, False
+    request: dict[str, Any] = {"all_objects": options.all_objects, "seconds": SECONDS}
+    request |= {"library": LIBRARIES[options.tessellation], "after": -1}
+    done = False
     while not done:
-        request = {
-            "after": after,
-            "all_objects": options.all_objects,
-            "library": LIBRARIES[options.tessellation],
-            "seconds": SECONDS,
-        }
         current: dict[str, Any] = {}
         try:
             with stream_stdout(PROGRAM, path, json.dumps(request)) as stream:
@@ -117,11 +98,8 @@ def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
         except ProcessEnded as ended:
             if not current:
                 raise
-            yield _Product(current, {"failed": f"its tessellation {_verb(ended)}"})
-            after = current["number"]
-
-
-def _verb(ended: ProcessEnded) -> str:
-    if ended.is_out_of_time:
-        return f"takes over {SECONDS:.0f} s of processor time, or far longer by the clock"
-    return f"fails ({ended.problem})" if ended.problem else "crashes"
+            verb = f"fails ({ended.problem})" if ended.problem else "crashes"
+            if ended.problem == OUT_OF_TIME:
+                verb = f"takes over {SECONDS:.0f} s of processor time, or far longer by the clock"
+            yield _Product(current, {"failed": f"its tessellation {verb}"})
+            request["after"] = current["number"]

@@ -65,10 +65,11 @@ def main() -> None:
         if product.id() > request["after"]:
             _limit(request["seconds"])
             _write(out, {"number": product.id()} | of_file | _labels(product))
-            if not request["all_objects"] and _is_without_matter(product):
+            is_matter = product.is_a("IfcSite") or not any(map(product.is_a, NO_MATTER))
+            if is_matter or request["all_objects"]:
+                _write(out, *_surface(settings, product, request["library"]))
+            else:
                 _write(out, {"left_out": product.is_a()})
-                continue
-            _write(out, *_surface(settings, product, request["library"]))
     _write(out, {"done": True})
 
 
@@ -86,10 +87,6 @@ def _has_unit(model: Any) -> bool:
     """Return whether a file states its unit of length, which ifcopenshell converts to metres."""
     stated = [getattr(project.UnitsInContext, "Units", None) or () for project in model.by_type("IfcProject")]
     return any(getattr(unit, "UnitType", None) == "LENGTHUNIT" for units in stated for unit in units)
-
-
-def _is_without_matter(product: Any) -> bool:
-    return any(map(product.is_a, NO_MATTER)) and not product.is_a("IfcSite")
 
 
 def _has_shape(product: Any) -> bool:
@@ -148,12 +145,9 @@ def _surface(settings: Any, product: Any, library: str) -> tuple[dict[str, Any],
         return _without_triangles(product, "its solids and surfaces have no triangle"), b""
     if not np.isfinite(vertices).all():
         return {"failed": "a vertex is not finite"}, b""
-    header = {
-        "vertices": vertices.nbytes,
-        "faces": faces.nbytes,
-        "problem": _reasons(ifcopenshell.get_log(), "error")[:1],
-    }
-    return header, vertices.tobytes() + faces.tobytes()
+    sizes = {"vertices": vertices.nbytes, "faces": faces.nbytes}
+    problem = _reasons(ifcopenshell.get_log(), "error")[:1]
+    return {**sizes, "problem": problem}, vertices.tobytes() + faces.tobytes()
 
 
 def _without_triangles(product: Any, problem: str) -> dict[str, Any]:

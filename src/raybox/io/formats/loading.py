@@ -43,6 +43,7 @@ _ONLY_FOR = {
     "layout": ((".bin", ".npy", *TEXTS), "bare numbers"),
 }
 _CHOICES = {
+    "kind": ACCEPTED,
     "invalid": get_args(InvalidRows),
     "tessellation": get_args(Tessellation),
     "up": (*get_args(Up), None),
@@ -51,6 +52,7 @@ _CHOICES = {
 
 
 class _SceneOptions(TypedDict, total=False):
+    invalid: InvalidRows
     lod: str | None
     all_objects: bool
     progress: bool
@@ -61,10 +63,9 @@ class _SceneOptions(TypedDict, total=False):
 
 
 class _Options(_SceneOptions, total=False):
-    kind: str | None
+    kind: Literal["scene", "rays"] | None
     origin: tuple[float, ...] | None
     boxes: bool
-    invalid: InvalidRows
 
 
 @overload
@@ -83,7 +84,6 @@ def load(
     *,
     kind: Literal["scene"] | None = None,
     boxes: Literal[True],
-    invalid: InvalidRows = "raise",
     format: str | None = None,
     **options: Unpack[_SceneOptions],
 ) -> Boxes: ...
@@ -93,21 +93,11 @@ def load(
     *,
     kind: Literal["scene"],
     boxes: Literal[False] = False,
-    invalid: InvalidRows = "raise",
     format: str | None = None,
     **options: Unpack[_SceneOptions],
 ) -> SceneGeometry | list[SceneGeometry]: ...
 @overload
-def load(
-    path: Source,
-    *,
-    kind: Literal["scene", "rays"] | None = None,
-    origin: tuple[float, ...] | None = None,
-    boxes: bool = False,
-    invalid: InvalidRows = "raise",
-    format: str | None = None,
-    **options: Unpack[_SceneOptions],
-) -> Loadable: ...
+def load(path: Source, *, format: str | None = None, **options: Unpack[_Options]) -> Loadable: ...
 
 
 @in_default_environment
@@ -235,39 +225,28 @@ def read(path: Source, *, format: str | None = None, **options: Unpack[_Options]
 
 
 def opened(path: Source, options: ReadOptions, form: str | None = None) -> Loaded:
-    """Return the content of a file as :func:`read` does, without its warning.
-
-    form: the extension of an open file.
-    """
+    """Return the content of a file, without a warning; form: the extension of an open one."""
     with with_path(path, form) as file:
         options = check_options(options, file)
         try:
-            return _content(file, options)
+            found = parse(file, options)
+            if isinstance(found, Loaded) and options.kind == "rays":
+                way_out = "give a file of rays here, or of points with an origin"
+                raise file_error(file, "holds a scene, not rays", way_out)
+            if isinstance(found, Loaded) and options.origin is not None:
+                way_out = "leave out the origin, which is for points"
+                raise file_error(file, "holds a scene, not points", way_out)
+            return _built(found, file, options)
         except FileFormatError as error:
-            found = results_in(file)
-            if found is None:
+            if (results := results_in(file)) is None:
                 raise
             way_out = "give a file of boxes, a mesh, or rays"
-            raise file_error(file, f"holds {found.text}, no scene or rays", way_out) from error
-
-
-def _content(file: Path, options: ReadOptions) -> Loaded:
-    """Return the content of a file."""
-    found = parse(file, options)
-    if isinstance(found, Loaded) and options.kind == "rays":
-        way_out = "give a file of rays here, or of points with an origin"
-        raise file_error(file, "holds a scene, not rays", way_out)
-    if isinstance(found, Loaded) and options.origin is not None:
-        raise file_error(file, "holds a scene, not points", "leave out the origin, which is for points")
-    return _built(found, file, options)
+            raise file_error(file, f"holds {results.text}, no scene or rays", way_out) from error
 
 
 @in_default_environment
 def contents(path: str | os.PathLike[str], options: ReadOptions = _DEFAULTS) -> Loaded | FileArrays:
-    """Return the content of a file as :func:`read` does.
-
-    Points stay points, without an origin, also those of a PLY file that states that it has no faces.
-    """
+    """Return the content of a file; points stay points, also of a PLY file that states no faces."""
     with with_path(path, None) as file:
         options = check_options(options, file)
         found = parse(file, options)
@@ -284,35 +263,30 @@ def _built(found: Loaded | FileArrays, file: Path, options: ReadOptions) -> Load
         with reader_errors(file, "a table"):
             found = build(found, file, options)
     geometry, counts = found.geometry, Counter(found.skipped) + Counter(found.left_out)
-    if not isinstance(geometry, list):  # a saved geometry has facts of its own
-        units, up = found.units or geometry.units, found.up or geometry.up
-        geometry = with_facts(geometry, counts or geometry.skipped, units=units, up=up)
-    if options.up is not None:
-        parts = geometry if isinstance(geometry, list) else [geometry]
-        found_parts: Any = [_with_up(one, options.up, file) for one in parts]
-        geometry = found_parts if isinstance(geometry, list) else found_parts[0]
-    stated = (None, None) if isinstance(geometry, list) else (geometry.units, geometry.up)
-    return found._replace(geometry=geometry, units=stated[0], up=stated[1])
+    if isinstance(geometry, list):  # saved geometries, with facts of their own
+        several: Any = [_with_up(one, options.up, file) for one in geometry]
+        return found._replace(geometry=several, units=None, up=None)
+    units, up = found.units or geometry.units, found.up or geometry.up
+    geometry = with_facts(geometry, counts or geometry.skipped, units=units, up=up)
+    one: Any = _with_up(geometry, options.up, file)
+    return found._replace(geometry=one, units=one.units, up=one.up)
 
 
-def _with_up(geometry: SceneGeometry | Rays, up: Up, file: Path) -> FromFile:
+def _with_up(geometry: SceneGeometry | Rays, up: Up | None, file: Path) -> FromFile:
     """Return a geometry turned so that `up` is up; raise if its file does not state which axis is."""
-    if geometry.up is None:
+    if up is not None and geometry.up is None:
         matrix = "[[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0]]"
         way_out = f"load it without up, and if y is up turn it: mesh.transformed({matrix})"
         raise file_error(file, "does not state which axis is up", way_out)
     try:
-        return geometry if geometry.up == up else turned(geometry, up)
+        return geometry if up is None or geometry.up == up else turned(geometry, up)
     except InvalidInput as error:
         problem = f"holds {type(geometry).__name__} that raybox does not turn"
         raise file_error(file, problem, "load it without up") from error
 
 
 def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions:
-    """Return the options; boxes are of a scene.
-
-    Raise `InvalidInput` if one is out of range, or does not go with another or with the format of the file.
-    """
+    """Return the options, boxes as those of a scene; raise for values that are wrong, alone or together."""
     if options.boxes and options.kind is None:
         options = options._replace(kind="scene")
     for name, (suffixes, format_name) in _ONLY_FOR.items():
@@ -320,8 +294,6 @@ def check_options(options: ReadOptions, file: Path | None = None) -> ReadOptions
         if is_given and file is not None and file.suffix.lower() not in suffixes:
             use = f"is for files of {format_name} ({' '.join(suffixes)})"
             raise InvalidInput(f"{name} {use}; got it with {file.name}. Leave it out.")
-    if options.kind not in ACCEPTED:
-        raise InvalidInput(f'kind must be "scene", "rays" or None; got {options.kind!r}')
     for name, choices in _CHOICES.items():
         if getattr(options, name) not in choices:
             texts = [f'"{choice}"' if choice else "None" for choice in choices]

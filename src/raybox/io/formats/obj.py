@@ -60,10 +60,9 @@ def read(path: Path, options: ReadOptions) -> Loaded:
                 unknown = unknown or [(number, line)]
                 continue
             is_known = True
-        except OverflowError:
-            refuse_line(path, line, "has a number that is too large", f"line {number}")
-        except ValueError as error:
-            refuse_line(path, line, str(error), f"line {number}")
+        except (OverflowError, ValueError) as error:
+            problem = "has a number that is too large" if isinstance(error, OverflowError) else str(error)
+            refuse_line(path, line, problem, f"line {number}")
     if not is_known:
         for number, line in unknown:
             refuse_line(path, line, "is no statement of OBJ, and no line is", f"line {number}")
@@ -107,10 +106,7 @@ def _vertex(fields: list[str], skipped: Counter[str]) -> list[float]:
 
 
 def _corners(fields: list[str], vertices: int) -> list[int]:
-    """Return the corners of a face, from 0.
-
-    Negative numbers in the file count back from the last vertex.
-    """
+    """Return the corners of a face, from 0; negative ones in the file count back from the last vertex."""
     try:
         corners = [int(field.partition("/")[0]) for field in fields]
     except ValueError:

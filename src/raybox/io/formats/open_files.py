@@ -32,10 +32,7 @@ def name_of(source: Source) -> str:
 
 @contextmanager
 def with_path(source: Source, form: str | None) -> Iterator[Path]:
-    """Yield the path of a file, or of a copy of an open or a compressed one.
-
-    form: the extension of an open file whose name does not tell it. Errors give the file's own name.
-    """
+    """Yield the path of a file, or of a copy of a compressed or an open one; form: its extension."""
     if isinstance(source, str | os.PathLike):
         if form is not None:
             raise InvalidInput("format is for open files: the extension of a path gives its format.")

@@ -11,25 +11,19 @@ import struct
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.errors import InvalidInput
 from raybox.geometry import Mesh
+from raybox.geometry.mesh import stored_objects
 from raybox.geometry.triangle_strips import strip_triangles
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
-from raybox.io.formats.mesh_parts import (
-    Ints,
-    MeshPart,
-    check_end,
-    cut_off,
-    faces_of,
-    joined,
-    to_scene,
-)
+from raybox.io.formats.mesh_parts import Ints, MeshPart, check_end, cut_off, faces_of, joined, to_scene
 from raybox.io.formats.object_boxes import boxes_of_objects
 from raybox.io.formats.tables import Announced, exact_floats
 from raybox.io.formats.text_lines import body_lines, floats, header_lines, plain, refuse_line, text_rows
@@ -40,6 +34,7 @@ TYPES |= {"float": "f", "float32": "f", "double": "d", "float64": "d"}
 TYPES |= {"int64": "q", "uint64": "Q", "float16": "e", "half": "e", "longlong": "q", "ulonglong": "Q"}
 TYPES |= {f"{name}_t": code for name, code in TYPES.items() if "int" in name and name[-1].isdigit()}
 """Codes of NumPy and of struct: those of PLY, and others that programs write."""
+_LENGTHS = {"": "", **{f"list {name}": code for name, code in TYPES.items()}}
 _WORD = "word"  # the code of any other type, which is one word of a text
 _WHOLE_TYPES = frozenset("bBhHiIqQ")
 
@@ -47,7 +42,18 @@ ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 CORNERS, OBJECT = ("vertex_indices", "vertex_index"), "object"
 UNFACED = "vertices without a face (points need an origin)"
 _READ = {"vertex": ("x", "y", "z"), "face": (*CORNERS, OBJECT), "tristrips": CORNERS}
-OWN = ["triangles", "by", "raybox"]  # a comment: without the property `object`, each triangle is an object
+OWN = "triangles by raybox"  # a comment: without the property `object`, each triangle is an object
+_OWN_HEADER = f"""ply
+format binary_little_endian 1.0
+comment {OWN}
+element vertex %s
+property double x
+property double y
+property double z
+element face %s
+property list uchar int vertex_indices
+%send_header
+"""
 Rows = Sequence[Sequence[float]] | NDArray[np.number]
 _WHOLE = re.compile("[+-]?[0-9]{1,18}")
 
@@ -59,11 +65,6 @@ class Property(NamedTuple):
     type: str
     length: str = ""
 
-    def is_read(self) -> bool:
-        """Return whether the type is one of coordinates, corners or objects, by the name."""
-        is_whole = self.type in _WHOLE_TYPES
-        return bool(self.length) == (self.name in CORNERS) and (is_whole or self.name != OBJECT)
-
 
 class Element(NamedTuple):
     """An element: its number of rows, the properties of each."""
@@ -74,8 +75,14 @@ class Element(NamedTuple):
 
     def wanted(self) -> list[int]:
         """Return the numbers of the properties that are read, in the order of `_READ`."""
-        found = {p.name: k for k, p in enumerate(self.properties) if p.is_read()}
-        return [found[name] for name in _READ.get(self.name, ()) if name in found]
+        read = {
+            k: _READ[self.name].index(name)
+            for k, (name, kind, length) in enumerate(self.properties)
+            if name in _READ.get(self.name, ())
+            and bool(length) == (name in CORNERS)
+            and (name != OBJECT or kind in _WHOLE_TYPES)
+        }
+        return sorted(read, key=read.__getitem__)
 
 
 class PlyHeader(NamedTuple):
@@ -100,8 +107,8 @@ class Content(NamedTuple):
         if isinstance(rows, np.ndarray):
             numbers, sizes = rows.ravel(), np.full(len(rows), rows.shape[-1])
         else:
-            numbers = np.array([number for row in rows for number in row])
-            sizes = np.array([len(row) for row in rows], dtype=np.int64)
+            numbers = np.array([*chain.from_iterable(rows)])
+            sizes = np.array([*map(len, rows)], dtype=np.int64)
         if element.name == "vertex":
             return self._replace(vertices=numbers.astype(np.float64).reshape(-1, 3))
         corners, objects = numbers.astype(np.int64), self.objects
@@ -157,18 +164,19 @@ def _header(data: bytes, path: Path) -> PlyHeader:
                 order = name
             case ["element", name, count] if _WHOLE.fullmatch(count) and int(count) >= 0:
                 elements.append(Element(name, int(count), []))
-            case ["property", "list", length, kind, name] if (
-                elements and length in TYPES and _is_type(kind, order)
+            case ["property", *length, kind, name] if (
+                elements
+                and " ".join(length) in _LENGTHS
+                and (kind in TYPES or (order == "ascii" and kind != "list"))
             ):
-                elements[-1].properties.append(Property(name, TYPES.get(kind, _WORD), TYPES[length]))
-            case ["property", kind, name] if elements and _is_type(kind, order):
-                elements[-1].properties.append(Property(name, TYPES.get(kind, _WORD)))
+                code = TYPES.get(kind, _WORD)
+                elements[-1].properties.append(Property(name, code, _LENGTHS[" ".join(length)]))
             case ["format", *_]:
                 problem = f"is no format that raybox reads: {', '.join(ORDERS)} 1.0, in one line"
             case ["property", *_] if elements:
                 problem = f"is of a type whose size raybox does not know; it knows {' '.join(TYPES)}"
             case ["comment", *words]:
-                is_own |= words == OWN
+                is_own |= words == OWN.split()
             case ["ply"] | ["obj_info", *_] | []:
                 pass
             case _:
@@ -178,26 +186,22 @@ def _header(data: bytes, path: Path) -> PlyHeader:
     raise file_error(path, "has no line end_header", "copy or download it again", "header")
 
 
-def _is_type(kind: str, order: str) -> bool:
-    return kind in TYPES or (order == "ascii" and kind != "list")
-
-
 def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
     """Raise unless counts fit the file, and coordinates and corners are declared."""
     elements = [element.name for element in header.elements]
     for element in header.elements:
         name, count, properties = element
-        names = [p.name for p in properties if p.is_read() and p.name in _READ.get(name, ())]
-        corners = [properties[k] for k in element.wanted() if properties[k].length]
+        wanted = [properties[k] for k in element.wanted()]
+        corners = [p for p in wanted if p.length]
         problem, way_out = "", "correct the header"
         if elements.count(name) > 1 and name in _READ:
             problem = f"declares the element {name} twice"
-        elif len(set(names)) < len(names):
+        elif len({p.name for p in wanted}) < len(wanted):
             problem = f"declares a property of {name} twice"
         elif count > size or (count and not properties):
             problem = f"announces {count} rows of {name} in {size} bytes"
             way_out = "copy or download it again"
-        elif name == "vertex" and len(element.wanted()) < 3:
+        elif name == "vertex" and len(wanted) < 3:
             problem = "vertices lack x, y, z"
         elif name in _READ and name != "vertex" and len(corners) != 1:
             problem = f"{name} has {len(corners)} lists of vertices, named {' or '.join(CORNERS)}, not one"
@@ -219,9 +223,7 @@ def _text(header: PlyHeader, data: bytes, path: Path) -> Content:
             parse = partial(parse, element.properties, element.wanted())
             parsed = text_rows(rows, parse, path, f"row {{}} of {element.name}")
             content = content.with_rows(element, list(parsed))
-    if more := next(lines, ""):
-        problem = f"{quoted(more)} follows the end that the header announces"
-        raise file_error(path, problem, "copy or download it again, or correct the header")
+    check_end(path, "\n".join(lines).encode())
     return content
 
 
@@ -242,9 +244,8 @@ def _row_of_lists(properties: list[Property], wanted: list[int], words: list[str
             raise ValueError(f"ends in {name}")
     if more := len(list(rest)):
         raise ValueError(f"{more} words more than the header announces")
-    is_whole = [bool(properties[k].length) or properties[k].name == OBJECT for k in wanted]
-    parse = [_integers if whole else floats for whole in is_whole]
-    return [number for k, to_numbers in zip(wanted, parse, strict=True) for number in to_numbers(found[k])]
+    words = [word for k in wanted for word in found[k]]
+    return floats(words) if properties[wanted[0]].name in _READ["vertex"] else _integers(words)
 
 
 def _integers(words: list[str]) -> list[int]:
@@ -255,10 +256,7 @@ def _integers(words: list[str]) -> list[int]:
 
 
 def _binary(header: PlyHeader, data: bytes, path: Path) -> Content:
-    """Return the content of a binary body.
-
-    An element whose lists all have one length is read as one array, others row by row.
-    """
+    """Return the content of a binary body: at once where lists have one length, else row by row."""
     content, at = Content(), header.end
     for element in header.elements:
         if element.rows:
@@ -336,3 +334,19 @@ def announced(path: Path) -> Announced:
     header = _header(plain(path.read_bytes(), path), path)
     counts = {element.name: element.rows for element in header.elements}
     return Announced(counts.get("face") or counts.get("vertex", 0))
+
+
+def write(file: BinaryIO, mesh: Mesh) -> None:
+    """Write a mesh: float64 vertices, triangles and their objects, without ids and labels."""
+    objects = stored_objects(mesh)
+    if max(len(mesh.vertices), int(mesh.objects.max(initial=0))) >= 2**31:
+        raise InvalidInput("PLY holds numbers of vertices and objects below 2**31. Save the mesh as .npz.")
+    fields = [("size", "u1"), ("corners", "<i4", (3,)), ("object", "<i4")]
+    rows = np.empty(len(mesh), fields[: 2 if objects is None else 3])
+    rows["size"], rows["corners"] = 3, mesh.faces
+    if objects is not None:
+        rows["object"] = objects
+    own = "" if objects is None else "property int object\n"
+    file.write((_OWN_HEADER % (len(mesh.vertices), len(mesh), own)).encode())
+    file.write(mesh.vertices.astype("<f8").tobytes())
+    file.write(rows.tobytes())

@@ -63,7 +63,11 @@ class LasTable(Table):
         with path.open("rb") as file:
             head = file.read(_LAS_HEADER_BYTES)
             records = _records(head, file, path)
-        _check_compressor(records, path)
+        method = int.from_bytes(records[_LASZIP][:2], "little") if _LASZIP in records else None
+        if method not in (None, *LASZIP_CHUNKED):
+            version = " (version 1.2 or older)" if method == 1 else ""
+            problem = f"is compressed by method {method} of LASzip{version}, lazrs reads methods 2 and 3"
+            raise file_error(path, problem, "compress it again by a newer LASzip: laszip -i IN -o OUT")
         self.units, self.up = units_of(records), "z"
         count = int.from_bytes(head[_COUNT_14 if head[_MINOR_VERSION] >= 4 else _COUNT], "little")
         self.rows = count or None  # some writers leave 0 there
@@ -106,14 +110,6 @@ def _records(head: bytes, file: BinaryIO, path: Path) -> Records:
             user, number, length = _RECORD.unpack(record)
             found.setdefault((user.partition(b"\0")[0].decode("latin-1"), number), file.read(length))
     return found
-
-
-def _check_compressor(records: Records, path: Path) -> None:
-    compressor = int.from_bytes(records[_LASZIP][:2], "little") if _LASZIP in records else None
-    if compressor not in (None, *LASZIP_CHUNKED):
-        version = " (version 1.2 or older)" if compressor == 1 else ""
-        problem = f"is compressed by method {compressor} of LASzip{version}, lazrs reads methods 2 and 3"
-        raise file_error(path, problem, "compress it again by a newer LASzip: laszip -i IN -o OUT")
 
 
 def units_of(records: Records) -> str | None:

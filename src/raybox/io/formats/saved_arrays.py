@@ -30,9 +30,9 @@ from raybox.geometry.file_facts import FromFile, SourceFacts, checked_up
 from raybox.geometry.labels import Attributes, Labels, checked_attributes
 from raybox.geometry.mesh import stored_objects
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, SceneGeometry, file_error
-from raybox.io.formats.numpy_arrays import as_floats, load_members, read_npz
+from raybox.io.formats.numpy_arrays import as_floats, open_archive, read_npz
 from raybox.io.formats.object_boxes import boxes_of
-from raybox.io.formats.saved_columns import check_texts, id_array, large_ids
+from raybox.io.formats.saved_columns import LARGE_IDS, check_texts, id_array
 from raybox.validation import Array, Ints
 
 Arrays: TypeAlias = Mapping[str, Array]
@@ -67,10 +67,9 @@ def arrays_of(geometry: SceneGeometry | Sequence[SceneGeometry]) -> dict[str, Ar
         case []:
             raise InvalidInput("a list of geometries must not be empty. Add one, or save nothing.")
         case _:
-            raise InvalidInput(
-                "raybox saves Boxes, Mesh, Grid, Planes, Instances and lists of them; "
-                f"got {type(geometry).__name__}. Make one of these of it."
-            )
+            wanted = "Boxes, Mesh, Grid, Planes, Instances and lists of them"
+            found = type(geometry).__name__
+            raise InvalidInput(f"raybox saves {wanted}; got {found}. Make one of these of it.")
     return {KIND: np.array(kind)} | own | attribute_arrays(geometry)
 
 
@@ -79,27 +78,23 @@ def _prefixed(prefix: str, arrays: Arrays) -> dict[str, Array]:
 
 
 def attribute_arrays(geometry: SceneGeometry) -> dict[str, Array]:
-    """Return ids, labels and counts of a geometry as named arrays, without objects of Python."""
+    """Return ids, labels, with masks of missing ones, and counts of a geometry as named arrays."""
     check_texts(geometry)
     found = {} if geometry.ids is None else {"id": id_array(geometry.ids)}
     if any(ids.dtype == object for ids in found.values()):
-        raise large_ids()
+        raise InvalidInput(LARGE_IDS)
     for name, values in geometry.labels.items():
         if "\\" in name or not name:
             problem = f"names of labels in .npz must not be empty or contain a backslash; got {name!r}"
             raise InvalidInput(f"{problem}. Rename that label.")
-        found |= _label_arrays(name, values)
+        found[f"labels/{name}"] = values
+        if values.dtype == object:
+            missing = np.array([value is None for value in values], dtype=np.bool_)
+            kind = type(next(iter(values[~missing]), ""))
+            found[f"labels/{name}"] = np.where(missing, kind(), values).astype(kind)
+            if missing.any() or kind is not str:
+                found[f"missing/{name}"] = missing
     return found | fact_arrays(geometry)
-
-
-def _label_arrays(name: str, values: NDArray[Any]) -> dict[str, Array]:
-    """Return a label as an array, and a mask of the rows that have no value."""
-    if values.dtype != object:
-        return {f"labels/{name}": values}
-    missing = np.array([value is None for value in values], dtype=np.bool_)
-    kind = type(next(iter(values[~missing]), ""))
-    found = {f"labels/{name}": np.where(missing, kind(), values).astype(kind)}
-    return found | ({f"missing/{name}": missing} if missing.any() or kind is not str else {})
 
 
 def fact_arrays(geometry: FromFile) -> dict[str, Array]:
@@ -112,12 +107,13 @@ def fact_arrays(geometry: FromFile) -> dict[str, Array]:
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     """Return what was saved as `.npz`, or a table of boxes, rays or points."""
-    names, _ = load_members(path, ())
-    if KIND not in names and not {"vertices", "faces"} <= {*names}:
-        found, facts = read_npz(path, options), facts_of(load_members(path, (*_SKIPPED, *_STATED))[1])
-        left_out = {**found.left_out, **facts.skipped}
-        return found._replace(left_out=left_out, units=facts.units, up=facts.up)
-    geometry = geometry_of(load_members(path, names)[1], path)
+    with open_archive(path) as archive:
+        if KIND not in archive.members and not {"vertices", "faces"} <= archive.members.keys():
+            found, facts = read_npz(archive, options), facts_of(archive.arrays((*_SKIPPED, *_STATED)))
+            left_out = {**found.left_out, **facts.skipped}
+            return found._replace(left_out=left_out, units=facts.units, up=facts.up)
+        arrays = archive.arrays()
+    geometry = geometry_of(arrays, path)
     return Loaded(boxes_of(geometry, path) if options.boxes else geometry)
 
 

@@ -13,14 +13,7 @@ import numpy as np
 from raybox.io.formats.common import Loaded, ReadOptions, file_error
 from raybox.io.formats.mesh_parts import MeshPart, check_end, cut_off, to_scene
 from raybox.io.formats.tables import Announced, count_in
-from raybox.io.formats.text_lines import (
-    count_unknown,
-    decoded_names,
-    floats,
-    plain,
-    refuse_line,
-    text_lines,
-)
+from raybox.io.formats.text_lines import count_unknown, decoded_names, floats, plain, refuse_line, text_lines
 
 HEADER, RECORD = 84, np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")])
 _NEXT = [  # the statements that may follow each other, and where the next one is found
@@ -38,12 +31,8 @@ _TEXT = re.compile(rb"^[^\S\n]*solid\b", re.IGNORECASE | re.MULTILINE)
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
-    """Return the triangles of an STL file.
-
-    It is binary if its size fits (both may begin with "solid").
-    """
-    data = path.read_bytes()
-    end = _binary_end(data[:HEADER])
+    """Return the triangles of an STL file, which is binary if its size fits."""
+    data, end = path.read_bytes(), _binary_end(path)
     if is_binary(path):
         corners = np.frombuffer(data[:end], RECORD, offset=HEADER)["corners"]
         return to_scene([_part(path.stem, corners)], path, options, may_be_empty=True)
@@ -60,17 +49,18 @@ def read(path: Path, options: ReadOptions) -> Loaded:
 
 def is_binary(path: Path) -> bool:
     """Return whether the size of a file is that of the triangles that it announces, but for padding."""
+    end, size = _binary_end(path), path.stat().st_size
     with path.open("rb") as file:
-        end = _binary_end(file.read(HEADER))
-        file.seek(min(end, path.stat().st_size))
+        file.seek(min(end, size))
         rest = file.read()
-    is_padding = not rest.strip(b" \t\r\n\0") and (len(rest) < _PADDING or not rest.strip())
-    return end <= path.stat().st_size and is_padding
+    return end <= size and not rest.strip(b" \t\r\n\0") and (len(rest) < _PADDING or not rest.strip())
 
 
-def _binary_end(head: bytes) -> int:
-    """Return the size of a binary file with this header."""
-    return HEADER + int.from_bytes(head[HEADER - 4 :].ljust(4, b"\0"), "little") * RECORD.itemsize
+def _binary_end(path: Path) -> int:
+    """Return the size of a binary file with the header of this one."""
+    with path.open("rb") as file:
+        count = file.read(HEADER)[HEADER - 4 :]
+    return HEADER + int.from_bytes(count.ljust(4, b"\0"), "little") * RECORD.itemsize
 
 
 def _part(name: str, corners: object) -> MeshPart:
@@ -80,7 +70,7 @@ def _part(name: str, corners: object) -> MeshPart:
 
 def _solids(text: bytes, path: Path, skipped: Counter[str]) -> list[MeshPart]:
     """Return the solids of a text file; count lines that are not known."""
-    names, solids = list[str](), list[list[list[float]]]()
+    names, solids = list[str](), list[list[float]]()
     line, state = 0, 0
     for line, row in enumerate(text_lines(text, path), 1):
         key, words = _statement(row)
@@ -94,7 +84,9 @@ def _solids(text: bytes, path: Path, skipped: Counter[str]) -> list[MeshPart]:
                 raise ValueError(f"stands where {' or '.join(_NEXT[state])} should stand")
             state = _NEXT[state][key]
             if key == "vertex":
-                solids[-1].append(_vertex(words))
+                if len(words) != 3:
+                    raise ValueError(f"has {len(words)} numbers, a vertex has 3")
+                solids[-1] += floats(words)
             elif key == "solid":
                 names.append(" ".join(words))
                 solids.append([])
@@ -116,15 +108,8 @@ def _statement(row: str) -> tuple[str, list[str]]:
     return (key, words[1:]) if key in _OPEN else (" ".join(words).lower(), [])
 
 
-def _vertex(words: list[str]) -> list[float]:
-    if len(words) != 3:
-        raise ValueError(f"has {len(words)} numbers, a vertex has 3")
-    return floats(words)
-
-
 def announced(path: Path) -> Announced:
     """Return the number of triangles: that of the header if it fits the size, else of facets in the text."""
-    with path.open("rb") as file:
-        count = int.from_bytes(file.read(HEADER)[HEADER - 4 :], "little")
-    end = HEADER + count * RECORD.itemsize
-    return Announced(count if end <= path.stat().st_size else count_in(path, b"endfacet"))
+    end = _binary_end(path)
+    fits = end <= path.stat().st_size
+    return Announced((end - HEADER) // RECORD.itemsize if fits else count_in(path, b"endfacet"))

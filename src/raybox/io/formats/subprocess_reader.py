@@ -19,7 +19,8 @@ from typing import cast as typed
 from raybox.errors import FileFormatError
 from raybox.io.formats.common import file_error
 
-_OUT_OF_TIME = -getattr(signal, "SIGXCPU", 0)
+OUT_OF_TIME = "it does not end in time"
+_SIGXCPU = -getattr(signal, "SIGXCPU", 0)
 _CLASS = re.compile(r"^[\w.]*(Error|Exception)\b:? *")
 
 
@@ -27,17 +28,12 @@ class ProcessEnded(FileFormatError):
     """A reader's process ended before its work."""
 
     problem = ""
-    """the text of its exception; "" for a crash"""
-    is_out_of_time = False
-    """it reached a limit that it set: RLIMIT_CPU, or `faulthandler.dump_traceback_later`"""
+    """the text of its exception, or `OUT_OF_TIME`; "" for a crash"""
 
 
 @contextmanager
 def stream_stdout(program: str | Path, path: Path, *arguments: str) -> Iterator[BinaryIO]:
-    """Run a Python program, a text or a file, on a file.
-
-    Yield its stdout, to read while it runs; raise with its last line if it fails.
-    """
+    """Run a Python program, a text or a file, on a file; yield its stdout, and raise if it fails."""
     source = [str(program)] if isinstance(program, Path) else ["-c", program]
     command = [sys.executable, "-P", *source, str(path.resolve()), *arguments]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUTF8": "1"}
@@ -59,10 +55,10 @@ def stream_stdout(program: str | Path, path: Path, *arguments: str) -> Iterator[
 def _ended(path: Path, code: int, stderr: str) -> ProcessEnded:
     """Return the error for a process that failed, with the text of its exception."""
     lines = stderr.strip().splitlines()
-    is_out_of_time = code == _OUT_OF_TIME or any(line.startswith("Timeout (") for line in lines)
     problem = _CLASS.sub("", lines[-1])[:120] if lines and code > 0 else ""
-    text = "it does not end in time" if is_out_of_time else problem or f"it crashed, code {code}"
-    way_out = "check that the file is whole, or save it again"
+    if code == _SIGXCPU or any(line.startswith("Timeout (") for line in lines):  # of faulthandler
+        problem = OUT_OF_TIME
+    text, way_out = problem or f"it crashed, code {code}", "check that the file is whole, or save it again"
     error = ProcessEnded(str(file_error(path, f"its reader fails ({text})", way_out)))
-    error.problem, error.is_out_of_time = problem, is_out_of_time
+    error.problem = problem
     return error

@@ -79,18 +79,6 @@ def _table(table: Callable[[Path, ReadOptions], Table], magic: bytes, name: str,
     )
 
 
-def _parquet(path: Path, _: ReadOptions) -> Table:
-    return parquet.ParquetTable(path)
-
-
-def _las(path: Path, _: ReadOptions) -> Table:
-    return point_clouds.LasTable(path)
-
-
-def _zarr(path: Path, options: ReadOptions) -> FileArrays:
-    return whole(zarr_arrays.open_zarr(path, options), options)
-
-
 def _saved_scene(path: Path, options: ReadOptions) -> Loaded:
     """Return the geometry of a saved scene."""
     from raybox.io import scene_files  # which reads files by this package
@@ -105,7 +93,8 @@ def _announced_scene(path: Path) -> Announced:
     return Announced(whole.size, whole.opened.bytes)
 
 
-_PARQUET = _table(_parquet, b"PAR1", "Parquet", SCENE, RAYS)
+_PARQUET = _table(lambda path, _: parquet.ParquetTable(path), b"PAR1", "Parquet", SCENE, RAYS)
+_LAS = _table(lambda path, _: point_clouds.LasTable(path), b"LASF", "LAS", RAYS)
 _TEXT = _table(csv_table.CsvTable, b"", "a table of text", SCENE, RAYS)
 FORMATS = {
     ".npz": Format(
@@ -125,10 +114,10 @@ FORMATS = {
     ".jsonl": Format(cityjson.read, b"", "CityJSONSeq", first=b"{"),
     ".json": Format(cityjson.read, b"", "CityJSON", first=b"{"),
     ".vox": Format(vox.read, b"VOX ", "MagicaVoxel", announced=vox.announced),
-    ".las": _table(_las, b"LASF", "LAS", RAYS),
-    ".laz": _table(_las, b"LASF", "LAZ", RAYS),
+    ".las": _LAS,
+    ".laz": _LAS._replace(name="LAZ"),
     ".pcd": Format(pcd.read, b"", "PCD", (RAYS,), pcd.announced, first=b"# .PCD"),
-    ".zarr": Format(_zarr, b"", "a Zarr group", (SCENE, RAYS), open=zarr_arrays.open_zarr, is_folder=True),
+    ".zarr": _table(zarr_arrays.open_zarr, b"", "Zarr", SCENE, RAYS)._replace(announced=None, is_folder=True),
     SAVED_SCENE: Format(_saved_scene, b"", "a saved scene", announced=_announced_scene, is_folder=True),
 }
 
@@ -141,15 +130,11 @@ def extensions(kind: str | None = None) -> str:
 def extension_of(head: bytes) -> str | None:
     """Return the extension of files that begin so; of LAS, ``.laz``."""
     starts = {ext: form.first or form.magic for ext, form in FORMATS.items()}
-    found = [ext for ext, start in starts.items() if start and head.startswith(start)]
-    return found[-1] if found else None
+    return next((ext for ext, start in [*starts.items()][::-1] if start and head.startswith(start)), None)
 
 
 def parse(path: Path, options: ReadOptions) -> Loaded | FileArrays:
-    """Return the content of a file.
-
-    Every error is one line that names the file.
-    """
+    """Return the content of a file; each error is one line that names it."""
     form = format_of(path, options.kind)
     with reader_errors(path, form.name):
         return form.read(path, options)
@@ -165,10 +150,7 @@ def announced(path: Path) -> Announced:
 
 
 def format_of(path: Path, kind: str | None = None) -> Format:
-    """Return the format of a file's extension; an error lists those of a kind.
-
-    Raise if the file does not begin like one.
-    """
+    """Return the format of a file's extension; raise unless the file begins like one."""
     suffix = path.suffix.lower()
     form = FORMATS.get(suffix)
     if form is None:
@@ -203,7 +185,7 @@ def _check_start(path: Path, head: bytes, form: Format) -> None:
     if form.read is stl.read and stl.is_binary(path):  # its header may begin with anything
         return
     if found := foreign_start(head):
-        raise file_error(path, f"is {found.problem}, not {form.name}", found.way_out)
+        raise file_error(path, f"is {found[0]}, not {form.name}", found[1])
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and form.magic:
         raise file_error(path, "is text in UTF-16", "save it as text in UTF-8")
     others = [e for e, other in FORMATS.items() if other.begins(head)]

@@ -67,10 +67,7 @@ def body_lines(data: bytes) -> list[str]:
 def text_rows(
     lines: list[str], parse: Callable[[list[str]], T], path: Path, place: str, problem: str = ""
 ) -> Iterator[T]:
-    """Yield what `parse` returns for the words of each line; its `ValueError` is one of the row.
-
-    place: with {} for the number of the row, from 0 on.
-    """
+    """Yield `parse` of the words of each line; place: with {} for the number of the row, from 0 on."""
     for row, line in enumerate(lines):
         try:
             yield parse(line.split())
@@ -80,36 +77,28 @@ def text_rows(
 
 
 def floats(words: Sequence[str]) -> list[float]:
-    """Return the nearest float64 of each word; integers must be exact.
-
-    Raises `ValueError` with the first word that is no such number.
-    """
+    """Return the nearest float64 of each word; integers must be exact, else `ValueError`."""
     try:
         numbers = list(map(float, words))
     except ValueError:
         numbers = []
-    if not numbers or "_" in "".join(words) or not -_EXACT < min(numbers) <= max(numbers) < _EXACT:
-        for word in words:
-            _check_number(word)
-    return numbers
+    if numbers and "_" not in "".join(words) and -_EXACT < min(numbers) <= max(numbers) < _EXACT:
+        return numbers
+    return list(map(_exact, words))
 
 
-def _check_number(word: str) -> None:
+def _exact(word: str) -> float:
     try:
-        if "_" in word:
-            raise ValueError
-        number = float(word)
+        number = float("" if "_" in word else word)
     except ValueError:
         raise ValueError(f"{quoted(word)} is not a number") from None
     if abs(number) >= _EXACT and _INTEGER.fullmatch(word) and int(word) != number:
         raise ValueError(f"float64 does not hold the integer {quoted(word)} exactly")
+    return number
 
 
 def decoded_names(names: Sequence[str], skipped: Counter[str], unnamed: str) -> list[str]:
-    """Return names of `text_lines` as UTF-8, with U+FFFD for other bytes, and `unnamed` for empty ones.
-
-    Count those that are not UTF-8, and those that thereby become equal.
-    """
+    """Return names as UTF-8, or `unnamed`; count names that are not, and those that become equal."""
     given = [name.encode("ascii", "surrogateescape") for name in names]
     found = [name.decode(errors="replace") for name in given]
     skipped["names that are not UTF-8"] += sum(
