@@ -14,7 +14,6 @@ from raybox.compiler.intrinsics import larger, smaller
 from raybox.compiler.simd import Lanes
 from raybox.compiler.struct_ref import struct
 from raybox.exact import definition
-from raybox.geometry import RayRows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
@@ -43,7 +42,6 @@ from raybox.traversal.workspace import (
     list_undecided,
     packet_ray,
 )
-from raybox.validation import Ints
 
 
 class FarthestResults(NamedTuple):

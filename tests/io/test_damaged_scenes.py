@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from raybox.split import partition
 
 import raybox as rb
 from raybox.bvh.node import CHILD, EMPTY
 from raybox.bvh.validate import broken_rule
 from raybox.io import manifest, scene_files
 from raybox.scene.scene import state_of
-from raybox.split import partition
 from raybox.store import record
 from scenes import as_rays, random_scene
 from stored import content_of, write_content

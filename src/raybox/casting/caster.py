@@ -9,7 +9,7 @@ from raybox.casting import arguments as cast_arguments
 from raybox.casting import blocks as ray_blocks
 from raybox.casting import sums
 from raybox.casting.arguments import Arguments
-from raybox.casting.blocks import BlockBuffers, BlockSpan, Position, FileBlock, RayFile
+from raybox.casting.blocks import BlockBuffers, BlockSpan, FileBlock, Position, RayFile
 from raybox.casting.carried_columns import CarriedColumns, carried, rows_of_hits
 from raybox.casting.checks import check_dimension, scene_files
 from raybox.casting.job import SUMS, CastJob
