@@ -189,6 +189,7 @@ def needs_of_examples(request, tmp_path, monkeypatch):
     doctest = getattr(request.node, "dtest", None)
     if doctest is None:
         return
+    import file_samples
     import real_data
     from needs import package
 
@@ -197,6 +198,7 @@ def needs_of_examples(request, tmp_path, monkeypatch):
         if words in text:
             package(name)
     files = {"house.ifc": real_data.HOUSE, "city.city.json": real_data.CITY}
+    files["town.city.json"] = file_samples.CASES / "j30_town.city.json"
     loaded = [name for name in files if f'rb.load("{name}"' in text]
     for name in loaded:
         (tmp_path / name).symlink_to(files[name])

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
-from file_samples import samples, saved
+from file_samples import geometries, packed, samples, saved, tables
 from mutants import Tally, mutants, tally
 from raybox.errors import SkippedWarning
 
@@ -30,17 +30,33 @@ CHUNK = 125  # mutants of one task
 def families() -> dict[str, list[str]]:
     """Return the samples of each format, by name."""
     names = list(samples())
-    kinds = ["csv", "npy", "npz", "parquet", "vox", "ply", "obj", "stl", "glb", "las", "laz", "json", "ifc"]
+    kinds = [
+        "csv",
+        "npy",
+        "npz",
+        "parquet",
+        "vox",
+        "ply",
+        "obj",
+        "stl",
+        "glb",
+        "gltf",
+        "las",
+        "laz",
+        "json",
+        "jsonl",
+        "ifc",
+    ]
     found = {kind.upper(): [name for name in names if name.endswith(f".{kind}")] for kind in kinds}
     found |= {f"PCD {name.removesuffix('.pcd')}": [name] for name in names if name.endswith(".pcd")}
-    return found | {name: [name] for name in saved()}
+    return found | {name: [name] for name in saved() | tables() | geometries()} | {"GZ": list(packed())}
 
 
 def run(sample: str, count: int, seed: int, start: int) -> tuple[Tally, list[str]]:
     """Read a chunk of the mutants of a sample, in a process of its own."""
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", SkippedWarning)  # what is left out is counted
-    content, options = (samples() | saved())[sample]
+    content, options = (samples() | saved() | tables() | geometries() | packed())[sample]
     with tempfile.TemporaryDirectory() as folder:
         chosen = islice(mutants(content, count, seed), start, min(start + CHUNK, count))
         return tally(Path(folder) / sample, chosen, options)

@@ -33,6 +33,10 @@ class AngleWarning(UserWarning):
     """An angle in degrees looks like radians: the text says what to pass if it is."""
 
 
+class UnitsWarning(UserWarning):
+    """Coordinates of a file are angles: ``geometry.units`` is "degree"."""
+
+
 class OutOfMemory(InvalidInput, MemoryError):
     """Not enough memory for an argument or a result: the text gives the size and the way out."""
 

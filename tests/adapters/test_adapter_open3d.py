@@ -60,7 +60,7 @@ CUBE_FACES = np.array(
     np.uint32,
 ).reshape(12, 3)
 RAYS = np.array([[[0.75, 0.25, -1, 0, 0, 2], [5, 5, -1, 0, 0, 2]]], np.float32)
-OUTSIDE = ("compute_closest_points", "compute_distance", "compute_signed_distance", "compute_occupancy")
+OUTSIDE = ("compute_closest_points", "compute_distance", "compute_signed_distance")
 
 
 class Tensor:
@@ -214,6 +214,22 @@ def test_threads_may_query_while_a_mesh_is_added():
     assert scene.count_intersections(RAYS)[0, 0] == 3
 
 
+def test_occupancy():
+    scene = RaycastingScene()
+    scene.add_triangles(CUBE, CUBE_FACES)
+    scene.add_triangles(CUBE + np.float32([2, 0, 0]), CUBE_FACES)
+    points = np.float32([[[0.5, 0.5, 0.5], [1, 1, 1]], [[1.5, 0.5, 0.5], [2.5, 0, 0.25]]])
+    for given in (points, points.astype(float)):
+        found = scene.compute_occupancy(given, nthreads=1, nsamples=3)
+        assert found.dtype == np.float32
+        assert found.tolist() == [[1, 1], [0, 1]]
+    assert isinstance(found := scene.compute_occupancy(Tensor(points)), Tensor)
+    assert found.values.tolist() == [[1, 1], [0, 1]]
+    scene.add_triangles(CUBE + np.float32([0, 0, 4]), CUBE_FACES)
+    assert scene.compute_occupancy(points + np.float32([0, 0, 4])).tolist() == [[1, 1], [0, 0]]
+    assert RaycastingScene().compute_occupancy(points).tolist() == [[0, 0], [0, 0]]
+
+
 @pytest.mark.parametrize("name", [*OUTSIDE, "create_rays_pinhole"])
 def test_what_is_outside_is_refused(name):
     with pytest.raises(AttributeError, match=f"RaycastingScene of raybox has no {name}: "):
@@ -228,6 +244,10 @@ def test_what_is_outside_is_refused(name):
         (lambda s: s.cast_rays([0, 0, 0, 0, 0, 1]), r"rays must have shape \(\.\.\., 6\).*rays\[None\]"),
         (lambda s: s.count_intersections(np.zeros((2, 5))), r"got shape \(2, 5\)"),
         (lambda s: s.cast_rays([[0, 0, 0, 0, 0, np.nan]]), "must be finite"),
+        (lambda s: s.compute_occupancy([0, 0, 0]), r"query_points must have shape \(\.\.\., 3\)"),
+        (lambda s: s.compute_occupancy([[0, 0, np.nan]]), "query_points must be finite"),
+        (lambda s: s.compute_occupancy([[0, 0, 0]], nsamples=2), "nsamples must be odd; got 2"),
+        (lambda s: two_squares().compute_occupancy([[0, 0, 0]]), "needs a closed mesh"),
         (lambda s: s.add_triangles(), "needs vertex_positions and triangle_indices, or a mesh"),
         (lambda s: s.add_triangles(SQUARE), "a mesh must have vertex and triangle"),
         (lambda s: s.add_triangles(SQUARE, [[0, 1, 9]]), "faces must be indices of vertices"),
@@ -304,6 +324,15 @@ def test_random_rays_count_and_list_what_open3d_does(open3d):
     rows = [{*zip(*(d[name].numpy().tolist() for name in names), strict=True)} for d in (found, want)]
     assert len(rows[0] ^ rows[1]) < 0.002 * len(rows[0])
     assert len(rows[0]) > 1000
+
+
+def test_occupancy_is_that_of_open3d(open3d):
+    ours, own = both(open3d, sphere(open3d), (CUBE + np.float32([0.1, 0.2, 0.3]), CUBE_FACES))
+    points = open3d.core.Tensor(np.random.default_rng(4).uniform(-2, 2, (2, 500, 3)).astype(np.float32))
+    found, want = ours.compute_occupancy(points), own.compute_occupancy(points, nsamples=5)
+    assert (found.dtype, found.shape) == (want.dtype, want.shape)
+    assert 50 < found.numpy().sum() < 900
+    assert (found.numpy() == want.numpy()).mean() > 0.998
 
 
 def test_rays_aimed_at_edges_hit_both_triangles_where_open3d_finds_one(open3d):

@@ -15,7 +15,7 @@ from raybox.cast import parquet, readers, result_columns
 from raybox.cast.part import PartFile
 from raybox.cast.progress import progress
 from raybox.cast.result_columns import rows_of
-from raybox.io.formats import csv_blocks, numpy_arrays, point_clouds, zarr_arrays
+from raybox.io.formats import csv_table, numpy_arrays, point_clouds, zarr_arrays
 from raybox.queries.all_hits import file_columns
 from raybox.queries.columns import Sparse
 from raybox.store.folder import make_folder
@@ -58,7 +58,7 @@ def test_every_pair_of_formats(tmp_path, source, query):
 def test_chunks_change_nothing(tmp_path, monkeypatch, size):
     monkeypatch.setattr(numpy_arrays, "BLOCK_ROWS", 17)
     monkeypatch.setattr(zarr_arrays, "BLOCK_ROWS", 17)
-    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", 400)
+    monkeypatch.setattr(csv_table, "BLOCK_BYTES", 400)
     for source in ENDINGS:
         rays = put(tmp_path / f"rays.{source}", RAYS)
         rb.stream.cast(SCENE, rays, tmp_path / "out.npy", chunk=size)
@@ -156,7 +156,7 @@ def test_csv_by_hand(tmp_path, monkeypatch):
     assert len(rays) == 40
     scene = rb.Scene(rb.Boxes([[1.0, -1.0]], [[4.0, 3.0]]))
     for block in (1, 7, 60, 1 << 20):
-        monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", block)
+        monkeypatch.setattr(csv_table, "BLOCK_BYTES", block)
         rb.stream.cast(scene, path, tmp_path / "out.npy", chunk=11)
         check(tmp_path / "out.npy", scene.nearest(rays))
     path.write_bytes(b"origin_x,origin_y,direction_x,direction_y\r0,0,1,0\r0,9,1,0\r")

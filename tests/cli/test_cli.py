@@ -439,3 +439,26 @@ def test_a_reader_that_closes_the_output(folder):
     assert running.wait(timeout=SECONDS) == 0
     assert "Traceback" not in output
     assert "Broken" not in output
+
+
+def test_layouts_and_bad_boxes(tmp_path, monkeypatch):
+    """A layout is that of the rays, if there are any; bad boxes are left out, bad rays miss."""
+    monkeypatch.chdir(tmp_path)
+    Path("scene.txt").write_text("min_x min_y min_z max_x max_y max_z\n2 -1 -1 3 1 1\nnan 0 0 1 1 1\n")
+    np.array([[2, 0, 0, 7], [np.nan, 0, 0, 7], [0, 2, 0, 7]], "<f4").tofile("scan.bin")
+    scan = "cast", "scene.txt", "scan.bin", "-o", "-", "--origin", "0,0,0", "--layout", "x,y,z,i"
+    assert "or pass --invalid skip" in raybox(*scan, code=2).stderr
+    assert "or pass --invalid miss" in raybox(*scan, "--invalid", "skip", code=2).stderr
+    Path("good.csv").write_text("min_x;min_y;min_z;max_x;max_y;max_z\n2;-1;-1;3;1;1\n")
+    done = raybox("cast", "good.csv", *scan[2:], "--invalid", "miss")
+    assert [line.split(",")[1] for line in done.stdout.splitlines()[1:]] == ["0", "-1", "-1"]
+    facts = json.loads(raybox("info", "scan.bin", "--layout", "x,y,z,i", "--json").stdout)
+    assert (facts["holds"], facts["count"], facts["not_finite"]) == ("points", 3, 1)
+    picked = raybox("pick", "scene.txt", "--from", "0,0,0", "--to", "9,0,0", "--invalid", "skip")
+    assert "lost: rows with missing numbers (1)" in picked.stderr
+    Path("bare.txt").write_text("2 -1 -1 3 1 1\n")
+    bare = "pick", "bare.txt", "--from", "0,0,0", "--to", "9,0,0", "--json"
+    hits = json.loads(raybox(*bare, "--layout", "min_x,min_y,min_z,max_x,max_y,max_z").stdout)
+    assert [hit["index"] for hit in hits["hits"]] == [0]
+    raybox("view", "good.csv", *scan[2:3], *scan[5:], "--invalid", "miss", "--html", "view.html")
+    assert Path("view.html").stat().st_size > 10_000

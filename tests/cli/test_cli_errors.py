@@ -17,6 +17,9 @@ TEXTS = {
     "flat.csv": "origin_x,origin_y,direction_x,direction_y\n0,0,1,0\n",
     "nan.csv": RAYS.replace("1,0,0\n", "nan,0,0\n"),
     "points.csv": "x,y,z\n1,2,3\n",
+    "nan_boxes.csv": BOXES + "nan,0,0,1,1,1\n",
+    "bare.txt": "1 2 3 4\n",
+    "scan.bin": "0123456789",
     "empty_scene.csv": BOXES.splitlines()[0] + "\n",
     "mesh.obj": TRIANGLE,
     "no_zip.npz": "PK no archive",
@@ -40,6 +43,17 @@ CASES = {
     "cast boxes.csv rays.csv -o o": "o: cannot be written: has no file extension; supported: .npz",
     "cast boxes.csv rays.csv -o .": ".: cannot be written: is a folder, not a file; supported: .npz",
     "cast boxes.csv nan.csv -o o.csv": "correct or remove the row, or pass --invalid miss",
+    "cast nan_boxes.csv rays.csv -o o.csv": "correct or remove the row, or pass --invalid skip",
+    "info rays.csv --invalid skip": "holds rays, of which none are left out; pass --invalid miss",
+    "info rays.csv --kind rays --invalid skip": "--invalid skip leaves out boxes, and rays keep their rows",
+    "info bare.txt": "does not name the 4 columns of its rows; name them in the first line, or by --layout",
+    "info scan.bin": "scan.bin: holds numbers without names (x,y,z,i of KITTI, x,y,z,i,ring of nuScenes)",
+    "info scan.bin --layout x,y,z,i": "are no whole number of rows of 4 float32 (16 bytes); correct --layout",
+    "info wide.npy --layout x,y": "wide.npy: has shape (3, 5), while --layout has 2 names; name each column",
+    "info points.csv --layout x,y,z": "points.csv, header: names its columns; leave out --layout",
+    "info points.csv --layout x,,z": "--layout must be names of columns, such as",
+    "info mesh.obj --layout x,y,z": "--layout is for files of bare numbers (.bin .npy .csv",
+    "info --grid wide.npy --layout x,y": "--layout is for objects, and --grid reads cells. Pass one of them.",
     "cast boxes.csv points.csv -o o.csv": "say where the rays start: pass --origin X,Y,Z",
     "cast boxes.csv points.csv -o o.csv --origin nan,0,0": "'nan,0,0' contains NaN; pass numbers",
     "cast boxes.csv points.csv -o o.csv --origin inf,0,0": "'inf,0,0' is not finite; pass numbers",
@@ -104,7 +118,8 @@ def test_an_error_is_one_line_in_words_of_the_command(line, folder):
 
 
 def test_advice_is_in_options_of_the_same_command(folder):
-    assert "--invalid" not in CliRunner().invoke(main, ["info", "nan.csv"]).stderr
+    assert "--invalid" not in CliRunner().invoke(main, ["bench", "--boxes", "nan_boxes.csv"]).stderr
+    assert "or pass --invalid skip" in CliRunner().invoke(main, ["info", "nan_boxes.csv"]).stderr
 
 
 def test_an_error_of_the_system_is_one_line(folder, monkeypatch):

@@ -18,7 +18,7 @@ import raybox as rb
 from needs import package
 from raybox.cast import arguments as cast_arguments
 from raybox.cli import main
-from raybox.geometry.labels import with_skipped
+from raybox.geometry.labels import with_facts
 from raybox.viewer.open_file import stage_of
 from streaming import fail_at
 
@@ -322,6 +322,27 @@ def test_levels_of_detail(folder):
     )
 
 
+def test_semantic_surfaces_of_a_sequence(folder):
+    document = city()
+    values = [0, 1, 2, 2, 2, 2]
+    kinds = ("GroundSurface", "RoofSurface", "WallSurface")
+    for item in document["CityObjects"].values():
+        for geometry in item["geometry"]:
+            surfaces = [{"type": kind} for kind in kinds]
+            geometry["semantics"] = {"surfaces": surfaces, "values": [values]}
+    header = {"type": "CityJSON", "version": "2.0", "CityObjects": {}, "vertices": []}
+    lines = (json.dumps(header), json.dumps(document | {"type": "CityJSONFeature"}))
+    Path("city.jsonl").write_text("\n".join(lines))
+    surfaces = "--objects", "surfaces"
+    facts = json.loads(raybox("info", "city.jsonl", "--json", *surfaces).stdout)
+    assert (facts["objects"], facts["levels_of_detail"]) == (6, {"1.2": 1, "2.2": 2})
+    down = "--origin", "2.5,0.4,9", "--direction", "0,0,-1"
+    roof = raybox("pick", "city.jsonl", *down, *surfaces, "--where", "surface == 'RoofSurface'").stdout
+    assert "house/RoofSurface/1" in roof
+    assert "GroundSurface" not in roof
+    assert "GroundSurface" in raybox("pick", "city.jsonl", *down, *surfaces).stdout
+
+
 def test_info_of_objects(folder):
     text = raybox("info", "city.json").stdout
     lines = facts_of(text)
@@ -337,7 +358,7 @@ def test_info_of_objects(folder):
 
 def test_info_names_labels_as_expressions_do_and_what_was_left_out_before_saving(folder):
     boxes = rb.Boxes(np.zeros((4, 3)), np.ones((4, 3)), labels={"ifc_class": ["a", "a", "b", "b"]})
-    rb.save("named.npz", with_skipped(boxes, {"IfcSpace": 3}))
+    rb.save("named.npz", with_facts(boxes, {"IfcSpace": 3}))
     facts = facts_of(raybox("info", "named.npz").stdout)
     assert facts["ifc_class"] == "a 2, b 2"
     assert facts["left out"] == "IfcSpace 3"
@@ -358,7 +379,9 @@ def test_losses_are_one_line_without_a_warning_of_python(folder, recwarn):
     document["CityObjects"]["shed"]["geometry"].append(geometry)
     Path("lossy.json").write_text(json.dumps(document))
     lost, left_out = raybox("pick", "lossy.json", *RAY).stderr.splitlines()
-    assert re.fullmatch(r"raybox: lossy.json: lost: polygons .*, in city object 'shed' \(1\)", lost)
+    assert re.fullmatch(
+        r"raybox: lossy.json: lost: exact shapes of polygons .*, in city object 'shed' \(1\)", lost
+    )
     assert left_out.startswith("raybox: lossy.json: left out: geometries of points or lines (1), ")
     facts = json.loads(raybox("info", "lossy.json", "--json").stdout)
     assert facts["lost"] == {lost.partition(": lost: ")[2].removesuffix(" (1)"): 1}
@@ -371,10 +394,17 @@ def test_options_that_do_not_apply_are_refused(folder):
             "boxes.csv",
             "--lod",
             "1",
-        ): "--lod is for files of CityJSON (.json); got it with boxes.csv. Leave it",
+        ): "--lod is for files of CityJSON (.json .jsonl); got it with boxes.csv. Leave it",
         ("city.json", "--all-objects"): "--all-objects is for files of IFC (.ifc); got it with city.json.",
         ("city.json", "--tessellation", "hybrid"): "--tessellation is for files of IFC (.ifc)",
         ("city.json", "--lod", "high"): "--lod must be a level of detail such as",
+        (
+            "boxes.csv",
+            "--objects",
+            "surfaces",
+        ): "raybox: --objects is for files of CityJSON (.json .jsonl); got it",
+        ("city.json", "--objects", "walls"): "'walls' is not",
+        ("city.json", "--grid", "--objects", "surfaces"): "--objects is for objects, and --grid reads cells",
         (
             "city.json",
             "--where",

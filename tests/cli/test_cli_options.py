@@ -44,6 +44,8 @@ def folder(tmp_path, monkeypatch):
         ("--exit-status", ["cast", "pick"]),
         ("--carry NAMES", ["cast"]),
         ("--chunk N", ["cast"]),
+        ("--layout NAMES", ["cast", "pick", "view", "info"]),
+        ("--invalid [raise|miss|skip]", ["cast", "pick", "view", "info"]),
     ],
 )
 def test_help_lists_the_options(option, commands):
@@ -182,12 +184,14 @@ def test_messages_speak_of_options(folder, rows, options, wanted):
 
 
 def test_an_unsupported_file_lists_the_extensions_of_its_argument(folder):
-    for name in ("a.off", "a.txt"):
+    for name in ("a.xyzzy", "b.xyzzy", "c.off"):
         Path(name).write_text("x")
-    scene = raybox("pick", "a.off", *HIT, code=2).stderr
-    assert "supported: .npz .npy .csv .parquet .ply .obj .stl .glb .ifc .json .vox .zarr\n" in scene
-    rays = raybox("cast", "boxes.csv", "a.txt", "-o", "-", code=2).stderr
-    assert "supported: .npz .npy .csv .parquet .ply .las .laz .pcd .zarr\n" in rays
+    tables = ".npz .npy .csv .tsv .txt .xyz .bin .parquet .ply"
+    scene = raybox("pick", "a.xyzzy", *HIT, code=2).stderr
+    assert f"supported: {tables} .obj .stl .glb .gltf .ifc .jsonl .json .vox .zarr\n" in scene
+    rays = raybox("cast", "boxes.csv", "b.xyzzy", "-o", "-", code=2).stderr
+    assert f"supported: {tables} .las .laz .pcd .zarr\n" in rays
+    assert "'.off'; convert it by trimesh" in raybox("pick", "c.off", *HIT, code=2).stderr
 
 
 # Shell completion

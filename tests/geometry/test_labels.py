@@ -8,7 +8,7 @@ import pytest
 
 import raybox as rb
 from needs import package
-from raybox.geometry import with_skipped
+from raybox.geometry import with_facts
 from raybox.geometry.labels import Labels, column_of, joined_ids, joined_labels
 
 SQUARE = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
@@ -60,7 +60,7 @@ def same(one, other):
 @pytest.mark.parametrize("kind", GEOMETRIES)
 def test_ids_and_labels_survive_pickles_and_copies(kind):
     made = GEOMETRIES[kind](ids=["x", "y", "z"], labels=LABELS)
-    counted = with_skipped(made, {"without geometry": 4})
+    counted = with_facts(made, {"without geometry": 4})
     assert made.skipped == {}
     for one in (counted, pickle.loads(pickle.dumps(counted)), copy.copy(counted), copy.deepcopy(counted)):
         assert one.ids.tolist() == ["x", "y", "z"]
@@ -80,7 +80,7 @@ def test_ids_and_labels_survive_pickles_and_copies(kind):
 @pytest.mark.parametrize("kind", [kind for kind in GEOMETRIES if kind not in ("mesh", "objects")])
 @pytest.mark.parametrize("index", [1, slice(1, None), [2, 0]], ids=str)
 def test_slices_have_the_rows_of_their_objects(kind, index):
-    made = with_skipped(GEOMETRIES[kind](ids=[7, 8, 9], labels=LABELS), {"lost": 1})
+    made = with_facts(GEOMETRIES[kind](ids=[7, 8, 9], labels=LABELS), {"lost": 1})
     if isinstance(made, rb.Grid) and isinstance(index, list):
         return
     rows = np.arange(3)[[index] if isinstance(index, int) else index]
@@ -97,7 +97,7 @@ def test_slices_have_the_rows_of_their_objects(kind, index):
 
 def test_rays_have_counts_of_what_was_left_out():
     plain = rb.Rays(np.zeros((4, 3)), [1, 0, 0])
-    rays = with_skipped(plain, {"invalid points": 2})
+    rays = with_facts(plain, {"invalid points": 2})
     assert rays.equals(plain)
     assert dict(plain.skipped) == {}
     for one in (rays, rays[1:], rays.reshape(2, 2), pickle.loads(pickle.dumps(rays)), copy.deepcopy(rays)):

@@ -1,5 +1,7 @@
 """One small file of each format that raybox reads, as bytes, and what is in it: for tests to cut and bend."""
 
+import base64
+import gzip
 import io
 import json
 import struct
@@ -10,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import raybox as rb
-from raybox.geometry import with_skipped
+from raybox.geometry import with_facts
 
 CASES = Path(__file__).parents[1] / "data" / "cases"
 # A tetrahedron, as vertices and faces, and the three boxes and four rays of every table.
@@ -96,6 +98,31 @@ CITY = {
         "vertices-templates": [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 3.0]],
     },
 }
+
+
+def town() -> bytes:
+    """Return CityJSON with footprints, levels, semantic surfaces, and an attribute that stands twice."""
+    document = json.loads((CASES / "j30_town.city.json").read_bytes())
+    document |= {"geometry-templates": CITY["geometry-templates"]}
+    objects = document["CityObjects"]
+    for name in [*objects]:
+        body = objects[name]["geometry"]
+        floor = {"type": "MultiSurface", "lod": "0", "boundaries": [body[0]["boundaries"][0][0]]}
+        objects[f"{name}-0"] = {"type": "BuildingPart", "parents": [name], "geometry": body}
+        objects[name]["geometry"] = [floor]
+    objects["tree"] = CITY["CityObjects"]["tree"]
+    return json.dumps(document).replace('"year": 1904', '"year": 1904, "year": 1905').encode()
+
+
+def features() -> bytes:
+    """Return the same as CityJSONSeq, a feature for each building and each part."""
+    document = json.loads(town())
+    objects, vertices = document.pop("CityObjects"), document.pop("vertices")
+    lines = [document | {"CityObjects": {}, "vertices": []}]
+    for name, item in objects.items():
+        feature = {"type": "CityJSONFeature", "id": name, "CityObjects": {name: item}}
+        lines.append(feature | {"vertices": vertices})
+    return "\n".join(map(json.dumps, lines)).encode()
 
 
 def _saved(name: str, content: object, **options: object) -> bytes:
@@ -279,6 +306,36 @@ def glb(document: dict[str, object] | None = None, binary: bytes | None = None) 
     return b"glTF" + struct.pack("<II", 2, 12 + len(chunks)) + chunks
 
 
+def gltf() -> bytes:
+    """Write the tetrahedron as JSON, with its buffer as a data URI."""
+    binary = CORNERS.astype("<f4").tobytes() + FACES.astype("<u2").tobytes()
+    uri = "data:application/octet-stream;base64," + base64.b64encode(binary).decode()
+    primitive = {"attributes": {"POSITION": 0}, "indices": 1}
+    document = {
+        "asset": {"version": "2.0"},
+        "extensionsUsed": ["KHR_node_visibility"],
+        "nodes": [{"mesh": 0, "extensions": {"KHR_node_visibility": {"visible": True}}}],
+        "meshes": [{"primitives": [primitive]}],
+        "accessors": [
+            {"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"},
+            {"bufferView": 1, "componentType": 5123, "count": 12, "type": "SCALAR"},
+        ],
+        "bufferViews": [
+            {"buffer": 0, "byteLength": 48},
+            {"buffer": 0, "byteOffset": 48, "byteLength": 24},
+        ],
+        "buffers": [{"byteLength": len(binary), "uri": uri}],
+    }
+    return json.dumps(document).encode()
+
+
+@cache
+def packed() -> dict[str, tuple[bytes, dict[str, object]]]:
+    """Return some of the samples compressed by gzip, and how to read them."""
+    names = ("parts.obj", "text.stl", "binary_little_endian.ply", "boxes.csv", "two.glb")
+    return {f"{name}.gz": (gzip.compress(samples()[name][0], mtime=0), samples()[name][1]) for name in names}
+
+
 def posed_glb() -> bytes:
     """Write the tetrahedron, moved by two joints and a morph target."""
     joints, weights = np.tile([0, 1, 0, 0], (4, 1)), np.tile([0.25, 0.75, 0.0, 0.0], (4, 1))
@@ -325,9 +382,12 @@ def samples() -> dict[str, tuple[bytes, dict[str, object]]]:
     found |= {"text.stl": (stl(True), scene), "binary.stl": (stl(False), scene), "parts.obj": (OBJ, scene)}
     found |= {
         "two.glb": (glb(), scene),
+        "two.gltf": (gltf(), scene),
         "posed.glb": (posed_glb(), scene),
         "one.ifc": (IFC.encode(), scene),
         "town.city.json": (json.dumps(CITY).encode(), scene),
+        "surfaces.city.json": (town(), scene | {"objects": "surfaces"}),
+        "features.city.jsonl": (features(), scene),
     }
     found |= {
         "cells.vox": (vox([(0, 0, 0), (3, 4, 5), (1, 2, 3)]), scene),
@@ -343,6 +403,46 @@ def samples() -> dict[str, tuple[bytes, dict[str, object]]]:
 
 
 @cache
+def tables() -> dict[str, tuple[bytes, dict[str, object]]]:
+    """Return tables as other programs write them, with the keywords that read them."""
+    scan, boxes = {"origin": (0.5, 0.25, 0.0), "layout": "x,y,z,i"}, {"kind": "scene", "invalid": "skip"}
+    numbers = np.c_[POINTS, np.arange(40)]
+    head = "id\tcenter_x\tcenter_y\tcenter_z\tsize_x\tsize_y\tsize_z\tqw\tqx\tqy\tqz\n"
+    rows = ["a\t1\t2\t3\t4\t5\t6\t1\t0\t0\t0.5\n", "b\t1\t\t3\t4\t5\t6\t1\t0\t0\t0.5\n"]
+    text, npy = io.StringIO(), io.BytesIO()
+    np.savetxt(text, numbers, "%.17g", header="x y z intensity")
+    np.save(npy, numbers)
+    return {
+        "turned.tsv": ((head + "".join(rows) * 3).encode(), boxes),
+        "sizes.csv": (b"sep=;\nx;y;z;l;w;h;name\n" + b"1;2;3;4;5;6;a\n7;8;9;1;;1;b\n" * 3, boxes),
+        "segments.csv": (b"from_x,from_y,to_x,to_y\n" + b"1,2,3,4.5\n,,,\n" * 3, {"invalid": "miss"}),
+        "savetxt.txt": (text.getvalue().encode(), {"origin": (0.5, 0.25, 0.0)}),
+        "bare.xyz": ("".join(f"{x} {y} {z}\n" for x, y, z in POINTS).encode(), {"origin": (0.5, 0.25, 0.0)}),
+        "scan.bin": (numbers.astype("<f4").tobytes(), scan),
+        "scan.npy": (npy.getvalue(), scan),
+    }
+
+
+@cache
+def geometries() -> dict[str, tuple[bytes, dict[str, object]]]:
+    """Return points as WKB and as lists in Parquet, with the keywords that read them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    origin, found = {"origin": (0.5, 0.25, 0.0)}, {}
+    values = [b"\1" + struct.pack("<I3d", 1001, *point) for point in POINTS.tolist()]
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(POINTS.ravel()), 3)
+    for name, column, facts in (("wkb", pa.array(values), "WKB"), ("lists", lists, "point")):
+        geo = json.dumps({"primary_column": "g", "columns": {"g": {"encoding": facts}}})
+        file = io.BytesIO()
+        pq.write_table(
+            pa.table({"g": column}, metadata={"geo": geo}), file, compression="none", row_group_size=16
+        )
+        found[f"{name}.parquet"] = file.getvalue(), origin
+    return found
+
+
+@cache
 def saved() -> dict[str, tuple[bytes, dict[str, object]]]:
     """Return the files that `save` makes of geometries with ids, labels and counts, and how to read them."""
     labels = {
@@ -352,8 +452,8 @@ def saved() -> dict[str, tuple[bytes, dict[str, object]]]:
         "flag": [True, False, True],
     }
     bare = rb.Mesh(CORNERS, FACES, objects=[0, 2, 0, 1], ids=["a", "ö", "c"], labels=labels)
-    mesh = with_skipped(bare, {"faces of fewer than three corners": 3})
-    boxes = with_skipped(rb.Boxes(BOXES.lower, BOXES.upper, ids=IDS, labels=labels), {"rows": 2})
+    mesh = with_facts(bare, {"faces of fewer than three corners": 3})
+    boxes = with_facts(rb.Boxes(BOXES.lower, BOXES.upper, ids=IDS, labels=labels), {"rows": 2})
     copies = rb.Instances(mesh, [np.eye(3, 4)] * 3, ids=[1, 2, 3], labels=labels)
     grid = rb.Grid([0, 1, 2], [0, 3.5], [0, 2], occupied=[True, False], ids=["u", "v"])
     planes = rb.Planes([[0, 0, 1]], [0.5], labels={"a": ["x"]})

@@ -27,12 +27,19 @@ def newell(ring: Ring) -> list[Fraction]:
     ]
 
 
-def flat_rings(rings) -> list[Ring]:
-    """Return the projection of a polygon along the largest component of its outline's normal."""
+def flat_rings(rings, view=0) -> list[Ring]:
+    """Return a polygon in a plane.
+
+    view: 0 for the plane along the largest axis of its outline's normal, 1 for its own, 2 and 3 for the other
+    axes.
+    """
     rings = [exact(ring) for ring in rings if len(ring)]
     normal = newell(rings[0])
-    axis = max(range(3), key=lambda k: abs(normal[k]))
-    return [[(p[(axis + 1) % 3], p[(axis + 2) % 3]) for p in ring] for ring in rings]
+    axes = sorted(range(3), key=lambda k: -abs(normal[k]))
+    axis = axes[max(view - 1, 0)]
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    x, y = (normal[i] / normal[axis], normal[j] / normal[axis]) if view == 1 else (0, 0)
+    return [[(p[i] - x * p[axis], p[j] - y * p[axis]) for p in ring] for ring in rings]
 
 
 def cross(a: Point, b: Point, c: Point) -> Fraction:
@@ -44,14 +51,29 @@ def area(ring: Ring) -> Fraction:
     return sum(p[0] * q[1] - p[1] * q[0] for p, q in zip(ring, ring[1:] + ring[:1], strict=True))
 
 
-def broken_rule(rings, triangles) -> str:
+def broken_rule(rings, triangles, view=0) -> str:
     """Return the rule that triangles break, given as positions among the corners; "" for none."""
-    flat = flat_rings(rings)
+    flat = flat_rings(rings, view)
     corners = [p for ring in flat for p in ring]
-    if {int(c) for t in triangles for c in t} != set(range(len(corners))):
+    if broken := broken_edges(flat, triangles):
+        return broken
+    areas = [cross(*(corners[int(c)] for c in t)) for t in triangles]
+    sign = 1 if area(flat[0]) > 0 else -1
+    if any(sign * one < 0 for one in areas):
+        return "a triangle is turned over"
+    if sum(areas) != sign * (abs(area(flat[0])) - sum(abs(area(ring)) for ring in flat[1:])):
+        return "areas"
+    if any(overlap(s, t, corners) for s, t in combinations(triangles, 2)):
+        return "triangles overlap"
+    return ""
+
+
+def broken_edges(rings, triangles) -> str:
+    """Return the rule that the edges of triangles break, or ""."""
+    if {int(c) for t in triangles for c in t} != set(range(sum(map(len, rings)))):
         return "corners"
     boundary, start = [], 0
-    for ring in flat:
+    for ring in rings:
         at = range(start, start + len(ring))
         boundary += [(at, i, at[(k + 1) % len(ring)]) for k, i in enumerate(at)]
         start += len(ring)
@@ -64,14 +86,6 @@ def broken_rule(rings, triangles) -> str:
         directed.pop((u, v), None), directed.pop((v, u), None)
     if any((v, u) not in directed for u, v in directed):
         return "an inner edge is in one triangle"
-    areas = [cross(*(corners[int(c)] for c in t)) for t in triangles]
-    sign = 1 if area(flat[0]) > 0 else -1
-    if any(sign * one < 0 for one in areas):
-        return "a triangle is turned over"
-    if sum(areas) != sign * (abs(area(flat[0])) - sum(abs(area(ring)) for ring in flat[1:])):
-        return "areas"
-    if any(overlap(s, t, corners) for s, t in combinations(triangles, 2)):
-        return "triangles overlap"
     return ""
 
 

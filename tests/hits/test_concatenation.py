@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.geometry import with_skipped, without_ids
+from raybox.geometry import with_facts, without_ids
 
 RNG = np.random.default_rng(4)
 BOXES = rb.Boxes.from_centers(
@@ -26,8 +26,8 @@ def test_parts_of_rays_and_boxes_are_joined():
     assert rb.concatenate(cut(BOXES)).equals(BOXES)
     assert rb.concatenate([BOXES]).equals(BOXES)
     assert not rb.concatenate(cut(RAYS)).origins.flags.writeable
-    lossy = with_skipped(BOXES, {"bad": 2})
-    assert dict(rb.concatenate([lossy, BOXES, with_skipped(BOXES, {"bad": 1, "odd": 4})]).skipped) == {
+    lossy = with_facts(BOXES, {"bad": 2})
+    assert dict(rb.concatenate([lossy, BOXES, with_facts(BOXES, {"bad": 1, "odd": 4})]).skipped) == {
         "bad": 3,
         "odd": 4,
     }

@@ -110,3 +110,24 @@ def test_pairs_and_scans_return_the_normals_of_a_scene(geometry):
     np.testing.assert_array_equal(bits(pairs.normals[hit, many.index[hit]]), bits(many.normals[hit]))
     for k in hit[:20]:
         np.testing.assert_array_equal(bits(rb.intersect(rays[k], geometry).normals), bits(pairs.normals[k]))
+
+
+@pytest.mark.parametrize("inner", INNER)
+def test_all_hits_have_the_normals_of_each_single_hit(inner):
+    """Those of `first`, whose hits are the first ones of each ray."""
+    scene, rays = rb.Scene(instances(inner, axes)), rays_at()
+    found, first = scene.all(rays), scene.first(rays, 2)
+    assert found.normals.shape == (len(found.t), 3)
+    assert not found.normals.flags.writeable
+    ray, column = np.nonzero(first.hit)
+    own = found.normals[found.offsets[ray] + column]
+    assert len(own) > 50
+    np.testing.assert_array_equal(bits(own), bits(first.normals[ray, column]))
+    at = int(ray[0])
+    np.testing.assert_array_equal(bits(found[at].normals), bits(found.normals[found.ray == at]))
+
+
+def test_normals_of_all_hits_in_the_plane_are_outward_or_zero_inside():
+    found = rb.Scene(rb.Boxes([[2, -1], [-1, -1]], [[3, 1], [1, 1]])).all(rb.Rays([[0, 0], [0, 9]], [1, 0]))
+    assert found.normals.tolist() == [[0, 0], [-1, 0]]
+    assert found[1].normals.shape == (0, 2)

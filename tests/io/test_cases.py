@@ -13,17 +13,15 @@ from refusals import refused
 
 README = (CASES / "README.md").read_text(encoding="utf-8")
 ROWS = re.compile(r"^\| `([^`]+)` \| (.*?) \| .* \|$", re.MULTILINE)
-RIGHT, TO_MEND = map(ROWS.findall, README.split("## To mend"))
+FILES = ROWS.findall(README)
 
 
 def test_every_file_has_a_row():
     files = {path.relative_to(CASES).as_posix() for path in CASES.rglob("*") if path.is_file()}
-    right, to_mend = ({name for name, _ in rows} for rows in (RIGHT, TO_MEND))
-    assert right | to_mend == files - {"README.md"}
-    assert not right & to_mend
+    assert {name for name, _ in FILES} == files - {"README.md"}
 
 
-@pytest.mark.parametrize(("name", "expected"), RIGHT)
+@pytest.mark.parametrize(("name", "expected"), FILES)
 def test_a_file_is_read_as_its_row_says(name, expected):
     if name.endswith(".ifc"):
         package("ifcopenshell")

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import raybox as rb
 from file_samples import glb
 from raybox.errors import SkippedWarning
+from raybox.io.formats import announced
+from raybox.io.formats import glb as glb_reader
 from raybox.viewer.open_file import stage_of_bytes
 
 CORNERS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], "<f4")
@@ -91,7 +93,7 @@ def refused(tmp_path, content):
 
 
 def test_an_unknown_required_extension_is_refused_by_its_name(tmp_path):
-    for name in ("EXT_meshopt_compression", "ACME_curved_space", "KHR_node_visibility"):
+    for name in ("EXT_meshopt_compression", "ACME_curved_space", "KHR_visibility"):
         assert f"requires the extension {name}" in refused(
             tmp_path, triangle().content(extensionsRequired=[name])
         )
@@ -192,7 +194,11 @@ def bent(change):
         (("bufferViews", 0, "buffer"), 1, "refers to buffer 1, the file has 1"),
         (("buffers", 0, "byteLength"), 100, "buffer 0: announces 100 bytes, 42 are there"),
         (("meshes", 0, "primitives", 0, "mode"), 9, "has mode 9, which is none of glTF"),
-        (("meshes", 0, "primitives", 0, "attributes"), {}, "attributes: lacks POSITION"),
+        (
+            ("meshes", 0, "primitives", 0, "attributes"),
+            {},
+            "no triangles, but primitives without POSITION (1)",
+        ),
         (("meshes", 0, "primitives", 0, "indices"), 5, "refers to accessor 5"),
         (("meshes", 0, "primitives"), {}, "its primitives is {}, not a list"),
         (("nodes", 0, "mesh"), 3, "node 0: refers to mesh 3, the file has 1"),
@@ -245,8 +251,8 @@ def test_containers_that_are_wrong(tmp_path):
     assert "ends too early" in refused(tmp_path, good[:-1])
     assert len(load(tmp_path, good + b"\n \0")) == 1
     assert "2 bytes follow the end" in refused(tmp_path, good + b"ab")
-    assert "its JSON chunk is missing, damaged" in refused(tmp_path, good.replace(b'"asset"', b'"asset ', 1))
-    assert "its JSON chunk is missing" in refused(tmp_path, good.replace(b"JSON", b"JSOM", 1))
+    assert "its JSON is missing, damaged" in refused(tmp_path, good.replace(b'"asset"', b'"asset ', 1))
+    assert "its JSON is missing" in refused(tmp_path, good.replace(b"JSON", b"JSOM", 1))
     deep = b'{"a":' + b"[" * 10**5 + b"]" * 10**5 + b"}  "
     deep = struct.pack("<II", len(deep), 0x4E4F534A) + deep
     assert "too deep" in refused(tmp_path, b"glTF" + struct.pack("<II", 2, 12 + len(deep)) + deep)
@@ -508,8 +514,7 @@ def test_scenes_are_what_the_specification_says(tmp_path_factory, seed):
     path = tmp_path_factory.mktemp("scene") / "a.glb"
     path.write_bytes(made.content())
     if not names:
-        with pytest.raises(rb.FileFormatError, match="holds no triangles"):
-            rb.load(path)
+        assert len(rb.load(path)) == 0
         return
     mesh = rb.load(path)
     assert mesh.ids.tolist() == names
@@ -720,3 +725,104 @@ def test_files_of_trimesh(tmp_path):
     wanted = scene.to_mesh()
     assert len(found) == len(wanted.faces)
     np.testing.assert_allclose(found.bounds, wanted.bounds, atol=1e-6)
+
+
+# What raybox does not read
+
+
+def hidden(value):
+    return {"extensions": {"KHR_node_visibility": value}}
+
+
+@pytest.mark.parametrize("declared", ["extensionsUsed", "extensionsRequired", None])
+def test_hidden_nodes_hide_what_is_below_them(tmp_path, declared):
+    made = triangle(name="shown", **hidden({"visible": True}))
+    made.node(mesh=0, name="hidden", children=[2, 3], **hidden({"visible": False}))
+    made.node(mesh=0, name="child")
+    made.node(mesh=0, name="visible child", **hidden({"visible": True}))
+    made.node(mesh=0, name="default", **hidden({}))
+    mesh = load(tmp_path, made.content(**({declared: ["KHR_node_visibility"]} if declared else {})))
+    assert mesh.ids.tolist() == ["shown", "default"]
+    assert mesh.skipped == {"nodes that are hidden": 3}
+    assert announced(tmp_path / "one.glb").rows == 2
+    made.document["nodes"][0] |= hidden({"visible": 0})
+    assert "its visible is 0, not true or false" in refused(tmp_path, made.content())
+
+
+def test_a_file_of_hidden_nodes_is_empty_and_hidden_joints_move(tmp_path):
+    assert len(load(tmp_path, triangle(**hidden({"visible": False})).content())) == 0
+    made = triangle(skin=0)
+    attributes = made.document["meshes"][0]["primitives"][0]["attributes"]
+    attributes["JOINTS_0"] = made.accessor(np.zeros((3, 4), int), "B")
+    attributes["WEIGHTS_0"] = made.accessor(np.array([[1.0, 0, 0, 0]] * 3))
+    made.document["skins"] = [{"joints": [1]}]
+    made.node(translation=[5, 0, 0], **hidden({"visible": False}))
+    moved = load(tmp_path, made.content()).vertices
+    np.testing.assert_array_equal(moved, CORNERS + np.array([5, 0, 0]))
+
+
+@pytest.mark.parametrize("declared", ["extensionsUsed", "extensionsRequired"])
+def test_the_center_of_cesium_is_added_to_all_positions(tmp_path, declared):
+    center = [4_000_000.5, -2.25, 3e6]
+    made = triangle(translation=[1, 2, 3])
+    made.node(mesh=0, children=[2], scale=[2, 2, 2])
+    made.node(mesh=0)
+    plain = load(tmp_path, made.content())
+    moved = load(
+        tmp_path, made.content(**{declared: ["CESIUM_RTC"]}, extensions={"CESIUM_RTC": {"center": center}})
+    )
+    np.testing.assert_array_equal(moved.vertices, plain.vertices + np.array(center))
+    short = made.content(extensions={"CESIUM_RTC": {"center": [1, 2]}})
+    assert "extensions, CESIUM_RTC: has 2 numbers in its center, not 3" in refused(tmp_path, short)
+
+
+def test_extensions_that_are_only_used(tmp_path):
+    known = ["KHR_materials_unlit", "EXT_mesh_features", "MSFT_lod", "KHR_draco_mesh_compression"]
+    assert load(tmp_path, triangle().content(extensionsUsed=known)).skipped == {}
+    with pytest.warns(SkippedWarning, match="ACME_glow"):
+        mesh = load(tmp_path, triangle().content(extensionsUsed=["ACME_glow", *known]))
+    assert mesh.skipped == {"uses of the extension 'ACME_glow', which raybox does not know": 1}
+    for name in glb_reader.REFUSED:
+        text = refused(tmp_path, triangle().content(extensionsUsed=[name]))
+        assert f"uses the extension {name}, which raybox does not read; export it without" in text
+
+
+def test_primitives_without_positions_are_counted(tmp_path):
+    made = triangle()
+    made.document["meshes"][0]["primitives"] += [{"attributes": {}}, {"attributes": {"NORMAL": 0}}]
+    with pytest.warns(SkippedWarning, match=r"primitives without POSITION \(2\)"):
+        assert len(load(tmp_path, made.content())) == 1
+    assert announced(tmp_path / "one.glb").rows == 1
+
+
+@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"  \n"])
+@pytest.mark.parametrize("after", [b"\0", b"\0\0\0", b" \0 ", b"\xef\xbb\xbf"])
+def test_padding_around_the_json(tmp_path, before, after):
+    made = triangle(name="süd")
+    document = made.document | {"buffers": [{"byteLength": len(made.binary)}]}
+    text = before + json.dumps(document, ensure_ascii=False).encode() + after
+    chunks = struct.pack("<II", len(text), 0x4E4F534A) + text
+    chunks += struct.pack("<II", len(made.binary), 0x004E4942) + made.binary
+    mesh = load(tmp_path, b"glTF" + struct.pack("<II", 2, 12 + len(chunks)) + chunks)
+    assert (len(mesh), mesh.ids.tolist(), mesh.skipped) == (1, ["süd"], {})
+
+
+def test_names_that_are_not_utf8(tmp_path):
+    content = triangle(name="QQ").content().replace(b'"QQ"', b'"\xe9Q"')
+    with pytest.warns(SkippedWarning, match="not UTF-8"):
+        mesh = load(tmp_path, content)
+    assert mesh.ids.tolist() == ["\ufffdQ"]
+    assert mesh.skipped == {"bytes of names that are not UTF-8": 1}
+
+
+def test_files_that_state_no_triangles_are_empty_meshes(tmp_path):
+    for document in (
+        {"asset": {}},
+        {"nodes": [], "meshes": []},
+        {"asset": {}, "nodes": [{"camera": 0}, {"name": "a"}]},
+    ):
+        mesh = load(tmp_path, glb(document))
+        assert (len(mesh), mesh.skipped, mesh.units, mesh.up) == (0, {}, "metre", "y")
+    made = triangle()
+    made.document["meshes"][0]["primitives"][0]["mode"] = 1
+    assert "holds no triangles, but primitives of lines (1)" in refused(tmp_path, made.content())

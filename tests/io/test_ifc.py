@@ -1,6 +1,7 @@
 """rb.load of IFC: the surfaces of each product, against a brute force over ifcopenshell's own shapes."""
 
 import re
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +13,9 @@ import exact_surfaces
 import raybox as rb
 from needs import package
 from raybox.errors import SkippedWarning
+from raybox.files import read
 from raybox.io.formats import ifc
+from raybox.viewer.stage import HIDDEN_CLASSES
 from real_data import HOUSE
 
 ifcopenshell = package("ifcopenshell")
@@ -195,6 +198,118 @@ def test_an_unknown_tessellation(model):
         rb.load(model("#40"), tessellation="cgal")
 
 
+# Products without matter
+
+WITHOUT_MATTER = "Space OpeningElement Annotation Grid VirtualElement Building DistributionPort"
+SCHEMAS = {
+    "IFC2X3": "RoundedEdgeFeature StructuralSurfaceMember",
+    "IFC4": "SpatialZone ExternalSpatialElement VoidingFeature OpeningStandardCase StructuralSurfaceMember",
+    "IFC4X3_ADD2": "SpatialZone ExternalSpatialElement VoidingFeature EarthworksCut RoadPart Alignment",
+}
+WITH_MATTER = ("Wall", "Site", "BuildingElementProxy", "Furniture", "ProjectionElement", "Railing")
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_what_has_no_matter_is_left_out_by_the_tree_of_the_schema(schema, tmp_path):
+    classes = [f"Ifc{name}" for name in (*f"{WITHOUT_MATTER} {SCHEMAS[schema]}".split(), *WITH_MATTER)]
+    if schema == "IFC2X3":
+        classes[classes.index("IfcFurniture")] = "IfcFurnishingElement"
+    path = cubes_of(tmp_path / "all.ifc", schema, classes)
+    mesh, every = rb.load(path), rb.load(path, all_objects=True)
+    assert mesh.labels["ifc_class"].tolist() == classes[-len(WITH_MATTER) :]
+    assert mesh.skipped == dict.fromkeys(classes[: -len(WITH_MATTER)], 1)
+    assert every.labels["ifc_class"].tolist() == classes
+    assert every.bounds[1, 0] == len(classes) - 0.5
+    assert not every.skipped
+
+
+def cubes_of(path: Path, schema: str, classes: list[str]) -> Path:
+    """Write a model with a cube of each class, in a row."""
+    model = ifcopenshell.file(schema=schema)
+    frame = model.createIfcAxis2Placement3D(model.createIfcCartesianPoint((0.0, 0.0, 0.0)))
+    context = model.createIfcGeometricRepresentationContext(None, "Model", 3, 1e-5, frame)
+    units = model.createIfcUnitAssignment([model.createIfcSIUnit(None, "LENGTHUNIT", None, "METRE")])
+    model.create_entity("IfcProject", ifcopenshell.guid.new(), RepresentationContexts=[context],
+                        UnitsInContext=units)  # fmt: skip
+    middle = model.createIfcAxis2Placement2D(model.createIfcCartesianPoint((0.0, 0.0)))
+    profile = model.createIfcRectangleProfileDef("AREA", None, middle, 1.0, 1.0)
+    for x, name in enumerate(classes):
+        corner = model.createIfcAxis2Placement3D(model.createIfcCartesianPoint((float(x), 0.0, 0.0)))
+        up = model.createIfcDirection((0.0, 0.0, 1.0))
+        solid = model.createIfcExtrudedAreaSolid(profile, corner, up, 1.0)
+        body = model.createIfcShapeRepresentation(context, "Body", "SweptSolid", [solid])
+        product = model.create_entity(name, ifcopenshell.guid.new())
+        product.Representation = model.createIfcProductDefinitionShape(None, None, [body])
+        product.ObjectPlacement = model.createIfcLocalPlacement(None, frame)
+    model.write(str(path))
+    return path
+
+
+def test_a_file_of_spaces_alone_says_how_to_read_them(tmp_path):
+    path = cubes_of(tmp_path / "spaces.ifc", "IFC4", ["IfcSpace", "IfcSpace"])
+    with pytest.raises(rb.FileFormatError, match=r"but IfcSpace \(2\); all_objects=True reads"):
+        rb.load(path)
+
+
+def test_the_viewer_hides_the_same_classes():
+    wrapper = ifcopenshell.ifcopenshell_wrapper
+    program = {}
+    exec(re.search(r"^NO_MATTER = \(.*?^\)", ifc.PROGRAM.read_text(), re.DOTALL | re.MULTILINE)[0], program)
+    found = set()
+    for schema in map(wrapper.schema_by_name, SCHEMAS):
+        for entity in schema.entities():
+            above, names = entity, []
+            while above:
+                names.append(above.name())
+                above = above.supertype()
+            if {*names} & {*program["NO_MATTER"]} and not entity.is_abstract():
+                found.add(entity.name())
+    assert found - {"IfcSite"} == {*HIDDEN_CLASSES}
+
+
+# Labels and units
+
+
+def test_the_predefined_type_is_of_the_product_or_of_its_type(tmp_path):
+    path = cubes_of(tmp_path / "types.ifc", "IFC4", ["IfcBuildingElementProxy"] * 2 + ["IfcSlab"] * 4)
+    model = ifcopenshell.open(str(path))
+    provision, own, *slabs = model.by_type("IfcElement")
+    provision.PredefinedType = "PROVISIONFORVOID"
+    own.PredefinedType, own.ObjectType = "USERDEFINED", "planned air"
+    slabs[0].PredefinedType, slabs[1].PredefinedType = "USERDEFINED", "NOTDEFINED"
+    roof = model.create_entity("IfcSlabType", ifcopenshell.guid.new(), PredefinedType="ROOF")
+    model.createIfcRelDefinesByType(ifcopenshell.guid.new(), None, None, None, slabs[1:3], roof)
+    model.write(str(path))
+    mesh = rb.load(path)
+    expected = ["PROVISIONFORVOID", "planned air", "USERDEFINED", "ROOF", "ROOF", "NOTDEFINED"]
+    assert mesh.labels["predefined_type"].tolist() == expected
+    ray = rb.Rays([0, 0, 5], [0, 0, -1])
+    assert rb.Scene(mesh).nearest(ray).t == 4
+    assert not rb.Scene(mesh).nearest(ray, where="predefined_type != 'PROVISIONFORVOID'").hit
+
+
+@pytest.mark.parametrize(("unit", "scale"), [("$,.METRE.", 1), (".MILLI.,.METRE.", 1e-3), (None, 1)])
+def test_coordinates_are_in_metres(model, unit, scale):
+    path = model("#40")
+    stated = path.read_text().replace("$,.METRE.", unit) if unit else path.read_text().replace("(#11)", "()")
+    path.write_text(stated)
+    found = read(path)
+    assert (found.units, found.up) == ("metre" if unit else None, "z")
+    np.testing.assert_allclose(found.geometry.bounds[1], [1 * scale, 2 * scale, 3 * scale], rtol=1e-12)
+
+
+def test_feet_become_metres(model):
+    path = model("#40")
+    foot = (
+        "#12=IFCMEASUREWITHUNIT(IFCLENGTHMEASURE(0.3048),#11);\n#13=IFCDIMENSIONALEXPONENTS(1,0,0,0,0,0,0);\n"
+    )
+    foot += "#14=IFCCONVERSIONBASEDUNIT(#13,.LENGTHUNIT.,'FOOT',#12);\n"
+    path.write_text(path.read_text().replace("(#11)", "(#14)").replace("#22=", foot + "#22="))
+    found = read(path)
+    assert found.units == "metre"
+    np.testing.assert_allclose(found.geometry.bounds[1], [0.3048, 0.6096, 0.9144], rtol=1e-12)
+
+
 # Products that fail
 
 MODEL = """ISO-10303-21;
@@ -276,8 +391,54 @@ def test_an_element_without_a_shape_is_counted(model):
 
 def test_curves_have_no_surface(model):
     assert rb.load(model("#40", "#43")).skipped == {"IfcWall without a surface": 1}
-    with pytest.raises(rb.FileFormatError, match="no product with a surface"):
+    with pytest.raises(rb.FileFormatError, match=r"no product with a surface, but IfcWall without a surface"):
         rb.load(model("#43"))
+
+
+PLACED = "#54=IFCCARTESIANTRANSFORMATIONOPERATOR3D($,$,#2,$,$);\n"
+FLAT = (
+    "#50=IFCCARTESIANPOINTLIST3D(((0.,0.,0.),(1.,0.,0.),(2.,0.,0.)));\n"
+    "#51=IFCTRIANGULATEDFACESET(#50,$,$,((1,2,3)),$);\n"
+)
+BODIES = {
+    "half space": "#50=IFCPLANE(#3);\n#51=IFCHALFSPACESOLID(#50,.T.);\n{body}(#51));\n",
+    "flat face": FLAT + "{body}(#51));\n",
+    "nothing remains": "#50=IFCBOOLEANRESULT(.DIFFERENCE.,#32,#32);\n{body}(#50));\n",
+    "a mapped one": (
+        FLAT + "#52=IFCSHAPEREPRESENTATION(#5,'Body','Tessellation',(#51));\n"
+        "#53=IFCREPRESENTATIONMAP(#3,#52);\n" + PLACED + "#55=IFCMAPPEDITEM(#53,#54);\n{body}(#55));\n"
+    ),
+    "a surface of a set": (
+        "#50=IFCPLANE(#3);\n#51=IFCPOLYLINE((#2,#36,#2));\n#52=IFCCURVEBOUNDEDPLANE(#50,#51,());\n"
+        "#53=IFCGEOMETRICSET((#37,#52));\n{body}(#53));\n"
+    ),
+    "no items": "{body}());\n",
+    "no surface of IFC": "#50=IFCSECTIONEDSPINE($,(#30,#30),(#3,#3));\n{body}(#50));\n",
+}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_product_whose_body_fails_is_never_without_a_surface(model, kind):
+    shape = BODIES[kind].format(body="#60=IFCSHAPEREPRESENTATION(#5,'Body','Brep',")
+    bad = shape + "#61=IFCPRODUCTDEFINITIONSHAPE($,$,(#60));\n"
+    bad += "#62=IFCWALL('0000000000000000000062',$,'bad',$,$,#22,#61,$,$);\n"
+    with pytest.warns(SkippedWarning, match=r"IfcWall 0000000000000000000062 'bad': \w"):
+        mesh = rb.load(model("#40", end=bad + END))
+    assert [*mesh.skipped.values()] == [1]
+    assert mesh.ids.tolist() == [f"{0:022}"]
+    with pytest.raises(rb.FileFormatError, match=r"no product with a surface, but IfcWall \d+62 'bad': \w"):
+        rb.load(model(end=bad + END))
+
+
+@pytest.mark.parametrize("items", ["#37", "#51", "#53"])
+def test_curves_of_any_kind_are_no_failure(model, items):
+    curves = (
+        "#51=IFCGEOMETRICCURVESET((#37));\n#50=IFCREPRESENTATIONMAP(#3,#43);\n#53=IFCMAPPEDITEM(#50,#54);\n"
+    )
+    curves += f"{PLACED}#60=IFCSHAPEREPRESENTATION(#5,'Body','Curve3D',({items}));\n"
+    curves += "#61=IFCPRODUCTDEFINITIONSHAPE($,$,(#60));\n"
+    curves += "#62=IFCWALL('0000000000000000000062',$,'axis',$,$,#22,#61,$,$);\n"
+    assert rb.load(model("#40", end=curves + END)).skipped == {"IfcWall without a surface": 1}
 
 
 def test_a_file_that_was_cut_off(model):
@@ -294,18 +455,66 @@ def test_a_product_whose_tessellation_ends_its_process(model, monkeypatch, tmp_p
 
 def test_a_product_whose_tessellation_hangs(model, monkeypatch, tmp_path):
     monkeypatch.setattr(ifc, "SECONDS", 2.0)
-    stand_in(monkeypatch, tmp_path, "time.sleep(1000)")
-    with pytest.warns(SkippedWarning, match="takes over 2 s"):
+    stand_in(monkeypatch, tmp_path, "while True: pass")
+    with pytest.warns(SkippedWarning, match="takes over 2 s of processor time"):
         mesh = rb.load(model("#40", "#40", "#40"))
     assert mesh.ids.tolist() == [f"{0:022}", f"{2:022}"]
 
 
-def stand_in(monkeypatch, tmp_path, action: str) -> None:
+@pytest.mark.parametrize("old", ["WAITS = 10", "import resource"])
+def test_a_product_whose_tessellation_waits(model, monkeypatch, tmp_path, old):
+    """It takes no processor time; some systems have no limit of that."""
+    monkeypatch.setattr(ifc, "SECONDS", 5.0)
+    stand_in(
+        monkeypatch, tmp_path, "time.sleep(1000)", (old, {"W": "WAITS = 1", "i": "raise ImportError"}[old[0]])
+    )
+    with pytest.warns(SkippedWarning, match="takes over 5 s"):
+        mesh = rb.load(model("#40", "#40"))
+    assert mesh.ids.tolist() == [f"{0:022}"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXCPU"), reason="no limit of processor time")
+def test_a_busy_machine_costs_no_product(model, monkeypatch, tmp_path):
+    """By the clock, the second product takes longer than its limit of processor time."""
+    monkeypatch.setattr(ifc, "SECONDS", 1.0)
+    stand_in(monkeypatch, tmp_path, "time.sleep(2)")
+    assert len(rb.load(model("#40", "#40")).ids) == 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXCPU"), reason="no limit of processor time")
+def test_the_limit_is_raised_for_each_product(model, monkeypatch, tmp_path):
+    """Two products take more than a second; the reason that they fail with is the limit of each."""
+    action = """end = time.process_time() + 1.1
+        while time.process_time() < end: pass
+        return {"failed": str(resource.getrlimit(resource.RLIMIT_CPU)[0])}, b"" """
+    stand_in(monkeypatch, tmp_path, action, ("product.Name == 'wall 1'", "product.Name != 'wall 2'"))
+    with pytest.warns(SkippedWarning):
+        mesh = rb.load(model("#40", "#40", "#40"))
+    first, second = sorted(int(reason.split()[-1]) for reason in mesh.skipped)
+    assert ifc.SECONDS < first < second
+
+
+def test_an_exception_of_the_process_arrives_with_its_text(model, monkeypatch, tmp_path):
+    stand_in(monkeypatch, tmp_path, "raise ValueError('no such curve')")
+    with pytest.warns(SkippedWarning, match="'wall 1': its tessellation fails .*no such curve"):
+        assert len(rb.load(model("#40", "#40")).ids) == 1
+    path = model("#40")
+    stand_in(monkeypatch, tmp_path, "", ('by_type("IfcProduct")', 'by_type("IfcNothing")'))
+    with pytest.raises(rb.FileFormatError, match=r"walls\.ifc: its reader fails \(.*IfcNothing"):
+        rb.load(path)
+    path.write_text(path.read_text().replace("FILE_SCHEMA", "SCHEMA"))
+    with pytest.raises(rb.FileFormatError, match="Unable to parse IFC SPF header; check the file"):
+        rb.load(path)
+
+
+def stand_in(monkeypatch, tmp_path, action: str, change: tuple[str, str] = ("", "")) -> None:
     """Make the tessellation of the product with the name 'wall 1' do something else."""
     program = tmp_path / "program.py"
     before = "    ifcopenshell.get_log()  # empties it\n"
     source = ifc.PROGRAM.read_text()
     assert before in source
-    broken = f"    import time\n    if product.Name == 'wall 1':\n        {action}\n"
-    program.write_text(source.replace(before, broken + before))
+    broken = f"    if product.Name == 'wall 1':\n        {action or 'pass'}\n"
+    changed = source.replace(before, broken + before).replace(*change)
+    assert changed.count(change[1])
+    program.write_text(changed)
     monkeypatch.setattr(ifc, "PROGRAM", program)

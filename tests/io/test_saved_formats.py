@@ -10,7 +10,7 @@ import pytest
 
 import raybox as rb
 from raybox.errors import SkippedWarning
-from raybox.geometry import with_skipped
+from raybox.geometry import with_facts
 from raybox.io.formats import read
 
 NAN = np.nan
@@ -227,7 +227,7 @@ LEFT_OUT = {"faces of fewer than three corners": 3, 'nodes "ä",\n%': 2**40}
 def test_counts_of_what_was_left_out_load_again(tmp_path, ending, name):
     if name not in SAVED[ending]:
         return
-    geometry, path = with_skipped(GEOMETRIES[name], LEFT_OUT), tmp_path / f"a{ending}"
+    geometry, path = with_facts(GEOMETRIES[name], LEFT_OUT), tmp_path / f"a{ending}"
     rb.save(path, GEOMETRIES[name])
     plain_bytes = path.read_bytes()
     assert not rb.load(path, kind="scene").skipped
@@ -242,8 +242,8 @@ def test_counts_of_what_was_left_out_load_again(tmp_path, ending, name):
 
 
 def test_counts_of_lists_instances_and_rays_load_again(tmp_path):
-    inner = with_skipped(GEOMETRIES["mesh"], {"one": 1})
-    copies = with_skipped(rb.Instances(inner, MATRICES), {"two": 2})
+    inner = with_facts(GEOMETRIES["mesh"], {"one": 1})
+    copies = with_facts(rb.Instances(inner, MATRICES), {"two": 2})
     rb.save(tmp_path / "a.npz", [copies, GEOMETRIES["boxes"]])
     found, boxes = rb.load(tmp_path / "a.npz")
     assert (dict(found.skipped), dict(found.geometry.skipped), dict(boxes.skipped)) == (
@@ -251,7 +251,7 @@ def test_counts_of_lists_instances_and_rays_load_again(tmp_path):
         {"one": 1},
         {},
     )
-    rays = with_skipped(rb.Rays([0, 0], [[1, 0], [0, 1]]), LEFT_OUT)
+    rays = with_facts(rb.Rays([0, 0], [[1, 0], [0, 1]]), LEFT_OUT)
     rb.save(tmp_path / "a.npz", rays)
     assert dict(rb.load(tmp_path / "a.npz", kind="rays").skipped) == LEFT_OUT
 
@@ -278,7 +278,7 @@ def test_counts_of_a_reader_reach_the_next_file(tmp_path):
 @pytest.mark.parametrize("name", ["boxes", "rays"])
 def test_damaged_counts_of_npz_are_refused(tmp_path, name, arrays):
     content = GEOMETRIES["boxes"] if name == "boxes" else rb.Rays([0, 0, 0], [[1, 0, 0]])
-    rb.save(tmp_path / "a.npz", with_skipped(content, {"b": 1}))
+    rb.save(tmp_path / "a.npz", with_facts(content, {"b": 1}))
     with np.load(tmp_path / "a.npz") as archive:
         whole = {n: array for n, array in archive.items() if not n.startswith("skipped")}
     single = {"skipped/reason": np.array(["b"])} if len(arrays) == 1 and "skipped/count" in arrays else {}
@@ -321,7 +321,7 @@ def test_texts_of_parquet_that_are_not_utf_8_are_refused(tmp_path, name, column)
 @pytest.mark.parametrize("member", ["raybox", "id", "labels/kind", "skipped/reason"])
 def test_texts_of_npz_beyond_unicode_are_refused(tmp_path, member, order):
     path = tmp_path / "a.npz"
-    rb.save(path, with_skipped(GEOMETRIES["named mesh"], LEFT_OUT))
+    rb.save(path, with_facts(GEOMETRIES["named mesh"], LEFT_OUT))
     with np.load(path) as archive:
         arrays = dict(archive)
     text = arrays[member].astype(arrays[member].dtype.newbyteorder(order))

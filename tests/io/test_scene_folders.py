@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.geometry import with_skipped
+from raybox.geometry import with_facts
 from raybox.io import manifest, scene_files
 from scenes import as_rays, random_scene
 
@@ -91,10 +91,10 @@ def test_a_scene_of_any_geometry_is_read_from_its_folder(tmp_path, geometry):
 @pytest.mark.parametrize("geometry", [BOXES, MESH, BARE, TRIANGLES, rb.Boxes(BOXES.lower, BOXES.upper)])
 def test_folders_keep_counts_of_what_was_left_out(tmp_path, geometry):
     counts = {"faces of fewer than three corners": 3, 'nodes "ä"': 1}
-    split = rb.SplitScene(with_skipped(geometry, counts), parts=3, folder=tmp_path / "parts")
+    split = rb.SplitScene(with_facts(geometry, counts), parts=3, folder=tmp_path / "parts")
     assert dict(split.skipped) == dict(rb.SplitScene.open(tmp_path / "parts").skipped) == counts
     (tmp_path / "whole").mkdir()
-    scene_files.write_scene(tmp_path / "whole", rb.Scene(with_skipped(geometry, counts)))
+    scene_files.write_scene(tmp_path / "whole", rb.Scene(with_facts(geometry, counts)))
     found = scene_files.read_scene(tmp_path / "whole").geometry
     assert found.equals(geometry)
     assert dict(found.skipped) == counts
@@ -104,7 +104,7 @@ def test_folders_keep_counts_of_what_was_left_out(tmp_path, geometry):
 
 @pytest.mark.parametrize("geometry", [rb.Planes([[0, 0, 1]], [0.5]), rb.Instances(MESH, [np.eye(3, 4)])])
 def test_folders_of_arrays_keep_counts_of_what_was_left_out(tmp_path, geometry):
-    scene_files.write_scene(tmp_path, rb.Scene([with_skipped(geometry, {"one": 1}), BOXES]))
+    scene_files.write_scene(tmp_path, rb.Scene([with_facts(geometry, {"one": 1}), BOXES]))
     found = scene_files.read_scene(tmp_path).geometry
     assert [dict(one.skipped) for one in found] == [{"one": 1}, {}]
 

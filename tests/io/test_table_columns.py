@@ -1,6 +1,7 @@
 """The field's names of columns: bounds in every spelling, structs, decimals, records, boxes with a yaw."""
 
 import json
+import re
 from decimal import Decimal
 from itertools import permutations
 
@@ -27,12 +28,13 @@ SPELLINGS = {
     "open3d": "x_min y_min z_min x_max y_max z_max",
     "capitals": "XMin YMin ZMin XMax YMax ZMax",
     "mixed order": "maxz minx maxy miny maxx minz",
+    "dots": "min.x min.y min.z max.x max.y max.z",
 }
 
 
 def key_of(name):
     """Return raybox's name of a column of bounds."""
-    low = name.lower().replace("_", "")
+    low = re.sub("[_.]", "", name.lower())
     return f"{'min' if 'min' in low else 'max'}_{low.replace('min', '').replace('max', '')}"
 
 
@@ -155,7 +157,7 @@ def test_types_of_extensions_are_those_of_their_storage(tmp_path):
 def test_missing_numbers_of_boxes_are_refused(tmp_path):
     struct = pa.array([{"xmin": 0.0, "ymin": 0.0, "xmax": 1.0, "ymax": 1.0}, None])
     pq.write_table(pa.table({"bbox": struct}), tmp_path / "a.parquet")
-    text = r"row 1 \(the first is 0\), column bbox.xmin: a value is missing; fill in each or remove its row$"
+    text = r"row 1 \(the first is 0\), column bbox.xmin: a value is missing; fill in each or"
     with pytest.raises(rb.FileFormatError, match=text):
         rb.load(tmp_path / "a.parquet")
 
@@ -251,7 +253,9 @@ def test_an_origin_with_rays_or_with_a_scene_is_refused(tmp_path, put):
         rb.load(path, origin=(0, 0, 0))
     with pytest.raises(rb.FileFormatError, match="holds boxes; leave out the origin"):
         rb.load(put("b.csv", "minx,miny,maxx,maxy\n0,0,1,1\n"), origin=(0, 0))
-    with pytest.raises(rb.InvalidInput, match=r"lod is for files of CityJSON \(\.json\); got it with a\.obj"):
+    with pytest.raises(
+        rb.InvalidInput, match=r"lod is for files of CityJSON \(\.json \.jsonl\); got it with a\.obj"
+    ):
         rb.load(path, lod="1.2")
 
 
@@ -292,10 +296,144 @@ def test_wrong_boxes_with_a_yaw(put):
         rb.load(put("a.csv", head + "0,0,0,1,1,1,0\n0,0,0,1,0,1,0\n"))
     with pytest.raises(rb.FileFormatError, match="line 2, column yaw: nan is not a finite number"):
         rb.load(put("a.csv", head + "0,0,0,1,1,1,nan\n"))
-    with pytest.raises(rb.FileFormatError, match="lacks the column yaw; name the columns"):
-        rb.load(put("a.csv", head.replace(",yaw", ",angle") + "0,0,0,1,1,1,0\n"))
     points = rb.load(put("a.csv", "x,y,z,dx,dy,dz,yaw\n1,2,3,1,1,1,0\n"), origin=(0, 0, 0))
     assert points.directions.tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npy"])
+@pytest.mark.parametrize("name", TURNED)
+def test_boxes_with_centre_and_size_alone_are_not_turned(tmp_path, ending, name):
+    numbers = np.c_[RNG.integers(-9, 9, (5, 3)), RNG.integers(0, 9, (5, 3))] / 4
+    names = TURNED[name].split()[:6]
+    columns = dict(zip(names, numbers.T, strict=True)) | {"label": np.array(list("abcde"))}
+    path = put_table(tmp_path / f"a.{ending}", columns)
+    for options in ({"kind": "scene"}, {"boxes": True}, {} if "dx" not in names else {"kind": "scene"}):
+        boxes = rb.load(path, **options)
+        assert isinstance(boxes, rb.Boxes)
+        np.testing.assert_array_equal(boxes.centers, numbers[:, :3])
+        np.testing.assert_array_equal(boxes.sizes, numbers[:, 3:])
+        assert (boxes.ids.tolist(), list(boxes.labels)) == (list("abcde"), ["label"])
+    flat = put_table(
+        tmp_path / f"b.{ending}", {n: columns[n] for n in (names[0], names[1], names[3], names[4])}
+    )
+    np.testing.assert_array_equal(rb.load(flat, kind="scene").centers, numbers[:, :2])
+
+
+def test_centres_and_steps_are_boxes_or_rays(tmp_path, put):
+    path = put("a.csv", "x,y,z,dx,dy,dz\n1,2,3,4,5,6\n")
+    with pytest.raises(
+        rb.FileFormatError, match='holds boxes and rays; say which: kind="scene" or kind="rays"'
+    ):
+        rb.load(path)
+    assert rb.load(path, kind="scene").bounds.tolist() == [[-1, -0.5, 0], [3, 4.5, 6]]
+    rays = rb.load(path, kind="rays")
+    assert (rays.origins.tolist(), rays.directions.tolist()) == ([[1, 2, 3]], [[4, 5, 6]])
+    assert rb.load(path, origin=(1, 1, 1)).directions.tolist() == [[0, 1, 2]]
+    scene = rb.Scene(rb.Boxes([[4, 6, 8]], [[5, 7, 9]]))
+    rb.stream.cast(scene, path, tmp_path / "out.npy")
+    assert np.load(tmp_path / "out.npy")["t"].tolist() == [5 / 6]
+    rays = rb.load(put("a.csv", "x,y,z,dx,dy,dz,t_max,t_min\n1,2,3,4,5,6,2,1\n"), kind="rays")
+    assert (rays.t_min.tolist(), rays.t_max.tolist()) == ([1], [2])
+    bounds = put("a.csv", "min_x,min_y,max_x,max_y,center_x,center_y,size_x,size_y\n0,0,2,2,1,1,9,9\n")
+    assert rb.load(bounds).bounds.tolist() == [[0, 0], [2, 2]]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npy"])
+@pytest.mark.parametrize("words", ["from_ to_", "from. to.", "start_ end_", "FROM_ TO_"])
+def test_segments_from_and_to(tmp_path, ending, words):
+    """t counts from 0 at the start to 1 at the end."""
+    starts, ends = RNG.normal(size=(2, 9, 3))
+    for dims in (2, 3):
+        columns = {
+            f"{word}{axis}": points[:, k]
+            for word, points in zip(words.split(), (starts, ends), strict=True)
+            for k, axis in enumerate("xyz"[:dims])
+        }
+        path = put_table(tmp_path / f"a.{ending}", columns)
+        rays, wanted = rb.load(path), rb.Rays.segments(starts[:, :dims], ends[:, :dims])
+        assert rays.equals(wanted)
+        scene = rb.Scene(rb.Boxes([[-0.5] * dims], [[0.5] * dims]))
+        out = tmp_path / "out.npy"
+        rb.stream.cast(scene, [path, path], out, chunk=4)
+        found, hits = np.load(out), scene.nearest(wanted)
+        np.testing.assert_array_equal(found["t"], np.tile(hits.t, 2))
+        out.unlink()
+    assert 0 < np.isfinite(hits.t).sum() < 9
+    path = put_table(tmp_path / f"b.{ending}", columns | {"t_max": np.ones(9)})
+    with pytest.raises(rb.FileFormatError, match="has the column t_max, but segments, where t is 0 to 1"):
+        rb.load(path)
+
+
+@pytest.mark.parametrize("names", ["qw qx qy qz", "rotation.w rotation.x rotation.y rotation.z"])
+@pytest.mark.parametrize("length", [1, 7.5])
+def test_quaternions_turn_boxes(tmp_path, names, length):
+    """As in Argoverse 2, whose other columns are tx_m ty_m tz_m length_m width_m height_m."""
+    centers, sizes, turns = RNG.normal(size=(5, 3)), RNG.random((5, 3)) + 0.1, RNG.normal(size=(5, 4))
+    own = ("tx_m", "ty_m", "tz_m", "length_m", "width_m", "height_m")
+    columns = dict(zip(own, np.c_[centers, sizes].T, strict=True))
+    columns |= dict(zip(names.split(), length * turns.T, strict=True))
+    wanted = rb.Instances.oriented_boxes(centers, sizes, quaternions=length * turns)
+    for ending in ("csv", "parquet", "npy"):
+        path = put_table(tmp_path / f"a.{ending}", columns)
+        np.testing.assert_array_equal(rb.load(path).transforms, wanted.transforms)
+    bad = columns | {name: np.r_[column[:4], 0] for name, column in columns.items() if name in names.split()}
+    with pytest.raises(
+        rb.FileFormatError, match=f"row 4 .*, column {names[:2]}.*: 0.0 begins a quaternion of zeros"
+    ):
+        rb.load(put_table(tmp_path / "b.parquet", bad))
+    skipped = rb.load(tmp_path / "b.parquet", invalid="skip")
+    assert (len(skipped), dict(skipped.skipped)) == (4, {"rows with a quaternion of zeros": 1})
+    del columns[names.split()[0]]
+    with pytest.raises(rb.FileFormatError, match=r"has the column '\w+\.?x', which may turn its boxes"):
+        rb.load(put_table(tmp_path / "c.csv", columns))
+
+
+TURNS = [
+    "angle",
+    "rotation_y",
+    "Rotation",
+    "yawDeg",
+    "rot",
+    "rz",
+    "theta",
+    "orientation",
+    "heading_deg",
+    "pitch",
+]
+HARMLESS = ["carrot", "triangle_id", "r", "q", "protocol", "score", "rank", "enrolled", "wz"]
+
+
+@pytest.mark.parametrize("name", TURNS + HARMLESS)
+def test_a_column_that_may_turn_boxes_is_not_a_label(put, name):
+    """Unless it holds zeros: a box that is turned must not be read as one that is not."""
+    head = f"center_x,center_y,center_z,size_x,size_y,size_z,{name}\n"
+    for value in ("0", "", "0.0"):
+        assert isinstance(rb.load(put("a.csv", head + f"0,0,0,1,1,1,{value}\n")), rb.Boxes)
+    path = put("a.csv", head + "0,0,0,1,1,1,0\n0,0,0,1,1,1,0.5\n")
+    if name in HARMLESS:
+        assert rb.load(path).labels[name].tolist() == [0, 0.5]
+        return
+    with pytest.raises(
+        rb.FileFormatError, match=f"has the column '{name}', which may turn its boxes; if it does"
+    ):
+        rb.load(path)
+    bounds = put("b.csv", f"min_x,min_y,max_x,max_y,{name}\n0,0,1,1,0.5\n")
+    assert rb.load(bounds).labels[name].tolist() == [0.5]
+
+
+@pytest.mark.parametrize("name", ["roll", "pitch", "Pitch_rad"])
+def test_boxes_with_a_yaw_are_not_tilted(put, name):
+    head = f"center_x,center_y,center_z,size_x,size_y,size_z,heading,{name}\n"
+    assert len(rb.load(put("a.csv", head + "0,0,0,1,1,1,1,0\n"))) == 1
+    with pytest.raises(rb.FileFormatError, match=f"has the column '{name}', which may turn its boxes"):
+        rb.load(put("a.csv", head + "0,0,0,1,1,1,1,0.1\n"))
+
+
+def test_a_turn_of_no_type_of_labels_is_refused(tmp_path):
+    columns = {name: [1.0] for name in "xyzlwh"} | {"rotation": [[1.0, 0.0, 0.0, 0.0]]}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    with pytest.raises(rb.FileFormatError, match="has the column 'rotation', which may turn its boxes"):
+        rb.load(tmp_path / "a.parquet")
 
 
 def test_a_frame_of_pandaset():

@@ -1,4 +1,4 @@
-"""OBJ, STL, PLY and PCD: harmless bytes are read, unknown lines refused, what is left out is counted."""
+"""OBJ, STL, PLY and PCD: harmless bytes are read, harmless lines counted, others refused."""
 
 import struct
 import warnings
@@ -172,24 +172,26 @@ def test_what_carries_no_triangles_is_passed_or_counted(put):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("vertex 0 0 0", "is no statement of OBJ"),
-        ("V 0 0 0", "is no statement of OBJ"),
-        ("call other.obj", "is no statement of OBJ"),
+        ("0 0 0", "is no statement of OBJ"),
+        ("-1 2", "is no statement of OBJ"),
+        ("{}", "is no statement of OBJ"),
+        ("V 0 0 0", "is in capitals, which OBJ does not have"),
+        ("F 1 2 3", "is in capitals, which OBJ does not have"),
+        ("call other.obj", "reads another file"),
+        ("csh ls", "runs a command"),
         ("f", "is not a face of numbers"),
         ("f 1 2 3 4", "vertex 3 does not exist: there are 3"),
         ("f 1 2 -4", "names a vertex that does not exist; there are 3 so far, counted from 1"),
         ("f 0 1 2", "names a vertex that does not exist"),
         ("f 1 2 1_0", "is not a face"),
         ("f 1.0 2 3", "is not a face"),
-        ("v 0 0", "has 2 numbers, a vertex has 3, 4, 6 or 7"),
-        ("v 0 0 0 1 1", "has 5 numbers"),
-        ("v 0 0 0 red", "'red' is not a number"),
-        ("g caf\xe9", "the name is not UTF-8"),
+        ("v 0 0", "has 2 numbers, a vertex has 3 or more"),
+        ("v 0 0 red 1", "'red' is not a number"),
         ("f 1 2 \\", "is continued, but no line follows"),
         ("\\", "is continued, but no line follows"),
     ],
 )
-def test_a_line_that_is_not_known_ends_the_reading(put, line, expected):
+def test_a_line_that_may_change_triangles_ends_the_reading(put, line, expected):
     content = (TRIANGLE + "f 1 2 3\n" + line + "\n").encode("latin-1")
     text = refused(put("a.obj", content))
     assert expected in text
@@ -237,8 +239,8 @@ def test_concave_polygons_are_not_fans(put):
     assert scene.count(down).tolist() == [0, 1]
     bow = TRIANGLE + "v 1 1 0\nf 1 2\nf 1 2 3 4\nf 1 2 4 3\nf 2 3 4 1\n"
     mesh, skipped = counted(put("a.obj", bow))
-    crossed = "polygons that cross themselves, such as face 1 counted from 0"
-    assert (len(mesh), skipped) == (2, {SHORT: 1, crossed: 2})
+    crossed = "exact shapes of faces that are not flat or cross themselves, such as face 1 counted from 0"
+    assert (len(mesh), skipped) == (6, {SHORT: 1, crossed: 2})
 
 
 def test_numbers_that_are_not_finite_only_where_they_are_used(put):
@@ -254,7 +256,98 @@ def test_numbers_that_are_not_finite_only_where_they_are_used(put):
         assert problem in refused(put("a.obj", text + "f 1 2 3\n"))
 
 
+HARMLESS = {
+    "vw 0 0 1": 1,
+    "vc 1 1 1\nvc 1 0 0": 2,
+    "t 0 1": 1,
+    "Ka 1 1 1": 1,
+    "newmtl stone": 1,
+    "vertex 0 0 0": 1,
+    "#MRGB ffff00": 0,
+    "usemap a": 0,
+}
+
+
+@pytest.mark.parametrize(("lines", "count"), HARMLESS.items())
+@pytest.mark.parametrize("place", [0, 1, 4])
+def test_a_line_of_obj_that_carries_no_triangle_is_counted(put, lines, count, place):
+    content = (TRIANGLE + "f 1 2 3\n").splitlines()
+    content[place:place] = lines.splitlines()
+    path, word = put("a.obj", "\n".join(content) + "\n"), lines.split()[0]
+    if count:
+        mesh, skipped = counted(path)
+        assert skipped == {f"lines of {word!r}, which raybox does not know": count}
+    else:
+        mesh = rb.load(path)
+    assert mesh.triangles.tolist() == [[[0, 0, 0], [1, 0, 0], [0, 1, 0]]]
+
+
+def test_many_unknown_words_are_counted_together(put):
+    lines = "".join(f"word{chr(97 + k % 26)}{k} 1\n" for k in range(500))
+    with pytest.warns(SkippedWarning, match="16 other reasons"):
+        mesh = rb.load(put("a.obj", TRIANGLE + "f 1 2 3\n" + lines))
+    assert (len(mesh), len(mesh.skipped), sum(mesh.skipped.values())) == (1, 21, 500)
+
+
+def test_further_words_of_vertices_are_counted(put):
+    text = "v 0 0 0 1 2\nv 1 0 0 .1 .2 .3 1 9\nv 0 1 0 red\nf 1 2 3\n"
+    mesh, skipped = counted(put("a.obj", text))
+    assert mesh.vertices.tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+    assert skipped == {"words after x y z of vertices": 7}
+
+
+def test_text_without_a_known_statement_is_no_obj(put):
+    for text in ("# a comment\n", "\n\n"):
+        assert "has no statement of OBJ; check that it is" in refused(put("a.obj", text))
+    text = refused(put("a.obj", "# a\nfoo 1\nbar 2\n"))
+    assert "line 2: 'foo 1' is no statement of OBJ, and no line is" in text
+
+
+DAMAGED = [("caf\xe9", "caf\ufffd"), ("caf\xe8", "caf\ufffd"), ("s\xfcd", "s\ufffdd"), ("plain", "plain")]
+
+
+def test_names_in_other_encodings(put):
+    lines = "".join(f"g {name}\nf 1 2 3\n" for name, _ in DAMAGED)
+    obj, skipped = counted(put("a.obj", (TRIANGLE + lines).encode("latin-1")))
+    solids = "".join(STL.replace("tetra", name) for name, _ in DAMAGED).encode("latin-1")
+    same = counted(put("a.stl", solids))
+    for mesh, counts in ((obj, skipped), same):
+        assert mesh.ids.tolist() == [name for _, name in DAMAGED]
+        reason = "different names that are equal without what is not UTF-8"
+        assert counts == {"names that are not UTF-8": 3, reason: 1}
+
+
+def test_files_that_state_no_faces_are_empty_meshes(put):
+    binary = b"no triangles".ljust(80) + bytes(4)
+    files = {"a.obj": "o nothing\nmtllib a.mtl\n", "a.stl": "solid a\nendsolid a\n", "b.stl": binary}
+    files |= {"a.ply": ply(faces=[]).replace(b"vertex 4", b"vertex 0").partition(b"end_header\n")[0]}
+    files["a.ply"] += b"end_header\n"
+    for name, content in files.items():
+        mesh = rb.load(put(name, content))
+        assert (len(mesh), mesh.skipped) == (0, {}), name
+        assert len(rb.load(put(name, content), boxes=True)) == 0
+        assert rb.Scene(mesh).count(rb.Rays([0, 0, 0], [1, 0, 0])) == 0
+    assert "holds no triangles; check" in refused(put("a.obj", TRIANGLE))  # it may be cut off
+    mesh, skipped = counted(put("a.ply", ply(faces=[])))
+    assert (len(mesh), skipped) == (0, {"vertices without a face (points need an origin)": 4})
+
+
 # STL
+
+
+def test_lines_that_are_not_of_stl_are_counted(put):
+    text = "# a scanner\nsome words\n" + STL.replace("  outer", "  color 1 0 0\n  outer") + "more\n"
+    mesh, skipped = counted(put("a.stl", text))
+    np.testing.assert_array_equal(mesh.triangles, CORNERS[FACES])
+    counts = {"#": 1, "some": 1, "color": 4, "more": 1}
+    assert skipped == {f"lines of '{w}', which raybox does not know": n for w, n in counts.items()}
+
+
+@pytest.mark.parametrize("tail", [b"\0", b"\0\0", b"\0" * 49, b"\n\0\n"])
+def test_zeros_after_a_binary_stl(put, tail):
+    assert len(rb.load(put("a.stl", stl(text=False) + tail))) == len(FACES)
+    lost = stl(text=False) + bytes(50)
+    assert "50 bytes follow the end" in refused(put("a.stl", lost))
 
 
 STL = stl(text=True).decode()
@@ -268,12 +361,12 @@ STL = stl(text=True).decode()
         (" endfacet\n", "", "stands where endfacet should stand"),
         ("vertex 0.0 0.0 0.0", "vertex 0.0 0.0", "has 2 numbers, a vertex has 3"),
         ("vertex 0.0 0.0 0.0", "vertex 0.0 0.0 0.0 0.0", "has 4 numbers, a vertex has 3"),
-        ("vertex 0.0 0.0 0.0", "color 1 0 0", "'color 1 0 0' stands where vertex should stand"),
+        ("vertex 0.0 0.0 0.0", "color 1 0 0", "'endloop' stands where vertex should stand"),
+        ("solid tetra\n", "facet\nsolid tetra\n", "line 1: 'facet' stands where solid should stand"),
         ("vertex 0.0 0.0 0.0", "vertex nan 0.0 0.0", "nan is not a finite number"),
         ("endsolid tetra\n", "", "ends too early"),
         ("endsolid tetra", "endsolid tetra\nsolid", "ends too early"),
-        ("endsolid tetra", "endsolid tetra\nmore", "'more' stands where solid should stand"),
-        ("solid tetra\n facet", "solid caf\udce9\n facet", "the name is not UTF-8"),
+        ("endsolid tetra", "endsolid tetra\nfacet", "'facet' stands where solid should stand"),
     ],
 )
 def test_wrong_lines_of_stl(tmp_path, old, new, expected):
@@ -337,7 +430,7 @@ def test_properties_in_any_order(tmp_path_factory, seed, order):
     path = tmp_path_factory.mktemp("ply") / "a.ply"
     path.write_bytes(content)
     whole = [face for face in faces if len(face) == 3]
-    if not whole:
+    if not whole:  # the faces, or the edges of a file of no faces, are lost
         assert "no triangles" in refused(path, kind="scene")
         return
     mesh, skipped = counted(path)
@@ -352,8 +445,9 @@ def test_properties_in_any_order(tmp_path_factory, seed, order):
         ("format ascii 1.0", "format binary 1.0", "'format binary 1.0' is no format that raybox reads"),
         ("format ascii 1.0", "format ascii 2.0", "is no format that raybox reads"),
         ("format ascii 1.0\n", "", "'end_header' is no statement of a PLY header"),
-        ("property uchar red", "property int64 red", "is no property of a type of PLY"),
-        ("property uchar red", "property list uchar red", "is no property of a type of PLY"),
+        ("property uchar red", "property list real char red", "is of a type whose size raybox does not know"),
+        ("property uchar red", "property list uchar", "is of a type whose size raybox does not know"),
+        ("property uchar red", "property float x", "header: declares a property of vertex twice"),
         ("comment made by hand", "made by hand", "'made by hand' is no statement of a PLY header"),
         ("element vertex 4", "element vertex -4", "is no statement of a PLY header"),
         ("element vertex 4", "element vertex 1e3", "is no statement of a PLY header"),
@@ -371,6 +465,58 @@ def test_properties_in_any_order(tmp_path_factory, seed, order):
 )
 def test_wrong_lines_of_ply(tmp_path, old, new, expected):
     check_replaced(tmp_path / "a.ply", ply("ascii").decode(), old, new, expected)
+
+
+SIZES = {"int64": "q", "uint64": "Q", "float16": "e", "uint8_t": "B"}
+
+
+@pytest.mark.parametrize("kind", SIZES)
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("order", ["ascii", "binary_little_endian", "binary_big_endian"])
+def test_properties_of_any_size_are_skipped(put, kind, listed, order):
+    """Also two of one name: no one reads them."""
+    word = f"list uchar {kind}" if listed else kind
+    head, _, body = ply(order).partition(b"end_header\n")
+    head = head.replace(b"element face", f"property {word} a\nproperty {word} a\nelement face".encode())
+    if order == "ascii":
+        rows = body.decode().splitlines()
+        rows[:4] = [row + (" 2 1 2 0" if listed else " 3 4") for row in rows[:4]]
+        body = "\n".join(rows).encode()
+    else:
+        end = "<" if "little" in order else ">"
+        more = struct.pack(f"{end}B2{SIZES[kind]}B", 2, 1, 2, 0)
+        more = more if listed else struct.pack(f"{end}2{SIZES[kind]}", 3, 4)
+        rows = [body[13 * k : 13 * k + 13] + more for k in range(4)]
+        body = b"".join(rows) + body[52:]
+    mesh = rb.load(put("a.ply", head + b"end_header\n" + body))
+    np.testing.assert_array_equal(mesh.triangles, CORNERS[FACES])
+
+
+def test_types_that_no_one_knows_are_words_of_a_text_alone(put):
+    text = ply("ascii").decode().replace("uchar red", "string red").replace(" 9\n", " dark\n")
+    np.testing.assert_array_equal(rb.load(put("a.ply", text)).triangles, CORNERS[FACES])
+    binary = ply("binary_little_endian").replace(b"uchar red", b"string red")
+    assert "'property string red' is of a type whose size raybox does not know" in refused(
+        put("a.ply", binary)
+    )
+    twice = (
+        ply("ascii")
+        .decode()
+        .replace("end_header", "element edge 0\nelement edge 1\nproperty a b\nend_header")
+    )
+    assert len(counted(put("a.ply", twice + "1\n"))[0]) == 4
+
+
+@pytest.mark.parametrize(("value", "exact"), [(2**53 + 2, True), (2**53 + 1, False), (-(2**60) - 1, False)])
+def test_large_integers_of_binary_ply(put, value, exact):
+    head = ply("binary_little_endian").replace(b"float", b"int64").replace(b"property uchar red\n", b"")
+    head, mark, body = head.partition(b"end_header\n")
+    rows = struct.pack("<12q", value, *range(11)) + body[52:]
+    path = put("a.ply", head + mark + rows)
+    if exact:
+        assert rb.load(path).vertices[0].tolist() == [value, 0, 1]
+    else:
+        assert f"{value} is not exact in float64" in refused(path)
 
 
 ORDERS = ["ascii", "binary_little_endian", "binary_big_endian"]
@@ -417,8 +563,10 @@ def test_other_properties_named_object_are_no_objects(put):
     colored = ply("ascii").replace(b"property uchar red", b"property int object")
     assert rb.load(put("a.ply", colored)).ids.tolist() == ["a"]
     for order in ORDERS:
-        content = ply_of_objects(order, [[0, 1, 2], [1, 2, 3]], [0, -1])
-        assert "from 0 to 0" in refused(put("a.ply", content))
+        content = ply_of_objects(order, [[0, 1, 2], [1, 2, 3], [0, 1, 3], [0, 2, 3]], [0, -1, 7, -2])
+        mesh, skipped = counted(put("a.ply", content))
+        assert mesh.objects.tolist() == [0, 8, 7, 8]
+        assert skipped == {"faces of an object below 0, which are one object, the last": 2}
     assert "'2.0' is not a whole number" in refused(
         put("a.ply", named.replace(b"float object", b"int object").replace(b"\n3 3 ", b"\n2.0 3 "))
     )

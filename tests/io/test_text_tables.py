@@ -35,7 +35,7 @@ def text_of(end, rows=ROWS, header=HEADER, delimiter=","):
 def test_line_ends_and_marks_change_no_text(put, monkeypatch, end, mark, delimiter):
     """LF and CR in quotes stay as they are, in blocks of any size."""
     for size in (3, 16, 1 << 21):
-        monkeypatch.setattr(csv_table.csv_blocks, "BLOCK_BYTES", size)
+        monkeypatch.setattr(csv_table, "BLOCK_BYTES", size)
         boxes = rb.load(put("a.csv", mark + text_of(end, delimiter=delimiter)))
         assert boxes.lower.tolist() == [[0, 0], [2, 2], [4, 4], [6, 6], [8, 8]]
         assert boxes.labels["name"].tolist() == ["a", 'b "2"', "c\nd", "e\rf", None]
@@ -133,10 +133,11 @@ def test_ids_that_a_format_cannot_hold_are_refused(tmp_path, ending, text):
 
 
 PROBLEMS = {
-    "1,2\n": "has no columns of boxes, rays or points, but '1,2'",
+    "1,2\n": "does not name the 2 columns of its rows; name them in the first line, or by",
+    "a,b\n": "has no columns of boxes, rays or points, but 'a,b'",
     "min_x,min_y,max_x,max_y\n0,0,1\n": "line 2: 3 fields, while the first line has 4",
     "min_x,min_y,max_x,max_y\n0,0,1,1,1\n": "line 2: 5 fields, while the first line has 4",
-    "min_x,min_y,max_x,max_y\n0,0,1,\n": "line 2, column max_y: '' is not a number",
+    "min_x,min_y,max_x,max_y\n0,0,1,\n": "line 2, column max_y: a number is missing; correct the row, or",
     "min_x,min_y,max_x,max_y\n0,0,1,1_0\n": "line 2, column max_y: '1_0' is not a number",
     "min_x,min_y,max_x,max_y\n0,0,1,0x1\n": "line 2, column max_y: '0x1' is not a number",
     "min_x,min_y,max_x,max_y\n0,0,1,١\n": "line 2, column max_y: '١' is not a number",
@@ -158,7 +159,7 @@ def test_errors_are_in_plain_words(put, text):
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("block", [5, 64, 1 << 21])
 def test_casts_and_carried_columns_of_any_line_end(put, tmp_path, monkeypatch, end, block):
-    monkeypatch.setattr(csv_table.csv_blocks, "BLOCK_BYTES", block)
+    monkeypatch.setattr(csv_table, "BLOCK_BYTES", block)
     texts = [ROWS[k % 5][0] + str(k) for k in range(20)]
     rows = [(text, k, 0, 1, 0) for k, text in enumerate(texts)]
     header = ["note", "origin_x", "origin_y", "direction_x", "direction_y"]
@@ -200,7 +201,7 @@ def test_rows_are_those_of_the_csv_module(rows, end, block):
     except csv.Error:
         wanted = None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_table.csv_blocks, "BLOCK_BYTES", block)
+        patch.setattr(csv_table, "BLOCK_BYTES", block)
         if wanted is None:
             with pytest.raises(rb.FileFormatError):
                 rb.load(io.BytesIO(text.encode()), format=".csv")

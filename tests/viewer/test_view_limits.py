@@ -15,7 +15,9 @@ from file_samples import BOXES, POINTS, samples, vox, vox_chunk
 from raybox.io.formats import announced
 from raybox.viewer import open_file
 
-COUNTED = [name for name in samples() if not name.endswith((".ifc", ".json")) and "mixed" not in name]
+COUNTED = [
+    name for name in samples() if not name.endswith((".ifc", ".json", ".jsonl")) and "mixed" not in name
+]
 
 
 def zeros_npz(rows):

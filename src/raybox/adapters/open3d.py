@@ -17,6 +17,7 @@ from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput
 from raybox.geometry import Mesh, Rays, join_meshes
 from raybox.hits import AllHits, Hits
+from raybox.scene.containment import contains
 from raybox.scene.scene import Scene
 from raybox.validation import Array, ArrayInput, Floats, Ints
 
@@ -38,14 +39,14 @@ _OUTSIDE = {
     "compute_closest_points": "raybox computes no distances to points; use Open3D's class for them",
     "compute_distance": "raybox computes no distances to points; use Open3D's class for them",
     "compute_signed_distance": "raybox computes no distances to points; use Open3D's class for them",
-    "compute_occupancy": "use raybox.adapters.trimesh.RayMeshIntersector(mesh).contains_points(points)",
     "create_rays_pinhole": "use Open3D's, or raybox.Rays.from_camera and raybox.Rays.pinhole with a Scene",
 }
 
 
 class _Built(NamedTuple):
-    """All triangles in one scene, and the first of each geometry."""
+    """All triangles in one mesh and its scene, and the first of each geometry."""
 
+    mesh: Mesh
     scene: Scene
     starts: Ints
 
@@ -83,7 +84,7 @@ class _CheckedRays(NamedTuple):
     def result(self, values: Array, dtype: DTypeLike | None = None) -> Any:
         """Return values in the type of the call's rays."""
         own = np.array(values, dtype=self.dtype if dtype is None else dtype, order="C")
-        return own if self.tensor is None else self.tensor.from_numpy(own)
+        return _result(own, self.tensor)
 
 
 @final
@@ -246,6 +247,37 @@ class RaycastingScene:
             "primitive_uvs": call.result(exact.uv),
         }
 
+    def compute_occupancy(self, query_points: TensorInput, nthreads: int = 0, nsamples: int = 1) -> Any:
+        """Return 1 for points inside of the triangles or on them, else 0, as of `Mesh.contains`.
+
+        Parameters
+        ----------
+        query_points : array_like, shape (..., 3)
+            Of at least two dimensions.
+        nthreads : int
+            0 for all cores.
+        nsamples : int
+            Odd; without effect, since one ray decides exactly.
+
+        Returns
+        -------
+        float32, shape (...)
+            A tensor if the points are one, else an array.
+
+        Raises
+        ------
+        InvalidInput
+            If the triangles are not closed, a point is not finite, or nsamples is not odd.
+        """
+        if nsamples % 2 != 1:
+            raise InvalidInput(f"nsamples must be odd; got {nsamples}. Leave it out.")
+        values = _checked(query_points, "query_points", 3)
+        points = validation.floats(values, "query_points")
+        validation.require_finite(points, "query_points", "point", "Drop those points")
+        mesh, scene, _ = self._current()
+        found = contains(mesh, points.reshape(-1, 3), scene, _workers(nthreads))
+        return _result(found.astype(np.float32).reshape(points.shape[:-1]), _tensor_type(query_points))
+
     def __getattr__(self, name: str) -> NoReturn:
         if name in _OUTSIDE:
             raise AttributeError(f"RaycastingScene of raybox has no {name}: {_OUTSIDE[name]}.")
@@ -257,7 +289,8 @@ class RaycastingScene:
             if self._built is None:
                 counts = [len(mesh) for mesh in self._meshes]
                 starts = np.cumsum([0, *counts], dtype=np.int64)[:-1]
-                self._built = _Built(Scene(join_meshes(self._meshes), workers=self._build_workers), starts)
+                mesh = join_meshes(self._meshes)
+                self._built = _Built(mesh, Scene(mesh, workers=self._build_workers), starts)
             return self._built
 
 
@@ -272,15 +305,29 @@ def _ids(index: Ints, starts: Ints) -> tuple[Ints, Ints]:
 
 def _checked_rays(rays: TensorInput) -> _CheckedRays:
     """Return checked rays."""
-    values = validation.array(_array(rays), "rays")
-    if values.ndim < 2 or values.shape[-1] != 6:
-        raise InvalidInput(
-            f"rays must have shape (..., 6), origin and direction, and two dimensions or more; got shape "
-            f"{values.shape}. A single ray is rays[None]."
-        )
+    values = _checked(rays, "rays", 6)
     made = Rays(values[..., :3], values[..., 3:])
-    tensor = cast(type[_Tensor], type(rays)) if hasattr(type(rays), "from_numpy") else None
-    return _CheckedRays(made, np.float32 if values.dtype == np.float32 else np.float64, tensor)
+    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    return _CheckedRays(made, dtype, _tensor_type(rays))
+
+
+def _tensor_type(given: TensorInput) -> type[_Tensor] | None:
+    return cast(type[_Tensor], type(given)) if hasattr(type(given), "from_numpy") else None
+
+
+def _result(values: Array, tensor: type[_Tensor] | None) -> Any:
+    return values if tensor is None else tensor.from_numpy(values)
+
+
+def _checked(given: TensorInput, name: str, width: int) -> Array:
+    """Return an array of two dimensions or more, the last of this width."""
+    values = validation.array(_array(given), name)
+    if values.ndim < 2 or values.shape[-1] != width:
+        raise InvalidInput(
+            f"{name} must have shape (..., {width}), and two dimensions or more; got shape {values.shape}. "
+            f"A single row is {name}[None]."
+        )
+    return values
 
 
 def _array(values: TensorInput) -> ArrayInput:

@@ -221,7 +221,9 @@ def _rays(source: RayFile, block: _BlockArrays) -> Rays:
         with suppress(InvalidInput):  # `build` raises it again, with the place in the file
             low, high = (arrays.get(name) for name in RANGES)
             return own(
-                (arrays["origins"], arrays["directions"], low, high), source.options.invalid, block.finite
+                (arrays["origins"], arrays["directions"], low, high),
+                source.options.invalid_rays,
+                block.finite,
             )
     among = "" if source.total == block.rows else f" in {block.rows:,} rows"
     raw = FileArrays(

@@ -140,7 +140,7 @@ def _arrow_types(table: Table, names: Mapping[str, str]) -> "dict[str, pyarrow.D
     """Return the types of columns in a Parquet output: of CSV, text."""
     if not isinstance(table, ParquetTable):
         return dict.fromkeys(names.values(), require("pyarrow", "io", ".parquet").string())
-    types = {new: table.type(name) for name, new in names.items()}
+    types = {new: table.types[name] for name, new in names.items()}
     return {
         new: getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind
         for new, kind in types.items()

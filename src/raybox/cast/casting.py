@@ -39,6 +39,7 @@ def cast(  # noqa: PLR0913
     carry: Sequence[str] = (),
     origin: Sequence[float] | None = None,
     invalid: Invalid = "raise",
+    layout: str | None = None,
     workers: int = -1,
     progress: bool = False,
     chunk: int = BLOCK,
@@ -90,6 +91,8 @@ def cast(  # noqa: PLR0913
     invalid : {"raise", "miss"}
         How to handle rays with NaN, as in :class:`raybox.Rays`. Results before such a ray are stored; the
         call continues with ``invalid="miss"``, or with a corrected file.
+    layout : str, optional
+        The columns of rays without names, as in :func:`raybox.load`.
     workers : int
         Threads of the query; -1 for all cores.
     progress : bool
@@ -130,7 +133,7 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
-    paths, options = tuple(paths_of(rays)), checks.read_options(origin, invalid)
+    paths, options = tuple(paths_of(rays)), checks.read_options(origin, invalid, layout)
     job = CastJob(paths, options, query, chunk, tuple(labels), tuple(carry))
     given = {"values": values, "weights": weights, "per": per}
     request = CastRequest(scene, job, ids, given, where)

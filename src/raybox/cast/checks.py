@@ -61,11 +61,10 @@ def check_dimension(scene: AnyScene, source: RayFile) -> None:
         )
 
 
-def read_options(origin: Sequence[float] | None, invalid: Invalid) -> ReadOptions:
+def read_options(origin: Sequence[float] | None, invalid: Invalid, layout: str | None = None) -> ReadOptions:
     """Return how to read a file of rays."""
-    return check_options(
-        ReadOptions("rays", None if origin is None else tuple(map(float, origin)), False, invalid)
-    )
+    start = None if origin is None else tuple(map(float, origin))
+    return check_options(ReadOptions("rays", start, False, invalid, layout=layout))
 
 
 def dataset_format(out: object, form: str | None) -> str | None:

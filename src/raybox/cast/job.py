@@ -61,6 +61,7 @@ def job_facts(job: CastJob, scene: str, given: Facts) -> Facts:
         "scene": scene,
         "origin": None if origin is None else list(origin),
         "invalid": job.options.invalid,
+        "layout": job.options.layout,
         "chunk": job.size,
         "output": f"a dataset of {job.suffix[1:]}" if job.is_dataset else f"one file, {job.suffix[1:]}",
         "carry": list(job.carry),

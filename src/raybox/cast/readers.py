@@ -14,7 +14,7 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.io.formats.assembly import check_origin
 from raybox.io.formats.columns import RANGES, TableColumns, column_names, is_flat
-from raybox.io.formats.common import Floats, ReadOptions, file_error, path_of, reader_errors
+from raybox.io.formats.common import PACKED, Floats, ReadOptions, file_error, path_of, reader_errors
 from raybox.io.formats.loading import load
 from raybox.io.formats.table import format_of
 from raybox.io.formats.tables import BLOCK_ROWS, Column, RowBlock, Table, Wanted, numbers_of, places
@@ -27,6 +27,8 @@ def open_ray_file(path: Path, options: ReadOptions) -> RayFile:
 
     Every error, now and later, is one line that names the file.
     """
+    if path.suffix.lower() == PACKED:  # it has no blocks that a resumed cast could start at
+        return load_whole(path, options)
     form = format_of(path, "rays")
     with reader_errors(path, form.name):
         table = form.open(path, options) if form.open else None
@@ -71,7 +73,7 @@ def _check_count(path: Path, count: int, expected: int | None) -> None:
 
 def load_whole(path: Path, options: ReadOptions) -> RayFile:
     """Load a file; return its rays in blocks."""
-    rays = load(path, kind="rays", origin=options.origin, invalid=options.invalid)
+    rays = load(path, kind="rays", origin=options.origin, invalid=options.invalid_rays, layout=options.layout)
     assert isinstance(rays, Rays)
     flat = rays.reshape(-1)
     columns = {"t_min": flat.t_min, "t_max": flat.t_max}

@@ -12,7 +12,7 @@ from raybox.cli.common import as_json
 from raybox.cli.inputs import STDIN, TableChoice, check_format, format_names, input_files, shown
 from raybox.cli.notices import QUIET, notice, print_versions, verbosity
 from raybox.cli.outputs import check_new, check_no_input, force_option, stdout
-from raybox.cli.scenes import SceneOptions, invalid_option, load_scene, origin_option, scene_options, size_of
+from raybox.cli.scenes import SceneOptions, load_scene, origin_option, scene_options, size_of
 from raybox.errors import printable
 from raybox.queries.names import Per
 
@@ -82,7 +82,6 @@ def _format_names() -> list[str]:
     help="Of stdin, such as csv [default: by its first bytes]; of a folder OUT/, parquet or zarr. "
     "[default: parquet]",
 )
-@invalid_option
 @click.option(
     "--chunk", type=click.IntRange(1), metavar="N", help="Rays in memory at once. [default: a million]"
 )
@@ -104,11 +103,13 @@ def cast(
     r"""Cast every ray of RAYS into SCENE, and write the results to a file.
 
     \b
-    SCENE  .npz .npy .csv .parquet .zarr of boxes, also oriented; .npz of any saved scene;
-           .ply .obj .stl .glb meshes; .ifc; .city.json; .vox;
+    SCENE  .npz .npy .csv .tsv .txt .xyz .bin .parquet .zarr of boxes, also oriented;
+           .npz of any saved scene;
+           .ply .obj .stl .glb .gltf meshes; .ifc; .city.json .jsonl; .vox;
            with --boxes: a box of each object of a mesh, .ifc or .city.json
            with --grid: .vox, or an array of cells in .npy or .npz
-    RAYS   .npz .npy .csv .parquet .zarr of rays; .las .laz .ply .pcd of points, with --origin
+    RAYS   .npz .npy .csv .tsv .txt .xyz .bin .parquet .zarr of rays;
+           with --origin: also of points, and .las .laz .ply .pcd
 
     Each may be a pattern in quotes, such as 'rays_*.csv', and RAYS several files: rays are numbered on from
     file to file, and so are the rows of the files of SCENE, which are one scene. One of the two may be -,
@@ -148,9 +149,9 @@ def cast(
     files = input_files(rays, of_stdin, [scene])
     arrays = [options[name] for name in _ARRAYS if options[name]]
     _check_out(out, options, [*scenes, *files, *arrays], query)
-    geometry = load_scene(scenes, reading)
+    geometry = load_scene(scenes, reading.next_to_rays())
     print_versions()
-    done = _cast(geometry, files, out, query, where=reading.where, **options)
+    done = _cast(geometry, files, out, query, where=reading.where, **options, **reading.of_rays())
     summary: dict[str, Any] = {
         "scene": shown(scenes),
         "size": size_of(geometry),
@@ -205,7 +206,9 @@ def _cast(
 
     check_workers(how["workers"])
     options: dict[str, Any] = {name: _load_array(how[name]) for name in _ARRAYS}
-    options |= {name: how[name] for name in ("per", "origin", "invalid", "workers", "where", "format")}
+    options |= {
+        name: how[name] for name in ("per", "origin", "invalid", "layout", "workers", "where", "format")
+    }
     options |= {name: _names(how[name]) for name in ("carry", "labels")}
     options |= {"chunk": how["chunk"]} if how["chunk"] else {}
     shown = sys.stderr.isatty() and verbosity() > QUIET if how["progress"] is None else how["progress"]

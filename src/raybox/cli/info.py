@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from raybox.geometry import Boxes, Rays
     from raybox.io.formats import Loaded
-    from raybox.io.formats.common import SceneGeometry
+    from raybox.io.formats.common import FileArrays, SceneGeometry
 
     Floats = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ def _of_contents(file: str, kind: str | None, reading: SceneOptions) -> Facts:
     return (
         _facts(found, Path(file), reading)
         if isinstance(found, Loaded)
-        else _of_points(found.arrays["points"])
+        else _of_points(found.arrays["points"]) | _stated(found)
     )
 
 
@@ -111,12 +111,12 @@ def _facts(loaded: "Loaded", file: Path, reading: SceneOptions) -> Facts:
     from raybox.geometry import Boxes, Instances, Mesh, Rays
 
     if isinstance(loaded.geometry, Rays):
-        return _of_rays(loaded.geometry)
+        return _of_rays(loaded.geometry) | _stated(loaded)
     if isinstance(loaded.geometry, list):
         names = list(map(repr, loaded.geometry))
         return {"holds": "geometries", "count": len(names), "geometries": names} | _left_out(loaded)
     geometry = masked(loaded.geometry, reading.where)
-    others = _of_levels(file) | _left_out(loaded)
+    others = _of_levels(file) | _stated(loaded) | _left_out(loaded)
     if isinstance(geometry, Instances):
         is_box = isinstance(geometry.geometry, Boxes) and len(geometry.geometry) == 1
         what = "oriented boxes" if is_box else "copies"
@@ -135,20 +135,31 @@ def _facts(loaded: "Loaded", file: Path, reading: SceneOptions) -> Facts:
 
 def _one_box_for(file: Path) -> Facts:
     """Return what a box of a file stands for, if the file holds no boxes."""
+    from raybox.io.formats.common import suffix_of
     from raybox.io.formats.table import FORMATS
 
-    if file.suffix.lower() == ".vox":
+    if suffix_of(file) == ".vox":
         return {"one_box_for": "each voxel"}
-    return {} if FORMATS[file.suffix.lower()].open else {"one_box_for": "each object"}
+    return {} if FORMATS[suffix_of(file)].open else {"one_box_for": "each object"}
 
 
 def _of_levels(file: Path) -> Facts:
     """Return how many objects of a CityJSON file have surfaces of each level of detail."""
-    if file.suffix.lower() != ".json":
-        return {}
     from raybox.io.formats import cityjson
+    from raybox.io.formats.common import suffix_of
+    from raybox.io.formats.open_files import with_path
+    from raybox.io.formats.table import FORMATS
 
-    return {"levels_of_detail": {name or "none": count for name, count in cityjson.levels(file).items()}}
+    if FORMATS[suffix_of(file)].read is not cityjson.read:
+        return {}
+    with with_path(file, None) as plain:
+        levels = cityjson.levels(plain)
+    return {"levels_of_detail": {name or "none": count for name, count in levels.items()}}
+
+
+def _stated(found: "Loaded | FileArrays") -> Facts:
+    """Return the units and the axis that is up, where the file states them."""
+    return {name: value for name, value in {"units": found.units, "up": found.up}.items() if value}
 
 
 def _left_out(loaded: "Loaded") -> Facts:

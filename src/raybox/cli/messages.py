@@ -1,9 +1,20 @@
 """Error texts of the library in the words of the command line: ``--invalid miss``, not ``invalid='miss'``."""
 
+import re
 from collections.abc import Collection
 
 _IN_COMMAND_WORDS = {
-    "or read with invalid='miss'": "or pass --invalid miss",
+    "read them with invalid='miss'": "pass --invalid miss",
+    "read with invalid='miss'": "pass --invalid miss",
+    "read with invalid='skip'": "pass --invalid skip",
+    'invalid="skip" leaves out': "--invalid skip leaves out",
+    'use invalid="miss"': "pass --invalid miss",
+    "by layout= or --layout": "by --layout",
+    "leave out layout, or --layout": "leave out --layout",
+    "layout is for": "--layout is for",
+    "layout must be": "--layout must be",
+    "correct layout": "correct --layout",
+    "while layout has": "while --layout has",
     'or pass invalid="miss" and they hit nothing': "or pass --invalid miss",
     "origin=(x, y, z), or --origin X,Y,Z": "pass --origin X,Y,Z",
     'say kind "scene" or "rays" (kind=, --kind)': "pass --kind scene or --kind rays",
@@ -39,6 +50,8 @@ _IN_COMMAND_WORDS = {
     "lod is for": "--lod is for",
     "lod must be": "--lod must be",
     "all_objects is for": "--all-objects is for",
+    "all_objects=True reads": "--all-objects reads",
+    "objects is for": "--objects is for",
     "tessellation is for": "--tessellation is for",
     "choose one of its levels": "pass --lod with one of its levels",
     "segments needs a Scene of one Grid": "--query segments needs --grid",
@@ -52,7 +65,7 @@ _IN_COMMAND_WORDS = {
 }
 
 
-_OR_INVALID = ", or pass --invalid miss"
+_OR_INVALID = re.compile(", or pass --invalid (?:miss|skip)")
 
 
 def in_command_words(text: str, options: Collection[str]) -> str:
@@ -61,5 +74,6 @@ def in_command_words(text: str, options: Collection[str]) -> str:
     options: those of the command. Advice that needs another one is left out.
     """
     for of_library, of_command in _IN_COMMAND_WORDS.items():
-        text = text.replace(of_library, of_command)
-    return text if "--invalid" in options else text.replace(_OR_INVALID, "")
+        whole = r"(?<![\w-])" if of_library[0].isalpha() else ""  # objects is no part of all_objects
+        text = re.sub(whole + re.escape(of_library), of_command, text)
+    return text if "--invalid" in options else _OR_INVALID.sub("", text)

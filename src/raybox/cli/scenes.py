@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, cast
 
 import click
 
@@ -14,8 +14,9 @@ from raybox.cli.notices import QUIET, VERBOSE, notice, verbosity
 
 if TYPE_CHECKING:
     from raybox.geometry import Boxes, Invalid, Rays
+    from raybox.geometry.file_facts import Up
     from raybox.io.formats import Loaded
-    from raybox.io.formats.common import ReadOptions, SceneGeometry, Tessellation
+    from raybox.io.formats.common import InvalidRows, ObjectsOf, ReadOptions, SceneGeometry, Tessellation
 
     SceneContent: TypeAlias = SceneGeometry | list[SceneGeometry]
 
@@ -27,12 +28,16 @@ origin_option = click.option(
     metavar="X,Y,Z",
     help="Makes rays from here to each point, if RAYS holds points.",
 )
-invalid_option = click.option(
-    "--invalid",
-    type=click.Choice(("raise", "miss")),
-    default="raise",
-    help="Rays with NaN are an error, or misses. [default: raise]",
-)
+
+
+class RayReading(TypedDict):
+    """How to read a file of rays."""
+
+    invalid: "Invalid"
+    layout: str | None
+
+
+_OF_READER = "boxes", "lod", "all_objects", "tessellation", "layout", "invalid", "up", "objects"
 
 
 class SceneOptions(NamedTuple):
@@ -44,12 +49,23 @@ class SceneOptions(NamedTuple):
     tessellation: "Tessellation"
     grid: bool
     where: str | None
+    layout: str | None
+    invalid: "InvalidRows"
+    up: "Up | None"
+    objects: "ObjectsOf | None"
 
     def check(self) -> None:
         """Raise unless the options go together."""
         if self.boxes and self.grid:
             raise click.UsageError("Pass --boxes or --grid, not both.")
-        given = {"--lod": self.lod, "--all-objects": self.all_objects, "--where": self.where}
+        given = {
+            "--lod": self.lod,
+            "--objects": self.objects,
+            "--all-objects": self.all_objects,
+            "--where": self.where,
+            "--layout": self.layout,
+            "--up": self.up,
+        }
         for name, value in given.items():
             if self.grid and value:
                 raise click.UsageError(f"{name} is for objects, and --grid reads cells. Pass one of them.")
@@ -59,9 +75,16 @@ class SceneOptions(NamedTuple):
         from raybox.io.formats.common import ReadOptions
 
         bar = sys.stderr.isatty() and verbosity() > QUIET
-        return ReadOptions(
-            kind, None, self.boxes, "raise", self.lod, self.all_objects, bar, self.tessellation
-        )
+        given = {name: getattr(self, name) for name in _OF_READER}
+        return ReadOptions(kind, **given, progress=bar)
+
+    def of_rays(self) -> "RayReading":
+        """Return how to read rays, to which layout and miss are left; boxes are skipped."""
+        return {"invalid": "miss" if self.invalid == "miss" else "raise", "layout": self.layout}
+
+    def next_to_rays(self) -> "SceneOptions":
+        """Return the options of the scene where there are rays, too, whose columns the layout names."""
+        return self._replace(layout=None, invalid="skip" if self.invalid == "skip" else "raise")
 
 
 _SCENE_OPTIONS = (
@@ -76,7 +99,7 @@ _SCENE_OPTIONS = (
         help="CityJSON: this level of detail alone, such as 1.2. [default: the highest of each object]",
     ),
     click.option(
-        "--all-objects", is_flag=True, help="IFC: spaces and openings, too, which are left out otherwise."
+        "--all-objects", is_flag=True, help="IFC: what has no matter, too, such as spaces and openings."
     ),
     click.option(
         "--tessellation",
@@ -92,6 +115,27 @@ _SCENE_OPTIONS = (
         metavar="EXPR",
         help="Only objects whose labels fit, such as \"ifc_class != 'IfcDoor' and storey in ('1', '2')\"; "
         "raybox info lists labels.",
+    ),
+    click.option(
+        "--layout",
+        metavar="NAMES",
+        help="The columns of bare numbers (.bin .npy, text), such as x,y,z,i; of RAYS, if there are any.",
+    ),
+    click.option(
+        "--invalid",
+        type=click.Choice(("raise", "miss", "skip")),
+        default="raise",
+        help="NaN and empty cells: an error; rays miss; or boxes are skipped. [default: raise]",
+    ),
+    click.option(
+        "--up",
+        type=click.Choice(("y", "z")),
+        help="Turn the scene so that this axis is up, if its file states another. [default: as in the file]",
+    ),
+    click.option(
+        "--objects",
+        type=click.Choice(("surfaces",)),
+        help="CityJSON: each semantic surface is an object, whose label surface is RoofSurface and the like.",
     ),
 )
 
@@ -187,8 +231,10 @@ def joined(parts: "Sequence[SceneContent]", paths: Sequence[str]) -> "SceneConte
 
 def _print_left_out(path: str, found: "Loaded") -> None:
     """Print a line for what a file loses, and one for what is left out by default."""
-    from raybox.io.formats.common import counts_in_words
+    from raybox.io.formats.common import DEGREE, IN_DEGREES, counts_in_words
 
+    if found.units == DEGREE:
+        notice(f"{_name(path)}: {IN_DEGREES}")
     if found.skipped:
         notice(f"{_name(path)}: lost: {counts_in_words(found.skipped)}")
     if found.left_out:
@@ -202,11 +248,11 @@ def _name(path: str) -> str:
     return name if isinstance(name, str) else path
 
 
-def load_rays(path: str, origin: Vector | None, invalid: "Invalid") -> "Rays":
+def load_rays(path: str, origin: Vector | None, reading: SceneOptions) -> "Rays":
     """Return rays read from a file, or made from its points."""
     from raybox.io.formats.common import ReadOptions
     from raybox.io.formats.loading import opened
 
-    found = opened(Path(path), ReadOptions("rays", origin, invalid=invalid))
+    found = opened(Path(path), ReadOptions("rays", origin, **reading.of_rays()))
     _print_left_out(path, found)
     return cast("Rays", found.geometry)

@@ -11,7 +11,6 @@ from raybox.cli.notices import notice, print_versions
 from raybox.cli.outputs import check_new, check_no_input, force_option
 from raybox.cli.scenes import (
     SceneOptions,
-    invalid_option,
     load_rays,
     load_scene,
     origin_option,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 @click.argument("rays", type=click.Path(), required=False)
 @origin_option
 @scene_options
-@invalid_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
 @click.option(
     "--allow-host",
@@ -68,7 +66,8 @@ def view(scene: str, rays: str | None, origin: Vector | None, reading: SceneOpti
     scenes = input_files([scene], options["format_"], [rays or ""])
     if options["html"]:
         check_no_input(options["html"], [*scenes, *([rays] if rays else [])])
-    loaded_rays = _rays(rays, origin, options) if rays else None
+    loaded_rays = _rays(rays, origin, reading, options["format_"]) if rays else None
+    reading = reading.next_to_rays() if rays else reading
     print_versions()
     content = make_content(_stage(scenes, reading), loaded_rays, is_scan=origin is not None)
     if options["html"]:
@@ -102,9 +101,9 @@ def _stage(files: list[str], reading: SceneOptions) -> "Stage":
     return make_stage(content, name, where=reading.where, hides_spaces=not reading.all_objects)
 
 
-def _rays(rays: str, origin: Vector | None, options: dict[str, Any]) -> "Rays":
+def _rays(rays: str, origin: Vector | None, reading: SceneOptions, form: str | None) -> "Rays":
     """Return the rays of one file; raise for several."""
-    files = input_files([rays], options["format_"])
+    files = input_files([rays], form)
     if len(files) > 1:
         raise click.UsageError(f"{rays} matches {len(files)} files; the view shows the rays of one.")
-    return load_rays(files[0], origin, options["invalid"])
+    return load_rays(files[0], origin, reading)

@@ -4,7 +4,7 @@ from raybox.geometry.boxes import Boxes
 from raybox.geometry.container import Cull, Geometry, facing
 from raybox.geometry.grid import Grid
 from raybox.geometry.instances import InstanceRows, Instances, with_scratch
-from raybox.geometry.labels import Labels, checked_labels, column_of, with_skipped, without_ids
+from raybox.geometry.labels import Labels, checked_labels, column_of, with_facts, without_ids
 from raybox.geometry.mesh import Mesh, object_count, stored_objects
 from raybox.geometry.mesh_joining import join_meshes
 from raybox.geometry.moving_boxes import MovingBoxes
@@ -53,7 +53,7 @@ __all__ = [
     "row_mask",
     "row_masks",
     "stored_objects",
+    "with_facts",
     "with_scratch",
-    "with_skipped",
     "without_ids",
 ]

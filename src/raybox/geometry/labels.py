@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry.array_container import NOTHING, ArrayContainer, ReadOnly, equal_values
+from raybox.geometry.array_container import NOTHING, ReadOnly, equal_values
+from raybox.geometry.file_facts import NO_FACTS, FromFile, SourceFacts, Up, joined_facts
 from raybox.geometry.row_ids import Ids, IdsInput, RowIndex, checked_ids, chosen_ids
 from raybox.validation import freeze, names_of
 
@@ -63,25 +64,25 @@ class Labels(ReadOnly[NDArray[Any]]):
 
 
 class Attributes(NamedTuple):
-    """Ids and labels of a geometry's objects, and counts of what was left out."""
+    """Ids and labels of a geometry's objects, and the facts of its file."""
 
     ids: Ids | None = None
     labels: Labels = Labels({})
-    skipped: ReadOnly[int] = NOTHING
+    facts: SourceFacts = NO_FACTS
 
     def of_rows(self, index: RowIndex) -> Attributes:
         """Return the attributes of the objects at an index."""
         if self.ids is None and not self.labels:
             return self
         labels = self.labels.of_rows(index) if self.labels else self.labels
-        return Attributes(chosen_ids(self.ids, index), labels, self.skipped)
+        return Attributes(chosen_ids(self.ids, index), labels, self.facts)
 
 
 NO_ATTRIBUTES = Attributes()
 
 
-@guard_class("ids", "labels", "skipped")
-class HasAttributes(ArrayContainer):
+@guard_class("ids", "labels")
+class HasAttributes(FromFile):
     """The properties of geometries whose objects have ids and labels."""
 
     __slots__ = ()
@@ -105,9 +106,8 @@ class HasAttributes(ArrayContainer):
         return self._attributes.labels
 
     @property
-    def skipped(self) -> ReadOnly[int]:
-        """What the reader of a file left out: counts by reason, read-only."""
-        return self._attributes.skipped
+    def _facts(self) -> SourceFacts:  # type: ignore[override]
+        return self._attributes.facts
 
     def _with(self, attributes: Attributes) -> Self:
         """Return the same geometry, whose arrays are shared, with other attributes."""
@@ -116,15 +116,18 @@ class HasAttributes(ArrayContainer):
         return made
 
 
-def with_skipped(geometry: G, skipped: Mapping[str, int]) -> G:
-    """Return a geometry with counts of what its reader left out; arrays are shared."""
-    if not skipped:
+def with_facts(
+    geometry: G, skipped: Mapping[str, int] = NOTHING, *, units: str | None = None, up: Up | None = None
+) -> G:
+    """Return a geometry with the facts of its file, if there are any; arrays are shared."""
+    facts = SourceFacts(ReadOnly(skipped), units, up)
+    if facts == NO_FACTS:
         return geometry
     if isinstance(geometry, HasAttributes):
-        return geometry._with(geometry._attributes._replace(skipped=ReadOnly(skipped)))
-    counted = copy(geometry)
-    object.__setattr__(counted, "_skipped", ReadOnly(skipped))  # of rays
-    return counted
+        return geometry._with(geometry._attributes._replace(facts=facts))
+    made = copy(geometry)
+    object.__setattr__(made, "_facts", facts)  # of rays
+    return made
 
 
 def without_ids(geometry: G) -> G:
@@ -204,7 +207,7 @@ def joined_attributes(parts: Sequence[Attributes], counts: Sequence[int]) -> Att
     """Return the attributes of several geometries, of so many objects each, as those of one."""
     ids = joined_ids([part.ids for part in parts], counts)
     labels = joined_labels([part.labels for part in parts], counts)
-    return Attributes(ids, labels, ReadOnly(sum((Counter(part.skipped) for part in parts), Counter[str]())))
+    return Attributes(ids, labels, joined_facts([part.facts for part in parts]))
 
 
 def joined_labels(tables: Sequence[Labels], counts: Sequence[int]) -> Labels:

@@ -26,7 +26,7 @@ from raybox.geometry.mesh_surface import Seed, SurfaceSample
 from raybox.geometry.row_ids import IdsInput, RowIndex, listed_ids, listed_rows
 from raybox.geometry.rows import TriangleRows
 from raybox.geometry.two_arrays import of_two_arrays, refuse_one_of_mesh
-from raybox.validation import ArrayInput, Floats, Ints
+from raybox.validation import ArrayInput, Bools, Floats, Ints
 
 
 @final
@@ -265,12 +265,49 @@ class Mesh(HasAttributes):
         """
         return mesh_surface.sample(self._rows().corners, n, seed)
 
+    def contains(self, points: ArrayInput) -> Bools:
+        """Return which points are inside of a closed mesh or on its surface, exactly.
+
+        A point is inside if a ray from it crosses the surface an odd number of times: not where two bodies of
+        one mesh overlap, nor in a cavity. Triangles without area have no points. Each call builds a scene:
+        pass all points in one call.
+
+        Parameters
+        ----------
+        points : array_like, shape (n, 3)
+            Finite.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+
+        Raises
+        ------
+        InvalidInput
+            If a point is not finite, or the mesh is open: an edge is not in two triangles of opposite
+            directions. Vertices at one point count as one.
+
+        Examples
+        --------
+        >>> import raybox as rb
+        >>> corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+        >>> mesh = rb.Mesh(corners, [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
+        >>> mesh.contains([[0.1, 0.1, 0.1], [0, 0, 0.5], [1, 1, 1]])
+        array([ True,  True, False])
+        """
+        found = validation.rows(points, "points", (3,))
+        validation.require_finite(found, "points", "point", "Drop those points")
+        # scenes are a layer above geometries
+        inside: Bools = import_module("raybox.scene.containment").contains(self, found)
+        return inside
+
     def transformed(self, matrix: ArrayInput) -> Mesh:
         """Return the mesh moved by a matrix: each vertex p becomes A p + b.
 
-        Objects, ids and labels stay. A matrix that mirrors reverses the order of each triangle's corners, so
-        that its outer side stays the outer one, as that of `Instances`. `Instances` are exact images, without
-        rounding, and store the triangles once for many copies.
+        Objects, ids and labels stay; `up` is turned, and `units` stay if A permutes or mirrors axes. A matrix
+        that mirrors reverses the order of each triangle's corners, so that its outer side stays the outer
+        one, as that of `Instances`. `Instances` are exact images, without rounding, and store the triangles
+        once for many copies.
 
         Parameters
         ----------
@@ -299,9 +336,9 @@ class Mesh(HasAttributes):
         placed = transforms.matrix(matrix)
         moved = transforms.images(placed, self._vertices)
         faces = self._faces[:, [0, 2, 1]] if transforms.mirrors(placed) else self._faces
-        return _made(
-            object.__new__(Mesh), moved, np.ascontiguousarray(faces), self._objects, self._attributes
-        )
+        facts = self._facts.under(placed[:, :3])
+        attributes = self._attributes._replace(facts=facts)
+        return _made(object.__new__(Mesh), moved, np.ascontiguousarray(faces), self._objects, attributes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the mesh into a file: ``.npz``, ``.parquet`` or ``.ply``.

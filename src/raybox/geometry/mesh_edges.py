@@ -1,4 +1,4 @@
-"""The edges of a mesh that a picture draws: those of its outline, and those where it bends."""
+"""Edges of a mesh: those where it is open, and those that a picture draws."""
 
 import math
 
@@ -27,6 +27,20 @@ def sharp_edges(mesh: Mesh) -> Ints:
     sharp = order[is_first & ~is_flat[1:]]
     ends = mesh.faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
     return np.asarray(ends[sharp])
+
+
+def open_edges(mesh: Mesh) -> Ints:
+    """Return pairs of vertices (E, 2) of edges that do not run as often there as back.
+
+    Vertices at one point count as one. A mesh without such edges is closed.
+    """
+    vertices = _welded(mesh.vertices)[mesh.faces]
+    start, end = vertices.ravel(), np.roll(vertices, -1, axis=1).ravel()
+    keys = np.minimum(start, end) * (len(mesh.vertices) + 1) + np.maximum(start, end)
+    _, first, edge = np.unique(keys, return_index=True, return_inverse=True)
+    surplus = np.bincount(edge, weights=np.sign(end - start), minlength=len(first))
+    ends = np.stack([mesh.faces, np.roll(mesh.faces, -1, axis=1)], axis=-1).reshape(-1, 2)
+    return np.asarray(ends[np.sort(first[surplus != 0])])
 
 
 def _edge_keys(mesh: Mesh) -> Ints:

@@ -1,10 +1,11 @@
-"""Triangles of polygons: convex, concave, with holes.
+"""Triangles of polygons: convex, concave, with holes, bent.
 
 Convex polygons are fans around their first corner, and others of four corners around the first or second.
-mapbox_earcut cuts the rest (``polygon_ears``). The triangles of a polygon use its corners alone; each edge of
-its rings belongs to one triangle, and each inner edge to two, of opposite direction. In the projection along
-the largest component of the polygon's normal (by Newell's method), no triangle is turned over, so that their
-areas add up to that of the polygon. All of this is decided exactly.
+mapbox_earcut cuts other small ones (``polygon_ears``), a sweep the rest (``polygon_sweep``). The triangles of
+a polygon use its corners alone; each edge of its rings belongs to one triangle, and each inner edge to two,
+of opposite direction. In the projection along the largest component of the polygon's normal (by Newell's
+method), no triangle is turned over, so that their areas add up to that of the polygon. Where rings cross
+there, this holds in another plane (``polygon_planes``). All of this is decided exactly.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import numpy as np
 
 from raybox.exact.plane_signs import following, largest_axes, project, turn_signs
 from raybox.geometry.polygon_ears import OwnedTriangles, cut_ears
+from raybox.geometry.polygon_planes import cut_in_a_plane, fan_of_rings
 from raybox.validation import Bools, Floats, Ints
 
 _BLOCK = 1 << 17  # corners that are tested together: their arrays fit into the cache
@@ -46,12 +48,14 @@ class Triangles(NamedTuple):
     """The triangles of polygons, in the order of the polygons.
 
     ``faces`` (F, 3) are numbers of vertices, ``polygon`` (F,) the polygon of each triangle. ``failed`` (P,)
-    is True for polygons without triangles: a ring has fewer than 3 corners, or rings cross.
+    is True for polygons without triangles: a ring has fewer than 3 corners. ``not_flat`` (P,) is True for
+    polygons whose rings cross in each plane that was tried: their triangles are a fan, which may overlap.
     """
 
     faces: Ints
     polygon: Ints
     failed: Bools
+    not_flat: Bools
 
 
 def without_holes(corners: Ints, sizes: Ints) -> Polygons:
@@ -63,15 +67,16 @@ def triangulate(vertices: Floats, polygons: Polygons) -> Triangles:
     """Return the triangles of polygons: k - 2 of k corners, and 2 more for each hole.
 
     A polygon with a corner that is not finite, or that does not exist, becomes a fan: the check of the mesh
-    names that corner. Holes without corners are ignored.
+    names that corner. Holes without corners are ignored. Raise `InvalidInput` for a polygon of more corners
+    than are cut in some ten seconds.
     """
     if (polygons.rings == 1).all() and (polygons.sizes == 3).all():
         faces = polygons.corners.reshape(-1, 3)
-        return Triangles(faces, np.arange(len(faces)), np.zeros(len(faces), dtype=bool))
+        return Triangles(faces, np.arange(len(faces)), *np.zeros((2, len(faces)), dtype=bool))
     usable = np.append(np.isfinite(vertices).all(axis=1), False)
     parts = []
     for first, block in _blocks(polygons):
-        part = _triangles(vertices, usable, block)
+        part = _triangles(vertices, usable, block, first)
         parts.append(part._replace(polygon=part.polygon + first))
     return Triangles(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
@@ -86,8 +91,11 @@ def _blocks(polygons: Polygons) -> Iterator[tuple[int, Polygons]]:
         yield start, Polygons(numbers, polygons.sizes[some], polygons.rings[these])
 
 
-def _triangles(vertices: Floats, usable: Bools, polygons: Polygons) -> Triangles:
-    """Return the triangles of polygons; `usable` is True for finite vertices, with False after them."""
+def _triangles(vertices: Floats, usable: Bools, polygons: Polygons, first: int) -> Triangles:
+    """Return the triangles of polygons, the first of which has a number, for errors.
+
+    `usable` is True for finite vertices, with False after them.
+    """
     polygons, complete = _without_empty_rings(polygons)
     corners, owner = polygons.corners, polygons.owners()
     exists = (corners >= 0) & (corners < len(vertices))
@@ -96,11 +104,14 @@ def _triangles(vertices: Floats, usable: Bools, polygons: Polygons) -> Triangles
     rest = complete & ~trivial
     part = polygons.select(rest)
     fans = _fans(polygons, np.where(complete & trivial, 0, -1))
-    cut = _cut(vertices[part.corners], part)
-    faces = np.concatenate([fans.triangles, cut.triangles])
-    polygon = np.concatenate([fans.polygon, np.flatnonzero(rest)[cut.polygon]])
+    points, numbers = vertices[part.corners], np.flatnonzero(rest)
+    cut = _cut_others(points, part, _cut(points, part), numbers + first)
+    faces = np.concatenate([fans.triangles, cut.faces])
+    polygon = np.concatenate([fans.polygon, numbers[cut.polygon]])
     order = np.argsort(polygon, kind="stable")
-    return Triangles(faces[order], polygon[order], np.bincount(polygon, minlength=len(complete)) == 0)
+    not_flat = np.zeros_like(complete)
+    not_flat[numbers] = cut.not_flat
+    return Triangles(faces[order], polygon[order], ~complete, not_flat)
 
 
 def _without_empty_rings(polygons: Polygons) -> tuple[Polygons, Bools]:
@@ -129,7 +140,7 @@ def _fans(polygons: Polygons, apex: Ints) -> OwnedTriangles:
 
 
 def _cut(points: Floats, polygons: Polygons) -> OwnedTriangles:
-    """Return the triangles of polygons, given their corners (N, 3)."""
+    """Return the triangles of most polygons, given their corners (N, 3)."""
     owner = polygons.owners()
     is_outline = np.zeros(len(polygons.sizes), dtype=bool)
     is_outline[np.cumsum(polygons.rings) - polygons.rings] = True
@@ -149,6 +160,22 @@ def _cut(points: Floats, polygons: Polygons) -> OwnedTriangles:
         np.concatenate([fans.triangles, part.corners[ears.triangles]]),
         np.concatenate([fans.polygon, np.flatnonzero(rest)[ears.polygon]]),
     )
+
+
+def _cut_others(points: Floats, polygons: Polygons, done: OwnedTriangles, first: Ints) -> Triangles:
+    """Return the triangles of all polygons, given those of most; `first` are their numbers, for errors."""
+    corners, rings = (np.concatenate([[0], np.cumsum(counts)]) for counts in polygons[1:])
+    not_flat = np.zeros(len(polygons.rings), dtype=bool)
+    parts = [done]
+    for k in np.flatnonzero(np.bincount(done.polygon, minlength=len(not_flat)) == 0).tolist():
+        sizes = polygons.sizes[rings[k] : rings[k + 1]]
+        own = slice(corners[rings[k]], corners[rings[k + 1]])
+        triangles = cut_in_a_plane(points[own], sizes, first[k])
+        not_flat[k] = triangles is None
+        found = polygons.corners[own][fan_of_rings(sizes) if triangles is None else triangles]
+        parts.append(OwnedTriangles(found, np.full(len(found), k)))
+    faces, polygon = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return Triangles(faces, polygon, np.zeros_like(not_flat), not_flat)
 
 
 def _apexes_of_quads(corners: Floats) -> Ints:

@@ -13,7 +13,7 @@ from raybox.compiler.float_environment import guard_class, in_default_environmen
 from raybox.errors import InvalidInput
 from raybox.exact.paths import moved
 from raybox.geometry import ray_input
-from raybox.geometry.array_container import NOTHING, ArrayContainer, ReadOnly
+from raybox.geometry.file_facts import NO_FACTS, FromFile, SourceFacts
 from raybox.geometry.ray_constructors import RayConstructors, segment_arrays
 from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
 from raybox.geometry.ray_sources import FROM_START, TO_INFINITY, RaySource, SensorRays, all_rows
@@ -27,8 +27,8 @@ _START = 0.0
 
 
 @final
-@guard_class("__init__", "t_min", "t_max", "skipped", "shape", "ndim_space")
-class Rays(RayConstructors, ArrayContainer):
+@guard_class("__init__", "t_min", "t_max", "shape", "ndim_space")
+class Rays(RayConstructors, FromFile):
     """Rays of any shape: each is the point set ``{o + t*d : t_min <= t <= t_max}``, both ends included.
 
     Input is converted to float64 exactly, without rounding, and all results are exact for these numbers. **t
@@ -70,7 +70,7 @@ class Rays(RayConstructors, ArrayContainer):
     dtype('float64')
     """
 
-    __slots__ = ("_rays", "_shape", "_skipped", "_t_max", "_t_min")
+    __slots__ = ("_facts", "_rays", "_shape", "_t_max", "_t_min")
     _AS_ARRAY = "numpy.concatenate([rays.origins, rays.directions], axis=-1)"
     _rays: RayRows | tuple[Floats, Floats] | RaySource
     """all as kernels read it; origins and directions of another shape; or what makes them"""
@@ -78,7 +78,6 @@ class Rays(RayConstructors, ArrayContainer):
     _t_min: Floats
     _t_max: Floats
     """of the rays' shape, or scalar arrays"""
-    _skipped: ReadOnly[int]
 
     @of_two_arrays
     def __init__(
@@ -166,11 +165,6 @@ class Rays(RayConstructors, ArrayContainer):
         return self._shape
 
     @property
-    def skipped(self) -> ReadOnly[int]:
-        """What the reader of a file left out: counts by reason, read-only."""
-        return self._skipped
-
-    @property
     def ndim_space(self) -> int:
         """D, the dimensions of space: 2 or 3."""
         rays = self._rays
@@ -202,7 +196,7 @@ class Rays(RayConstructors, ArrayContainer):
         rays = self._rays
         if isinstance(rays, SensorRays) and (span := leading_span(index, self._shape)):
             part = rays.part(span.begin, span.end).reshaped(span.shape)
-            return _made_of(object.__new__(Rays), part, skipped=self._skipped)
+            return _made_of(object.__new__(Rays), part, facts=self._facts)
         vectors = rays.given[:2] if isinstance(rays, UncopiedRays) else self._arrays
         try:
             o, d = (values[rows] for values in vectors)
@@ -214,10 +208,10 @@ class Rays(RayConstructors, ArrayContainer):
             return _made_of(
                 object.__new__(Rays),
                 rays.like(rays.given._replace(origins=o, directions=d, t_min=low, t_max=high)),
-                skipped=self._skipped,
+                facts=self._facts,
             )
         made = (np.asarray(values, order="C") for values in (o, d, low, high))
-        return _made(object.__new__(Rays), *made, skipped=self._skipped)
+        return _made(object.__new__(Rays), *made, facts=self._facts)
 
     def reshape(self, *shape: SupportsIndex | Sequence[SupportsIndex]) -> Rays:
         """Return the same rays in another shape, as `numpy.reshape` takes it.
@@ -239,9 +233,9 @@ class Rays(RayConstructors, ArrayContainer):
         made, rays = places.shape, self._rays
         ranges = [t if t.ndim == 0 else t.reshape(made) for t in (self._t_min, self._t_max)]
         if not isinstance(rays, tuple):
-            return _made_of(object.__new__(Rays), rays.reshaped(made), skipped=self._skipped)
+            return _made_of(object.__new__(Rays), rays.reshaped(made), facts=self._facts)
         arrays = [values.reshape((*made, self.ndim_space)) for values in rays[:2]]
-        return _made(object.__new__(Rays), *arrays, *ranges, skipped=self._skipped)
+        return _made(object.__new__(Rays), *arrays, *ranges, facts=self._facts)
 
     def at(self, t: ArrayInput) -> Floats:
         """Return the points o + t*d in float64 (two roundings; one where t*d alone would overflow).
@@ -305,16 +299,16 @@ class Rays(RayConstructors, ArrayContainer):
         shape, width = self._shape, self.ndim_space
         vectors = (np.ascontiguousarray(v[:, :width]).reshape(*shape, width) for v in (o, d))
         ranges = (t.reshape(()) if t.size == 1 else t.reshape(shape) for t in (low, high))
-        return _made(object.__new__(Rays), *vectors, *ranges, skipped=self._skipped)
+        return _made(object.__new__(Rays), *vectors, *ranges, facts=self._facts)
 
     def __repr__(self) -> str:
         return f"Rays(shape={self.shape}, D={self.ndim_space})"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         if isinstance(self._rays, SensorRays):
-            return _restored_sensor, (self._rays, self._shape, self._skipped)
+            return _restored_sensor, (self._rays, self._shape, self._facts)
         rays = self._with_arrays()
-        return _restored, (*rays._arrays, rays._t_min, rays._t_max, self._skipped)
+        return _restored, (*rays._arrays, rays._t_min, rays._t_max, self._facts)
 
 
 def _put_exactly(points: Floats, *terms: Floats) -> None:
@@ -331,7 +325,7 @@ def _put_exactly(points: Floats, *terms: Floats) -> None:
 def _set_vectors(rays: Rays, o: Floats, d: Floats) -> None:
     """Set the arrays of rays without bounds to valid, read-only vectors of one shape."""
     shape = o.shape
-    rays._shape, rays._t_min, rays._t_max, rays._skipped = shape[:-1], ZERO, INF, NOTHING
+    rays._shape, rays._t_min, rays._t_max, rays._facts = shape[:-1], ZERO, INF, NO_FACTS
     is_flat = len(shape) == 2 and shape[1] == 3
     rays._rays = tuple.__new__(RayRows, (o, d, FROM_START, TO_INFINITY)) if is_flat else (o, d)
 
@@ -343,11 +337,11 @@ def _made(
     t_min: Floats,
     t_max: Floats,
     *,
-    skipped: ReadOnly[int] = NOTHING,
+    facts: SourceFacts = NO_FACTS,
 ) -> Rays:
     """Return ``rays`` with valid, C-ordered arrays, which are frozen."""
     shape = origins.shape
-    rays._shape, rays._t_min, rays._t_max, rays._skipped = shape[:-1], t_min, t_max, skipped
+    rays._shape, rays._t_min, rays._t_max, rays._facts = shape[:-1], t_min, t_max, facts
     validation.freeze(origins, directions, t_min, t_max)
     if len(shape) == 2 and shape[1] == 3:
         low, high = _flat_ranges(t_min, t_max)
@@ -364,9 +358,9 @@ def _flat_ranges(t_min: Floats, t_max: Floats) -> tuple[Floats, Floats]:
     return t_min.reshape(-1), t_max.reshape(-1)
 
 
-def _made_of(rays: Rays, source: RaySource, *, skipped: ReadOnly[int] = NOTHING) -> Rays:
+def _made_of(rays: Rays, source: RaySource, *, facts: SourceFacts = NO_FACTS) -> Rays:
     """Return ``rays`` made of a source."""
-    rays._rays, rays._shape, rays._skipped = source, source.shape, skipped
+    rays._rays, rays._shape, rays._facts = source, source.shape, facts
     rays._t_min, rays._t_max = (
         t.reshape(()) if t.size == 1 else t.reshape(source.shape) for t in (source.t_min, source.t_max)
     )
@@ -413,10 +407,10 @@ def _restored(
     directions: Floats,
     t_min: Floats,
     t_max: Floats,
-    skipped: ReadOnly[int] = NOTHING,
+    facts: SourceFacts = NO_FACTS,
 ) -> Rays:
-    return _made(object.__new__(Rays), origins, directions, t_min, t_max, skipped=skipped)
+    return _made(object.__new__(Rays), origins, directions, t_min, t_max, facts=facts)
 
 
-def _restored_sensor(source: SensorRays, shape: tuple[int, ...], skipped: ReadOnly[int]) -> Rays:
-    return _made_of(object.__new__(Rays), source.reshaped(shape), skipped=skipped)
+def _restored_sensor(source: SensorRays, shape: tuple[int, ...], facts: SourceFacts) -> Rays:
+    return _made_of(object.__new__(Rays), source.reshaped(shape), facts=facts)

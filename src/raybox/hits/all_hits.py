@@ -21,6 +21,7 @@ from raybox.hits.hit_ids import (
     derive_exactly,
     distances_of,
     frozen,
+    normals_of,
     points_of,
     restored,
     spans,
@@ -196,6 +197,11 @@ class AllHits(HitTables):
         if lost.size:
             derive_exactly(self._source, self.ray, self._hit_id, "lengths_of", lost, lengths)
         return frozen(lengths)
+
+    @cached_property
+    def normals(self) -> Floats:
+        """The unit normal at each first contact, shape (hits, D); see `Hits.normals`."""
+        return normals_of(self._source, self.ray, self._hit_id)
 
     @cached_property
     def uv(self) -> Floats:

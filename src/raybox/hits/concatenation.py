@@ -13,7 +13,8 @@ from raybox.geometry import Boxes, Mesh, Rays
 from raybox.geometry import boxes as box_lists
 from raybox.geometry import mesh as meshes
 from raybox.geometry.array_container import equal_values
-from raybox.geometry.labels import joined_attributes
+from raybox.geometry.file_facts import joined_facts
+from raybox.geometry.labels import joined_attributes, with_facts
 from raybox.hits.all_hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.hits.hits import Hits
@@ -89,7 +90,9 @@ def _rays(parts: Sequence[Rays]) -> Rays:
     t_min = _joined([part.t_min for part in parts])  # checks the shapes, without the axis of coordinates
     origins = np.concatenate([part.origins for part in parts])
     directions = np.concatenate([part.directions for part in parts])
-    return Rays._of(origins, directions, t_min, _joined([part.t_max for part in parts]))
+    joined = Rays._of(origins, directions, t_min, _joined([part.t_max for part in parts]))
+    facts = joined_facts([part._facts for part in parts])
+    return with_facts(joined, facts.skipped, units=facts.units, up=facts.up)
 
 
 def _boxes(parts: Sequence[Boxes]) -> Boxes:

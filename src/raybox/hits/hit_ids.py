@@ -299,6 +299,13 @@ def points_of(source: Source, ray_of: Ints, hit_id: Ints, t: Floats) -> Floats:
     return points
 
 
+def normals_of(source: Source, ray_of: Ints, hit_id: Ints) -> Floats:
+    """Return the unit normal at the first contact of each hit, shape (hits, D); NaN for a miss."""
+    normals = np.full((hit_id.size, 3), np.nan)
+    derive(source, ray_of, hit_id, "normals_of", normals)
+    return frozen(np.ascontiguousarray(normals[:, : source.rays.ndim_space]))
+
+
 def _lost_points(t: Floats, directions: Floats) -> Ints:
     """Return the hits whose rounded times are too large or too small for points.
 

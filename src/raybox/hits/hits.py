@@ -18,6 +18,7 @@ from raybox.hits.hit_ids import (
     derive,
     distances_of,
     frozen,
+    normals_of,
     points_of,
     restored,
     spans,
@@ -219,10 +220,8 @@ class Hits(HitTables):
         where the ray starts inside. Planes and meshes: the geometric normal. Instances: the image of the
         geometry's normal, so that outward stays outward under mirroring.
         """
-        normals = np.full((self._hit_id.size, 3), np.nan)
-        derive(self._source, self._ray_of, self._hit_id.reshape(-1), "normals_of", normals)
-        dims = self._source.rays.ndim_space
-        return frozen(np.ascontiguousarray(normals[:, :dims]).reshape(*self.shape, dims))
+        found = normals_of(self._source, self._ray_of, self._hit_id.reshape(-1))
+        return frozen(found.reshape(*self.shape, found.shape[-1]))
 
     @cached_property
     def uv(self) -> Floats:

@@ -103,6 +103,11 @@ class RayHits(ArrayContainer):
         return self._values("points")
 
     @property
+    def normals(self) -> Floats:
+        """The unit normal at each first contact, shape (..., D); see `Hits.normals`."""
+        return self._values("normals")
+
+    @property
     def lengths(self) -> Floats:
         """The length in space of the path inside each box, within the ray's range."""
         return self._values("lengths")

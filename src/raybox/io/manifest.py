@@ -4,7 +4,8 @@ Sizes and headers are checked when a folder is opened. Data is checked when an a
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any, BinaryIO, NamedTuple, TypedDict, TypeVar, cast
@@ -27,12 +28,20 @@ def folder_error(path: Path, problem: str) -> FileFormatError:
     return FileFormatError(f"{path}: {problem}; write the folder again")
 
 
-def unreadable(path: Path, error: OSError | MemoryError) -> FileFormatError:
-    """Return the error for a file in a folder of a scene that the system does not read."""
-    if isinstance(error, MemoryError):
-        return FileFormatError(f"{path}: does not fit into memory; free some, and open the folder again")
-    problem = f"cannot be read: {error.strerror or error}"
-    return FileFormatError(f"{path}: {problem}; check its permissions, or write the folder again")
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Yield a regular file, open; raise `FileFormatError` if it is none, or is not readable."""
+    try:
+        if not path.is_file():
+            raise folder_error(path, "is missing, or no regular file")
+        with path.open("rb") as file:
+            yield file
+    except MemoryError as error:
+        problem = "does not fit into memory; free some, and open the folder again"
+        raise FileFormatError(f"{path}: {problem}") from error
+    except OSError as error:
+        way_out = "check its permissions, or write the folder again"
+        raise FileFormatError(f"{path}: cannot be read: {error.strerror or error}; {way_out}") from error
 
 
 class FileFacts(NamedTuple):
@@ -92,9 +101,8 @@ class Manifest(NamedTuple):
 
     def identity(self) -> tuple[tuple[int, ...], ...]:
         """Return numbers of all files that change when one is written to or replaced."""
-        return tuple(
-            self._read(name, lambda file, facts: _identity(os.fstat(file.fileno()))) for name in self.files
-        )
+        stats = (self._read(name, lambda file, facts: os.fstat(file.fileno())) for name in self.files)
+        return tuple((stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns) for stat in stats)
 
     def map(self, name: str, layout: Layout, *, check: bool) -> NDArray[Any]:
         """Return the array of a file, mapped into memory; check: also its data."""
@@ -117,18 +125,13 @@ class Manifest(NamedTuple):
     def _read(self, name: str, read: Callable[[BinaryIO, FileFacts], T]) -> T:
         """Return what a function reads from a file, at the position of its data."""
         path, facts = self.folder / name, self.files[name]
-        try:
-            if not path.is_file():
-                raise folder_error(path, "is missing, or no regular file")
-            with path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                if size != facts.size:
-                    raise folder_error(path, f"has {size:,} bytes in place of {facts.size:,}")
-                if checksum.of_bytes(file.read(facts.data_begin)) != facts.header_checksum:
-                    raise folder_error(path, "is damaged: its header differs")
-                return read(file, facts)
-        except (OSError, MemoryError) as error:
-            raise unreadable(path, error) from error
+        with _opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size != facts.size:
+                raise folder_error(path, f"has {size:,} bytes in place of {facts.size:,}")
+            if checksum.of_bytes(file.read(facts.data_begin)) != facts.header_checksum:
+                raise folder_error(path, "is damaged: its header differs")
+            return read(file, facts)
 
 
 def _map(file: BinaryIO, facts: FileFacts) -> NDArray[Any]:
@@ -137,10 +140,6 @@ def _map(file: BinaryIO, facts: FileFacts) -> NDArray[Any]:
         array.flags.writeable = False
         return array
     return np.asarray(np.memmap(file, facts.dtype, "r", facts.data_begin, facts.shape))
-
-
-def _identity(stat: os.stat_result) -> tuple[int, ...]:
-    return stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def write(path: Path, facts: SceneFacts, names: Iterable[str]) -> str:
@@ -165,42 +164,23 @@ def _facts_of(path: Path) -> FileFacts:
 
 def read(path: Path) -> Manifest:
     """Return a manifest; the files that it lists are not yet checked."""
-    try:
-        if not path.is_file():
-            raise folder_error(path, "is missing, or no regular file")
-        with path.open("rb") as file:
-            content, found = record.read(MANIFEST, path, file)
-    except (OSError, MemoryError) as error:
-        raise unreadable(path, error) from error
-    return Manifest(path.parent, content.facts, content.files, found)
+    with _opened(path) as file:
+        (facts, files), found = record.read(MANIFEST, path, file)
+    return Manifest(path.parent, facts, files, found)
 
 
-class _Content(NamedTuple):
-    """The value of a manifest."""
-
-    facts: SceneFacts
-    files: dict[str, FileFacts]
-
-
-def _parse(value: Any) -> _Content:
-    files = {_plain(str(name)): _listed(*facts) for name, facts in value["files"].items()}
-    return _Content(cast(SceneFacts, dict(value["facts"])), files)
-
-
-def _plain(name: str) -> str:
-    """Return the name of a file; raise `ValueError` for a path to another folder."""
-    if name in ("", "..") or {PurePath(name).name, PureWindowsPath(name).name} != {name}:
-        raise ValueError("a path")
-    return name
-
-
-def _listed(size: int, shape: list[int], dtype: str, header: str, data: str) -> FileFacts:
-    """Return the facts of a file as a manifest lists them; raise `ValueError` for impossible ones."""
-    lengths = tuple(map(int, shape))
-    facts = FileFacts(int(size), lengths, np.dtype(str(dtype)).str, str(header), str(data))
-    if min(facts.size, facts.data_begin, *lengths) < 0:
-        raise ValueError("negative size")
-    return facts
+def _parse(value: Any) -> tuple[SceneFacts, dict[str, FileFacts]]:
+    """Return the facts and the files of a manifest; raise `ValueError` for impossible ones."""
+    files = dict[str, FileFacts]()
+    for name, (size, shape, dtype, header, data) in value["files"].items():
+        if name in ("", "..") or {PurePath(name).name, PureWindowsPath(name).name} != {name}:
+            raise ValueError("a path to another folder")
+        lengths = tuple(map(int, shape))
+        facts = FileFacts(int(size), lengths, np.dtype(str(dtype)).str, str(header), str(data))
+        if min(facts.size, facts.data_begin, *lengths) < 0:
+            raise ValueError("negative size")
+        files[name] = facts
+    return cast(SceneFacts, dict(value["facts"])), files
 
 
 MANIFEST = RecordKind("scene manifest", 3, _parse, "write the folder again")

@@ -26,7 +26,7 @@ from raybox.geometry.mesh import stored_objects
 from raybox.io import manifest
 from raybox.io.formats import saved_arrays
 from raybox.io.formats.common import path_of, reader_errors
-from raybox.io.formats.numpy_arrays import load_members, write_npz
+from raybox.io.formats.numpy_arrays import open_archive, write_npz
 from raybox.io.formats.saved_arrays import EDGES
 from raybox.io.manifest import Layout, Manifest, SceneFacts, folder_error
 from raybox.scene.scene import Scene, quality_of, restore, state_of
@@ -38,16 +38,9 @@ _ARRAYS: dict[str, tuple[str, ...]] = {"boxes": ("lower", "upper"), "mesh": ("ve
 _MASK = "occupied"
 _TREE = ("nodes", "center", "root", "parts")
 _OBJECTS, _ATTRIBUTES, _GEOMETRY = "objects.npy", "attributes.npz", "geometry.npz"
-_LAYOUTS = {
-    "lower": Layout(np.float64, 2),
-    "upper": Layout(np.float64, 2),
-    "vertices": Layout(np.float64, 2),
-    "faces": Layout(np.int64, 2),
-    "nodes": Layout(np.int32, 2),
-    "center": Layout(np.float64, 1),
-    "root": Layout(np.float64, 2),
-    "parts": Layout(np.int64, 1),
-}
+_LAYOUTS = dict.fromkeys(("lower", "upper", "vertices", "root"), Layout(np.float64, 2))
+_LAYOUTS |= {"center": Layout(np.float64, 1), "parts": Layout(np.int64, 1)}
+_LAYOUTS |= {"faces": Layout(np.int64, 2), "nodes": Layout(np.int32, 2)}
 
 
 def new_folder(folder: str | os.PathLike[str], way_out: str = "give another folder") -> Path:
@@ -73,8 +66,10 @@ def write_scene(folder: Path, scene: Scene) -> None:
     elif isinstance(geometry, Boxes | Mesh):
         write_geometry(folder, geometry)
         write_tree(folder, scene)
-    else:
-        _write_arrays(folder, scene)
+    else:  # planes, instances or several geometries, whose trees are built again
+        with (folder / _GEOMETRY).open("wb") as file:
+            write_npz(file, saved_arrays.arrays_of(geometry))
+        manifest.write(folder / FACTS, _facts(scene, "arrays"), [_GEOMETRY])
 
 
 def write_geometry(folder: Path, geometry: Boxes | Mesh) -> None:
@@ -114,15 +109,8 @@ def _members(opened: Manifest, name: str, check: bool) -> dict[str, Array]:
     if check:
         opened.check_data(name)
     path = opened.folder / name
-    with reader_errors(path, "NumPy arrays"):
-        return load_members(path, load_members(path, ())[0])[1]
-
-
-def _write_arrays(folder: Path, scene: Scene) -> None:
-    """Write planes, instances or several geometries, whose trees are built again."""
-    with (folder / _GEOMETRY).open("wb") as file:
-        write_npz(file, saved_arrays.arrays_of(scene.geometry))
-    manifest.write(folder / FACTS, _facts(scene, "arrays"), [_GEOMETRY])
+    with reader_errors(path, "NumPy arrays"), open_archive(path) as archive:
+        return archive.arrays()
 
 
 def _facts(scene: Scene, kind: str) -> SceneFacts:
@@ -142,10 +130,7 @@ def _read_arrays(opened: Manifest, check: bool) -> Scene:
 
 
 def write_tree(folder: Path, scene: Scene) -> str:
-    """Write the tree of a scene whose geometry is in the folder, and `scene.json`; return its checksum.
-
-    `scene.json` lists all arrays of the folder.
-    """
+    """Write the tree of a scene, and `scene.json` of all arrays in the folder; return its checksum."""
     tree = state_of(scene).part.tree
     assert isinstance(tree, Tree)  # that of a grid is not written
     for name in _TREE:
@@ -157,15 +142,11 @@ def write_tree(folder: Path, scene: Scene) -> str:
 
 
 def write_grid(folder: Path, grid: Grid, quality: Quality) -> str:
-    """Write the edges and the mask of a grid, and `scene.json`; return its checksum.
-
-    A grid's tree is built again in less time than it takes to check.
-    """
-    write_edges(folder, grid)
+    """Write the edges and the mask of a grid, and `scene.json`; return its checksum."""
+    write_edges(folder, grid)  # without the tree, which is built in less time than it takes to check
     mask = grid.occupied.reshape(-1) if grid._rows().blocks.size else NO_MASK
     np.save(folder / f"{_MASK}.npy", mask.view(np.uint8))
-    facts: SceneFacts = {"kind": "grid", "size": len(grid), "quality": quality}
-    facts |= {"axes": grid.ndim_space}
+    facts: SceneFacts = {"kind": "grid", "size": len(grid), "quality": quality, "axes": grid.ndim_space}
     return manifest.write(folder / FACTS, facts, sorted(path.name for path in folder.glob("*.np[yz]")))
 
 
@@ -180,22 +161,17 @@ def write_edges(folder: Path, grid: Grid) -> list[str]:
 def open_folder(folder: Path) -> Manifest:
     """Return the manifest of a scene's folder; sizes and headers of its files are checked."""
     opened = manifest.read(folder / FACTS)
-    facts = opened.facts
-    needed = {"grid": {"size", "axes"}, "arrays": {"size"}}
-    complete = needed.get(str(facts.get("kind")), {"size", "scale", "exponent"}) <= set(facts)
-    is_known = facts.get("kind") in [*_ARRAYS, *needed]
-    if not complete or not is_known or facts.get("quality") not in QUALITIES:
+    facts, kind = opened.facts, str(opened.facts.get("kind"))
+    needed = {key: {"size", "scale", "exponent"} for key in _ARRAYS}
+    needed |= {"grid": {"size", "axes"}, "arrays": {"size"}}
+    if kind not in needed or not needed[kind] <= set(facts) or facts.get("quality") not in QUALITIES:
         raise folder_error(folder / FACTS, "is the manifest of no scene")
     opened.check_headers()
     return opened
 
 
 def read_scene(folder: Path, *, large_pages: bool = False) -> Scene:
-    """Return the scene in a folder; its arrays are checked, and mapped.
-
-    large_pages: copy a tree of up to a gigabyte into large pages (a tenth faster, see
-    `raybox.compiler.huge_pages`).
-    """
+    """Return the scene in a folder, checked and mapped; large_pages: copy its tree into large pages."""
     return map_scene(open_folder(folder), check=True, large_pages=large_pages)
 
 
@@ -210,9 +186,9 @@ def map_scene(opened: Manifest, *, check: bool, large_pages: bool = False) -> Sc
     first, second, nodes, center, root, parts = (
         opened.map(f"{name}.npy", _LAYOUTS[name], check=check) for name in (*_ARRAYS[kind], *_TREE)
     )
-    if problem := _broken_shape(kind, facts["size"], (first, second), (nodes, center, root)):
-        raise folder_error(folder, problem)
     tree = Tree(nodes, center, root, facts["scale"], facts["exponent"], parts)
+    if problem := _broken_shape(kind, facts["size"], first, second, tree):
+        raise folder_error(folder, problem)
     if check and (problem := _broken_values(kind, first, second) or broken_rule(tree, facts["size"])):
         raise folder_error(folder, f"holds no valid scene ({problem})")
     if large_pages and nodes.nbytes <= _COPIED:
@@ -248,33 +224,25 @@ def map_edges(opened: Manifest, axes: int, size: int, *, check: bool) -> tuple[F
     """Return the edges of a grid of `size` cells; raise `FileFormatError` unless they are valid."""
     names = EDGES[:axes] if axes in (2, 3) else ()
     edges = tuple(opened.map(f"{name}.npy", Layout(np.float64, 1), check=check) for name in names)
-    if problem := _broken_edges(edges, size):
+    problem = "" if edges else "a grid of other axes"
+    if any(len(one) < 2 or not np.isfinite(one).all() or (np.diff(one) <= 0).any() for one in edges):
+        problem = "edges do not increase"
+    elif edges and prod(len(one) - 1 for one in edges) != size:
+        problem = "another number of cells than its manifest lists"
+    if problem:
         raise folder_error(opened.folder, f"holds no valid scene ({problem})")
     return edges
 
 
-def _broken_edges(edges: tuple[Floats, ...], size: int) -> str:
-    """Return what is wrong with the edges of a grid; an empty text if nothing is."""
-    if not edges:
-        return "a grid of other axes"
-    if any(len(one) < 2 or not np.isfinite(one).all() or (np.diff(one) <= 0).any() for one in edges):
-        return "edges do not increase"
-    cells = prod(len(one) - 1 for one in edges)
-    return "" if cells == size else "another number of cells than its manifest lists"
-
-
-def _broken_shape(
-    kind: str, size: int, geometry: tuple[Array, Array], tree: tuple[Array, Array, Array]
-) -> str:
+def _broken_shape(kind: str, size: int, first: Array, second: Array, tree: Tree) -> str:
     """Return what is wrong with the shapes of a scene's arrays; an empty text if nothing is."""
-    first, second = geometry
     widths = (first.shape[1], second.shape[1])
     if widths not in ([(2, 2), (3, 3)] if kind == "boxes" else [(3, 3)]):
         return f"has arrays of other widths than {kind}"
     if len(second) != size or (kind == "boxes" and len(first) != size):
         return "holds another number of rows than its manifest lists"
-    nodes, center, root = tree
-    if not len(nodes) or nodes.shape[1:] != (ROW,) or center.shape != (3,) or root.shape != (2, 3):
+    is_tree = len(tree.nodes) and tree.nodes.shape[1:] == (ROW,)
+    if not is_tree or tree.center.shape != (3,) or tree.root.shape != (2, 3):
         return "has a tree of another shape"
     return ""
 
@@ -291,8 +259,7 @@ def _broken_values(kind: str, first: Floats, second: NDArray[np.float64 | np.int
 
 def read_geometry(folder: Path, kind: str) -> Boxes | Mesh:
     """Return the geometry that was just written to a folder, mapped."""
-    arrays = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS[kind]]
-    first, second = map(np.asarray, arrays)
+    first, second = (np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _ARRAYS[kind])
     return boxes_of(first, second) if kind == "boxes" else mesh_of(first, second)
 
 

@@ -28,6 +28,7 @@ from raybox.geometry import (
 )
 from raybox.geometry.boxes import restored
 from raybox.geometry.cell_bits import FULL
+from raybox.geometry.file_facts import Up
 from raybox.geometry.grid import of_bits
 from raybox.hits.hit_ids import SceneRows, Source
 from raybox.io.formats.common import missing_file, path_of
@@ -195,7 +196,17 @@ class SplitScene(QueryMethods):
     @property
     def skipped(self) -> Mapping[str, int]:
         """What the reader of the geometry's file left out: counts by reason, read-only."""
-        return self._objects.attributes.skipped
+        return self._objects.attributes.facts.skipped
+
+    @property
+    def units(self) -> str | None:
+        """The unit of lengths of the geometry's file, as :attr:`Mesh.units`."""
+        return self._objects.attributes.facts.units
+
+    @property
+    def up(self) -> Up | None:
+        """The axis that is up in the geometry's file, "y" or "z"; None: not stated."""
+        return self._objects.attributes.facts.up
 
     @property
     def digest(self) -> str:

@@ -15,7 +15,7 @@ from raybox.viewer.stage import Solid, Stage, make_stage
 MAX_BYTES = 256 * 2**20  # bytes of an upload
 MAX_UNPACKED = 2**30  # bytes of an upload once it is unpacked
 MAX_ROWS = 5_000_000  # rows of a scene
-IN_METRES = (".ifc", ".glb")  # raybox reads IFC in metres; glTF defines them
+IN_METRES = (".ifc", ".glb", ".gltf")  # raybox reads IFC in metres; glTF defines them
 PathInput: TypeAlias = str | os.PathLike[str]
 ViewInput: TypeAlias = PathInput | Solid | Scene | Stage | Sequence["PathInput | Solid"]
 

@@ -29,8 +29,41 @@ Solid = Boxes | Grid | Mesh | Instances | Planes
 """What the viewer shows."""
 MAX_CELLS = 2_000_000
 """Occupied cells of a grid that are objects; a grid of more is one object."""
-HIDDEN_CLASSES = ("IfcSpace", "IfcOpeningElement", "IfcOpeningStandardCase")
-"""Classes of IFC products that fill or cut others."""
+HIDDEN_CLASSES = tuple(
+    f"Ifc{name}"
+    for name in (
+        *("Space", "SpatialZone", "ExternalSpatialElement", "Building", "BuildingStorey", "Facility"),
+        *(
+            "FacilityPartCommon",
+            "Bridge",
+            "BridgePart",
+            "MarineFacility",
+            "MarinePart",
+            "Railway",
+            "RailwayPart",
+        ),
+        *(
+            "Road",
+            "RoadPart",
+            "OpeningElement",
+            "OpeningStandardCase",
+            "VoidingFeature",
+            "ChamferEdgeFeature",
+        ),
+        *("RoundedEdgeFeature", "EarthworksCut", "VirtualElement", "Annotation", "Grid", "Referent"),
+        *("LinearPositioningElement", "LinearElement", "Alignment", "AlignmentCant", "AlignmentHorizontal"),
+        *("AlignmentSegment", "AlignmentVertical", "DistributionPort"),
+    )
+) + tuple(
+    f"IfcStructural{name}"
+    for name in (
+        *("CurveAction", "CurveConnection", "CurveMember", "CurveMemberVarying", "CurveReaction"),
+        *("LinearAction", "LinearActionVarying", "PlanarAction", "PlanarActionVarying", "PointAction"),
+        *("PointConnection", "PointReaction", "SurfaceAction", "SurfaceConnection", "SurfaceMember"),
+        *("SurfaceMemberVarying", "SurfaceReaction"),
+    )
+)
+"""Classes of IFC products without matter: `ifc_products.NO_MATTER`, with their subclasses."""
 Column = NDArray[Any]
 
 

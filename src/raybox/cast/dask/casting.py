@@ -45,6 +45,7 @@ def cast(  # noqa: PLR0913
     carry: Sequence[str] = (),
     origin: Sequence[float] | None = None,
     invalid: Invalid = "raise",
+    layout: str | None = None,
     workers: int = -1,
     progress: bool = False,
     chunk: int = BLOCK,
@@ -64,7 +65,7 @@ def cast(  # noqa: PLR0913
         As for `raybox.stream.cast`, but for open files, in folders that all workers see under the same names.
     cluster : str, or Client or cluster of Dask's
         The scheduler's address, like ``"tcp://10.0.0.1:8786"``.
-    format, query, values, weights, per, where, ids, labels, carry, origin, invalid, chunk
+    format, query, values, weights, per, where, ids, labels, carry, origin, invalid, layout, chunk
         As for `raybox.stream.cast`. Arrays are copied to ``OUT.raybox`` for the workers.
     workers : int
         Threads of the query in each worker process; -1 for as many as it has.
@@ -106,7 +107,10 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
-    paths, options = tuple(path.resolve() for path in paths_of(rays)), checks.read_options(origin, invalid)
+    paths, options = (
+        tuple(path.resolve() for path in paths_of(rays)),
+        checks.read_options(origin, invalid, layout),
+    )
     job = CastJob(paths, options, query, chunk, tuple(labels), tuple(carry))
     given = {"values": values, "weights": weights, "per": per}
     request = CastRequest(scene, job, ids, given, where)

@@ -4,9 +4,9 @@
 module                    reads
 ========================  ===========================================================================
 ``tables columns``        what all tables share: blocks of rows, names of columns, ``typed_labels``
-``csv_table``             .csv tables of boxes, rays or points; also writes them (``csv_blocks``)
-``numpy_arrays``          .npz and .npy, likewise; ``zarr_arrays``
-``parquet``               .parquet, likewise
+``csv_table``             .csv .tsv .txt .xyz tables of boxes, rays or points; also writes .csv
+``numpy_arrays``          .npz, .npy and .bin, likewise; ``zarr_arrays``
+``parquet``               .parquet, likewise; ``geo_columns``: the bounds and points of geometries
 ``obj stl ply glb``       meshes; .ply also points
 ``ifc cityjson vox``      one box for each product, city object, voxel
 ``grid_files``            .vox .npy .npz: a grid and its occupied cells, by ``load_grid``

@@ -1,33 +1,26 @@
 """The columns of tables, in the spellings of the field."""
 
+import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from raybox.errors import FileFormatError, InvalidInput
 from raybox.io.formats.common import ReadOptions, file_error, quoted
 
+Columns: TypeAlias = dict[str, list[str]]  # the columns of each array
 RANGES = ("t_min", "t_max")
-YAW = ("yaw", "heading")
-_CENTERS = [f"{word}{dot}*" for word in ("center", "position", "translation") for dot in "_."] + ["*"]
-_SIZES = [f"{word}{dot}*" for word in ("size", "dimensions") for dot in "_."]
-_SIZES += ["d*", "length width height", "l w h"]
-
-# The arrays of each kind of content, and names of their columns, raybox's own first. * is the axis.
-KINDS: dict[str, dict[str, tuple[str, ...]]] = {
-    "boxes": {
-        "lower": ("min_*", "min*", "*min", "*_min", "bbox.*min"),
-        "upper": ("max_*", "max*", "*max", "*_max", "bbox.*max"),
-    },
-    "oriented boxes": {
-        "centers": tuple(center for center in _CENTERS for _ in _SIZES),
-        "sizes": tuple(size for _ in _CENTERS for size in _SIZES),
-    },
-    "rays": {"origins": ("origin_*",), "directions": ("direction_*",)},
-    "points": {"points": ("*",)},
+TEXTS = (".csv", ".tsv", ".txt", ".xyz")  # the extensions of tables of text
+KINDS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "boxes": (("lower", "upper"), ("centers", "sizes")),
+    "oriented boxes": (("centers", "sizes", "yaw"), ("centers", "sizes", "quaternions")),
+    "rays": (("origins", "directions"), ("starts", "ends")),
+    "points": (("points",),),
 }
+"""The arrays of each kind of content, in one of several ways."""
 ACCEPTED: dict[str | None, tuple[str, ...]] = {
     "scene": ("boxes", "oriented boxes"),
     "rays": ("rays", "points"),
@@ -39,12 +32,9 @@ class TableColumns(NamedTuple):
     """The columns of a table that are read, by its own names."""
 
     kind: str
-    arrays: dict[str, list[str]]
-    """of each array of the kind, and of ranges and yaw, which have one column"""
-    labels: dict[str, str]
-    """of each label; only boxes have labels"""
-    left_out: int = 0
-    """columns of a type that no label has"""
+    arrays: Columns  # of each array of the kind, and of ranges, which have one column
+    labels: dict[str, str]  # of each label; only boxes have labels
+    left_out: int = 0  # columns of a type that no label has
 
     @property
     def numbers(self) -> list[str]:
@@ -52,23 +42,58 @@ class TableColumns(NamedTuple):
         return [name for names in self.arrays.values() for name in names]
 
 
-def _spelled(form: str) -> list[str]:
-    """Return the names of a spelling on the axes x, y, z."""
-    return form.split() if " " in form else [form.replace("*", axis) for axis in "xyz"]
+def _spelled(form: str, axes: str = "xyz") -> list[str]:
+    """Return the names of a spelling on the axes."""
+    return form.split() if " " in form else [form.replace("*", axis) for axis in axes]
 
 
+def _ways(arrays: tuple[str, ...], *forms: tuple[str, ...]) -> list[Columns]:
+    """Return the columns of arrays in each spelling."""
+    return [dict(zip(arrays, map(_spelled, form), strict=True)) for form in forms]
+
+
+# Spellings, raybox's own first. * is the axis; a dot is a field of a struct, or of flattened JSON.
+_BOUNDS = [("min_*", "max_*"), ("min.*", "max.*"), ("min*", "max*"), ("*min", "*max"), ("*_min", "*_max")]
+_CENTERS = [f"{word}{dot}*" for word in ("center", "position", "translation") for dot in "_."]
+_SIZES = [f"{word}{dot}*" for word in ("size", "dimensions") for dot in "_."] + ["d*"]
+_SIZES += ["length width height", "l w h", "length_m width_m height_m"]
+_LINES = [("origin_*", "direction_*"), ("origin.*", "direction.*"), ("*", "d*")]
+_ENDS = [("from_*", "to_*"), ("from.*", "to.*"), ("start_*", "end_*"), ("start.*", "end.*")]
 _WAYS = {
-    kind: [[_spelled(form) for form in forms] for forms in zip(*arrays.values(), strict=True)]
-    for kind, arrays in KINDS.items()
+    "bounds": _ways(("lower", "upper"), *_BOUNDS, ("bbox.*min", "bbox.*max")),
+    "rays": _ways(("origins", "directions"), *_LINES) + _ways(("starts", "ends"), *_ENDS),
+    "sizes": _ways(("centers", "sizes"), *product([*_CENTERS, "*", "t*_m"], _SIZES)),
+    "points": _ways(("points",), ("*",)),
 }
-"""The spellings of each kind: the columns of each of its arrays."""
-_COLUMNS = {
-    array: names for kind, ways in _WAYS.items() for array, names in zip(KINDS[kind], ways[0], strict=True)
+"""The columns of arrays in every spelling."""
+_TURNS = [{"quaternions": _spelled(form, "wxyz")} for form in ("q*", "rotation.*", "quaternion_*")]
+_TURNS += [{"yaw": ["yaw"]}, {"yaw": ["heading"]}]
+"""The columns that turn boxes of centres and sizes."""
+_COLUMNS: Columns = {
+    array: names
+    for ways in ([_TURNS[0]], *_WAYS.values())
+    for way in reversed(ways)
+    for array, names in way.items()
 }
-OWN_NAMES = frozenset(chain.from_iterable(_COLUMNS.values()))
-"""The columns as raybox writes them."""
-SECOND_NAMES = frozenset(names[1] for ways in _WAYS.values() for way in ways for names in way)
+OWN_NAMES = frozenset(chain.from_iterable(_COLUMNS.values()))  # the columns as raybox writes them
+SECOND_NAMES = frozenset(names[1] for ways in _WAYS.values() for way in ways for names in way.values())
 """The columns of the axis y: every header has one, in small letters or not."""
+_TILT = "roll|pitch"
+_TURN = "(?:rot|rotation|quat|quaternion|roll|pitch|yaw|angle|theta|euler|heading|bearing|orientation)"
+_TURN += "[wxyz]?|[rq][xyz]|qw"
+
+
+def check_turn(name: str, arrays: Container[str], path: Path, values: Iterable[object] | None = None) -> None:
+    """Raise for a column that seems to turn or tilt boxes, unless its values are all zero or missing."""
+    if "centers" not in arrays or "quaternions" in arrays:
+        return
+    words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    known = _TILT if "yaw" in arrays else _TURN
+    found = re.search(rf"(?<![a-z])(?:{known})(?![a-z])", words)
+    if found and (values is None or any(v is not None and v == v and v != 0 for v in values)):
+        problem = f"has the column {quoted(name)}, which may turn its boxes"
+        way_out = "if it does, name it yaw, in radians about z, or qw qx qy qz; else rename it"
+        raise file_error(path, problem, way_out, "header")
 
 
 def column_names(array: str, dimension: int = 3) -> list[str]:
@@ -79,6 +104,15 @@ def column_names(array: str, dimension: int = 3) -> list[str]:
 def is_flat(array: str) -> bool:
     """Return whether an array has one number a row."""
     return array not in _COLUMNS
+
+
+def kinds_of(arrays: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the kinds of content that arrays make, and the arrays of each."""
+    there = {*arrays}
+    found = {kind: next(filter(there.issuperset, ways), ()) for kind, ways in KINDS.items()}
+    if found["oriented boxes"] and found["boxes"] == found["oriented boxes"][:2]:
+        found["boxes"] = ()
+    return {kind: own for kind, own in found.items() if own}
 
 
 def choose_kind(found: Iterable[str], path: Path, options: ReadOptions) -> str:
@@ -95,32 +129,52 @@ def choose_kind(found: Iterable[str], path: Path, options: ReadOptions) -> str:
     return kinds[0]
 
 
+def layout_names(layout: str | None) -> list[str] | None:
+    """Return the names in a layout; raise `InvalidInput` for one that is no list of names."""
+    names = None if layout is None else [name.strip() for name in str(layout).split(",")]
+    if names is not None and not all(names):
+        raise InvalidInput(f'layout must be names of columns, such as "x,y,z,i"; got {quoted(layout)}')
+    return names
+
+
+def unnamed_error(path: Path, problem: str, options: ReadOptions) -> FileFormatError:
+    """Return the error for a file of bare numbers without a layout."""
+    array = {"scene": ("lower", "upper"), "rays": ("origins", "directions")}.get(options.kind or "", ())
+    own = [name for one in array for name in column_names(one)] or [*"xyzi"]
+    where = "in the first line, or " if path.suffix.lower() in TEXTS else ""
+    return file_error(path, problem, f"name them {where}by layout= or --layout, such as {','.join(own)}")
+
+
 NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def choose(
     header: Sequence[str], path: Path, options: ReadOptions, own: Mapping[str, str] = NONE
 ) -> TableColumns:
-    """Return which columns of a table to read; labels only with boxes.
-
-    own: columns of the table by raybox's names, where the file itself says what they are.
-    """
-    if path.suffix.lower() == ".csv" and len(header) in (4, 6) and all(map(_is_number, header)):
-        raise file_error(path, _no_columns(header), _hint_of_numbers(path, options), "header")
+    """Return which columns to read; `own` are those that the file names as raybox does, besides."""
     _check_repeated(header, path)
     names = {**own, **{name: name for name in header}}
     found = _arrays(names, path)
+    lower = {name.lower(): name for name in header} | names
     if not found:
         _check_repeated([low if (low := name.lower()) in OWN_NAMES else name for name in header], path)
-        names = {name.lower(): name for name in header} | names
+        names = lower
         found = _arrays(names, path)
     if not found:
-        raise file_error(path, _header_problem(names), _columns_hint(path, options), "header")
+        raise file_error(path, _header_problem(names), columns_hint(path, options), "header")
+    points = found.get("points", {}).get("points")
+    uses = [names for arrays in found.values() for names in arrays.values()]
+    if points and uses.count(points) > 1 and options.kind is None and options.origin is None:
+        del found["points"]  # which are centres of boxes, or origins of rays
     kind = choose_kind(found, path, options)
     arrays = found[kind]
     if kind == "rays":
-        lower = {name.lower(): name for name in header} | names
-        arrays |= {name: [lower[name]] for name in RANGES if name in lower}
+        ranges = {name: [lower[name]] for name in RANGES if name in lower}
+        if ranges and "starts" in arrays:
+            problem = f"has the column{'s' * (len(ranges) > 1)} {' '.join(ranges)}"
+            problem += ", but segments, where t is 0 to 1"
+            raise file_error(path, problem, "remove it, or give origins and directions", "header")
+        arrays |= ranges
     used = {name for names in arrays.values() for name in names} | set(own.values())
     own_id = "id" if "id" in header else next((n for n in header if n.lower() == "id"), "id")
     labels = {"id" if n == own_id else n: n for n in header if n not in used}
@@ -136,83 +190,53 @@ def _check_repeated(header: Sequence[str], path: Path) -> None:
 
 def has_kind(header: Container[str]) -> bool:
     """Return whether a header has the columns of boxes, rays or points."""
-    return any(_matches(kind, header) for kind in KINDS)
+    return any(_fitting(way, header) for ways in _WAYS.values() for way in ways)
 
 
-def _arrays(names: Mapping[str, str], path: Path) -> dict[str, dict[str, list[str]]]:
-    """Return the arrays of each kind that the columns make.
+def _arrays(names: Mapping[str, str], path: Path) -> dict[str, Columns]:
+    """Return the arrays of each kind; raise for bounds of two kinds, neither of which is raybox's."""
+    fitting = {group: [way for one in ways if (way := _fitting(one, names))] for group, ways in _WAYS.items()}
+    bounds, sizes = fitting["bounds"], fitting["sizes"]
+    if len(bounds) > 1 and "min_x" not in bounds[0]["lower"]:
+        both = " and ".join(" ".join(way["lower"]) for way in bounds[:2])
+        raise file_error(path, f"has bounds of two kinds: {both}", "rename those that count", "header")
+    turn = next((turn for turn in _TURNS if names.keys() >= {*chain.from_iterable(turn.values())}), None)
+    found = {"boxes": bounds or ([] if turn else sizes)}
+    found["oriented boxes"] = [way | turn for way in sizes] if turn else []
+    found["rays"] = [way for way in fitting["rays"] if not turn or "dx" not in way.get("directions", ())]
+    found["points"] = fitting["points"]
+    return {
+        kind: {array: [names[name] for name in own] for array, own in ways[0].items()}
+        for kind, ways in found.items()
+        if ways
+    }
 
-    Raise if they make those of boxes in two ways, none of which is raybox's.
-    """
-    found = {}
-    for kind, arrays in KINDS.items():
-        ways = _matches(kind, names)
-        if len(ways) > 1 and kind == "boxes" and "min_x" not in ways[0][0]:
-            both = " and ".join(" ".join(lower) for lower, _ in ways[:2])
-            raise file_error(path, f"has bounds of two kinds: {both}", "rename those that count", "header")
-        if ways:
-            found[kind] = {
-                array: [names[name] for name in way] for array, way in zip(arrays, ways[0], strict=True)
-            }
-            if kind == "oriented boxes":
-                found[kind]["yaw"] = [names[next(name for name in YAW if name in names)]]
-    return found
 
-
-def _matches(kind: str, header: Container[str]) -> list[list[list[str]]]:
-    """Return the spellings of a kind in a header: columns of each array.
-
-    Z in all of its arrays, or in none (2D).
-    """
-    if kind == "oriented boxes" and not any(name in header for name in YAW):
-        return []
-    found = []
-    for way in _WAYS[kind]:
-        deep = [names[2] in header for names in way]
-        flat = (name in header for names in way for name in names[:2])
-        if all(flat) and (all(deep) or not any(deep)):
-            found.append([names if deep[0] else names[:2] for names in way])
-    return found
+def _fitting(way: Columns, header: Container[str]) -> Columns | None:
+    """Return the columns of a spelling if a header has them: z in all of its arrays, or in none (2D)."""
+    if not all(name in header for names in way.values() for name in names[:2]):
+        return None
+    deep = [names[2] in header for names in way.values()]
+    if any(deep) and not all(deep):
+        return None
+    return {array: names[: 3 if deep[0] else 2] for array, names in way.items()}
 
 
 def _header_problem(header: Mapping[str, str]) -> str:
-    """Return what is wrong with a header of no kind.
-
-    The missing columns, if it has some of a kind.
-    """
-    for kind in ("boxes", "rays", "oriented boxes"):
-        for number, way in enumerate(_WAYS[kind]):
-            flat = not any(names[2] in header for names in way)
-            names = [name for names in way for name in names[: 2 if flat else 3]]
-            names += YAW[:1] if kind == "oriented boxes" else []
+    """Return what a header of no kind lacks: some columns, if it has others of a kind."""
+    for group in ("bounds", "rays", "sizes"):
+        for number, way in enumerate(_WAYS[group]):
+            flat = not any(names[2] in header for names in way.values())
+            names = [name for names in way.values() for name in names[: 2 if flat else 3]]
             lacking = [name for name in names if name not in header]
-            if len(lacking) <= (len(names) // 2 if number or kind == "oriented boxes" else len(names) - 1):
+            if len(lacking) <= (len(names) // 2 if number or group == "sizes" else len(names) - 1):
                 return f"lacks the column{'s' * (len(lacking) > 1)} {' '.join(lacking)}"
-    return _no_columns(header)
-
-
-def _no_columns(header: Iterable[str]) -> str:
     return f"has no columns of boxes, rays or points, but {quoted(','.join(header))}"
 
 
-def _is_number(text: str) -> bool:
-    """Return whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _hint_of_numbers(path: Path, options: ReadOptions) -> str:
-    """Return the way out for a file whose first line holds numbers."""
-    line = "Rays.from_array" if options.kind == "rays" else "Boxes.from_bounds"
-    numbers = "numpy.loadtxt(path, delimiter=',')"
-    return f"{_columns_hint(path, options)}, or without such a line read it: raybox.{line}({numbers})"
-
-
-def _columns_hint(path: Path, options: ReadOptions) -> str:
+def columns_hint(path: Path, options: ReadOptions) -> str:
+    """Return the way out for a table without columns of a kind."""
     kinds = {"scene": ["boxes"], "rays": ["rays", "points"]}.get(options.kind or "", list(KINDS))
-    rows = [f"{kind}: {' '.join(n for array in KINDS[kind] for n in column_names(array))}" for kind in kinds]
-    where = " in the first line" if path.suffix.lower() == ".csv" else ""
+    rows = [f"{kind}: {' '.join(n for a in KINDS[kind][0] for n in column_names(a))}" for kind in kinds]
+    where = " in the first line" if path.suffix.lower() in TEXTS else ""
     return f"name the columns{where}, for {'; for '.join(rows)} (no z columns in 2D)"

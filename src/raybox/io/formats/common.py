@@ -8,21 +8,35 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType, ModuleType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import FileFormatError, InvalidInput, MissingFile, RayboxError, SkippedWarning
+from raybox.errors import (
+    FileFormatError,
+    InvalidInput,
+    MissingFile,
+    RayboxError,
+    SkippedWarning,
+    UnitsWarning,
+)
 from raybox.geometry import Boxes, Grid, Instances, Invalid, Mesh, Planes, Rays
+from raybox.geometry.file_facts import Up
 
 Floats = NDArray[np.float64]
+DEGREE = "degree"
+PACKED = ".gz"
+IN_DEGREES = "its coordinates are degrees, not lengths; project them to metres, or t and angles mean nothing"
 _REASONS = 5  # named on one line
 _SURROGATES = re.compile("[\ud800-\udfff]")
 Labels = dict[str, NDArray[Any]]
 Tessellation = Literal["opencascade", "hybrid"]
+InvalidRows = Literal["raise", "miss", "skip"]
+"""How to handle bad rows of a file: raise; rays miss; boxes are left out."""
+ObjectsOf = Literal["surfaces"]
 
 
 class ReadOptions(NamedTuple):
@@ -31,14 +45,19 @@ class ReadOptions(NamedTuple):
     kind: str | None = None
     origin: tuple[float, ...] | None = None
     boxes: bool = False
-    invalid: Invalid = "raise"
+    invalid: InvalidRows = "raise"
     lod: str | None = None
-    """CityJSON's level of detail; None: the highest of each object"""
     all_objects: bool = False
-    """read IFC spaces and openings, too"""
     progress: bool = False
     tessellation: Tessellation = "opencascade"
-    """of IFC"""
+    objects: ObjectsOf | None = None
+    up: Up | None = None
+    layout: str | None = None
+
+    @property
+    def invalid_rays(self) -> Invalid:
+        """How to handle bad rays, which are never left out."""
+        return "miss" if self.invalid == "miss" else "raise"
 
 
 SceneGeometry = Boxes | Grid | Instances | Mesh | Planes
@@ -46,14 +65,15 @@ Loadable = SceneGeometry | Rays | list[SceneGeometry]
 
 
 class Loaded(NamedTuple):
-    """The geometry of a file, and counts of what is left out.
-
-    Each count is one of a reason: `skipped` are losses, `left_out` documented defaults.
-    """
+    """The geometry of a file; counts by reason of losses, `skipped`, and of documented defaults."""
 
     geometry: Loadable
     skipped: Mapping[str, int] = MappingProxyType({})
     left_out: Mapping[str, int] = MappingProxyType({})
+    units: str | None = None
+    """what the file states: metre, millimetre, degree, …; None if nothing"""
+    up: Up | None = None
+    """the axis that is up, if the file or its format states it"""
 
     @property
     def ids(self) -> list[str | int] | None:
@@ -86,11 +106,9 @@ class GridCells(NamedTuple):
 
 
 class FileArrays(NamedTuple):
-    """Arrays of a file, unchecked.
+    """Arrays of a file, unchecked: ``lower upper``, ``origins directions [t_min t_max]``, ``points``.
 
     ``where(array, index)`` returns the place of a number in the file.
-
-    The names are ``lower upper``, ``origins directions [t_min t_max]`` and ``points``, where present.
     """
 
     arrays: dict[str, Floats]
@@ -99,16 +117,19 @@ class FileArrays(NamedTuple):
     among: str = ""
     """For errors: the rows that these are, if they are not the whole file."""
     skipped: Mapping[str, int] = MappingProxyType({})
-    """Counts of what is lost, by reason."""
     left_out: Mapping[str, int] = MappingProxyType({})
-    """Counts of what documented defaults leave out."""
+    units: str | None = None
+    up: Up | None = None
+    """the last four as of `Loaded`"""
 
 
-def warn_of_skipped(path: str | os.PathLike[str], skipped: Mapping[str, int]) -> None:
-    """Warn of what is lost, at the line that called the public function that calls this one."""
+def warn_of(path: str | os.PathLike[str], skipped: Mapping[str, int], units: str | None = None) -> None:
+    """Warn of what is lost, and of degrees, at the line that called the public function that calls this."""
     if skipped:
         text = f"{path}: left out: {counts_in_words(skipped)}; see geometry.skipped"
         warnings.warn(text, SkippedWarning, stacklevel=4)
+    if units == DEGREE:
+        warnings.warn(f"{path}: {IN_DEGREES}", UnitsWarning, stacklevel=4)
 
 
 def counts_in_words(counts: Mapping[str, int]) -> str:
@@ -147,6 +168,12 @@ def extension_problem(path: Path) -> str:
     return "is a folder, not a file" if path.is_dir() else "has no file extension"
 
 
+def suffix_of(path: PurePath) -> str:
+    """Return the extension that names the format of a file, in small letters: of a.obj.gz, ``.obj``."""
+    suffix = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() if suffix == PACKED else suffix
+
+
 def missing_file(path: Path) -> FileFormatError:
     """Return the error for a path at which there is nothing."""
     problem = "cannot be read: No such file or directory"
@@ -154,12 +181,9 @@ def missing_file(path: Path) -> FileFormatError:
 
 
 def checked_texts(ids: Iterable[object], what: str = "ids") -> list[str]:
-    """Return ids as text; what: the word for them in errors.
-
-    Raise `InvalidInput` for one that ends in NUL, which NumPy drops, or that UTF-8 cannot encode.
-    """
+    """Return ids as text that files hold, else `InvalidInput`; what: the word for them in errors."""
     texts = [str(name) for name in ids]
-    for row, text in enumerate(texts):
+    for row, text in enumerate(texts):  # NumPy drops NUL at the end, UTF-8 has no surrogates
         if text.endswith("\0") or (not text.isascii() and _SURROGATES.search(text)):
             problem = f"got {quoted(text)} of row {row}. Rename it."
             raise InvalidInput(f"{what} must be text without NUL at its end, without surrogates; {problem}")
@@ -174,10 +198,7 @@ def quoted(value: object) -> str:
 
 @contextmanager
 def reader_errors(path: Path, format_name: str, memory: str = "split the file") -> Iterator[None]:
-    """Turn every exception of a reader into a one-line `FileFormatError` about the file.
-
-    memory: the way out if there is not enough.
-    """
+    """Turn exceptions of a reader into a `FileFormatError`; memory: the way out if there is too little."""
     try:
         yield
     except MemoryError as error:

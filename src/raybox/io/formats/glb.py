@@ -1,7 +1,8 @@
-"""Binary glTF (`.glb`): one object for each node that shows a mesh.
+"""glTF, in one file (`.glb`) or as JSON (`.gltf`): one object for each node that shows a mesh.
 
-The nodes are those of the default scene (``scene``, else the first; without scenes, all). A mesh has the pose
-of its joints and the weights of its morph targets that the file gives, without animations.
+The nodes are those of the default scene (``scene``, else the first; without scenes, all) that are visible. A
+mesh has the pose of its joints and the weights of its morph targets that the file gives, without animations.
+Positions are in metres, and y is up.
 """
 
 from collections import Counter
@@ -19,14 +20,38 @@ from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene
 from raybox.io.formats.tables import Announced
 from raybox.validation import Bools
 
-INSTANCES, DRACO = "EXT_mesh_gpu_instancing", "KHR_draco_mesh_compression"
-# Extensions that are read, or change no position; all of KHR_materials_… are such ones
-KNOWN = {INSTANCES, "KHR_mesh_quantization", "KHR_texture_transform", "KHR_texture_basisu"}
-KNOWN |= {"EXT_texture_webp", "EXT_texture_avif", "KHR_lights_punctual", "KHR_xmp_json_ld"}
+INSTANCES, DRACO, RTC = "EXT_mesh_gpu_instancing", "KHR_draco_mesh_compression", "CESIUM_RTC"
+VISIBILITY = "KHR_node_visibility"
+READ = {INSTANCES, RTC, VISIBILITY, "KHR_mesh_quantization"}
+# Extensions that move, hide or multiply nothing; all of KHR_materials_… and the like are such ones
+_PASSED = (
+    "KHR_texture_transform KHR_texture_basisu KHR_lights_punctual KHR_xmp KHR_xmp_json_ld "
+    "KHR_audio_emitter KHR_animation_pointer KHR_interactivity KHR_node_selectability "
+    "KHR_node_hoverability KHR_implicit_shapes KHR_physics_rigid_bodies EXT_lights_image_based "
+    "EXT_lights_ies EXT_mesh_features EXT_mesh_manifold EXT_structural_metadata EXT_feature_metadata "
+    "EXT_instance_features EXT_texture_webp EXT_texture_avif EXT_texture_astc "
+    "EXT_mesh_primitive_edge_visibility EXT_texture_video MSFT_texture_dds MSFT_lod "
+    "MSFT_packing_normalRoughnessMetallic MSFT_packing_occlusionRoughnessMetallic "
+    "CESIUM_primitive_outline FB_ngon_encoding GODOT_single_root VRM VRMC_vrm VRMC_springBone "
+    "VRMC_materials_mtoon VRMC_node_constraint AGI_stk_metadata MAXAR_image_ortho"
+)
+PASSED = frozenset(_PASSED.split())
+LOOKS = ("KHR_materials_", "EXT_materials_", "ADOBE_materials_", "NV_materials_")
+# Compressions: refused where the file has no plain data beside the compressed ones
+COMPRESSED = {DRACO, "EXT_meshopt_compression", "KHR_meshopt_compression"}
+# Extensions that move, hide or join triangles, also in a file that does not require them
+REFUSED = {"KHR_visibility", "WEB3D_quantized_attributes", "EXT_mesh_primitive_restart"}
 COUNTED = {0: "primitives of points"} | dict.fromkeys((1, 2, 3), "primitives of lines")
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 # Of nodes, and of instances with their types: translation, rotation, scale
 _DEFAULTS = {"translation": [0.0, 0.0, 0.0], "rotation": [0.0, 0.0, 0.0, 1.0], "scale": [1.0, 1.0, 1.0]}
+
+
+class Placement(NamedTuple):
+    """The matrix of a node in the scene, and whether it shows its mesh."""
+
+    matrix: Floats
+    is_visible: bool
 
 
 class MeshPrimitive(NamedTuple):
@@ -39,9 +64,9 @@ class MeshPrimitive(NamedTuple):
 
 @np.errstate(all="ignore")  # numbers that are not finite are refused where triangles use them
 def read(path: Path, options: ReadOptions) -> Loaded:
-    """Return the triangles of a GLB file."""
-    document, skipped = Document(path), Counter[str]()
-    _check_extensions(document.root)
+    """Return the triangles of a glTF file."""
+    document, skipped, left_out = Document(path), Counter[str](), Counter[str]()
+    unknown = _unknown_extensions(document.root)
     world, parts, size = _world(document), list[MeshPart](), 0
     meshes = dict[tuple[float, ...], list[MeshPrimitive]]()
     for number, node in enumerate(document.items["node"]):
@@ -50,12 +75,15 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         if number not in world:
             skipped["nodes outside of the default scene"] += 1
             continue
+        if not world[number].is_visible:
+            left_out["nodes that are hidden"] += 1
+            continue
         mesh = document.item("mesh", node.whole("mesh"), node)
         weights = (node if "weights" in node.values else mesh).listed("weights", float, int)
         key = (node.whole("mesh"), *weights)
         if key not in meshes:
             meshes[key] = _mesh(document, mesh, weights, skipped)
-        primitives, matrices = meshes[key], world[number] @ _instances(document, node)
+        primitives, matrices = meshes[key], world[number].matrix @ _instances(document, node)
         size += len(matrices) * sum(one.vertices.nbytes + one.faces.nbytes for one in primitives)
         if size > machine_bytes():  # a small file can show a mesh many times
             raise MemoryError
@@ -63,19 +91,29 @@ def read(path: Path, options: ReadOptions) -> Loaded:
             joints, matrices = _joints(document, node, world), np.eye(4)[np.newaxis]
             primitives = [_posed(document, one, joints) for one in primitives]
         parts.append(_placed(node.get("name", str, "") or f"node {number}", primitives, matrices))
-    left_out = {"animations": len(document.root.listed("animations", dict))}
-    return to_scene(parts, path, options, +skipped, +Counter(left_out))
+    left_out["animations"] = len(document.root.listed("animations", dict))
+    found = to_scene(parts, path, options, +skipped, +left_out, may_be_empty=True)
+    lost = {**found.skipped, **document.skipped, **unknown}
+    return found._replace(skipped=lost, units="metre", up="y")
 
 
-def _check_extensions(root: Item) -> None:
-    """Raise for a required extension that is not known."""
-    for name in root.listed("extensionsRequired", str):
-        if name not in KNOWN and not name.startswith("KHR_materials_"):
-            root.refuse(f"requires the extension {name}, which raybox does not read", "export it without")
+def _unknown_extensions(root: Item) -> Counter[str]:
+    """Count extensions that are not known; raise for those that must be read, and are not."""
+    unknown = Counter[str]()
+    required = root.listed("extensionsRequired", str)
+    for name in dict.fromkeys([*required, *root.listed("extensionsUsed", str)]):
+        if name in READ | PASSED or name.startswith(LOOKS):
+            continue
+        if name in REFUSED or name in required:
+            verb = "requires" if name in required else "uses"
+            root.refuse(f"{verb} the extension {name}, which raybox does not read", "export it without")
+        if name not in COMPRESSED:
+            unknown[f"uses of the extension {quoted(name)}, which raybox does not know"] += 1
+    return unknown
 
 
-def _world(document: Document) -> dict[int, Floats]:
-    """Return the matrices of the nodes of the default scene."""
+def _world(document: Document) -> dict[int, Placement]:
+    """Return the placements of the nodes of the default scene."""
     nodes, user = document.items["node"], document.root
     if document.items["scene"]:
         user = document.item("scene", user.whole("scene", 0), user)
@@ -83,13 +121,17 @@ def _world(document: Document) -> dict[int, Floats]:
     else:
         inner = {child for node in nodes for child in node.listed("children", int)}
         roots = [number for number in range(len(nodes)) if number not in inner]
-    found, waiting = dict[int, Floats](), [(number, np.eye(4), user) for number in roots]
+    found, base = dict[int, Placement](), np.eye(4)
+    extension = document.root.child("extensions").child(RTC)
+    base[:3, 3] = extension.numbers("center", [0.0, 0.0, 0.0])
+    waiting = [(number, Placement(base, is_visible=True), user) for number in roots]
     while waiting:
         number, parent, user = waiting.pop()
         node = document.item("node", number, user)
         if number in found:
             user.refuse(f"leads to node {number} a second time: the nodes are no tree")
-        found[number] = parent @ _local(node)
+        is_visible = node.child("extensions").child(VISIBILITY).get("visible", bool, True)
+        found[number] = Placement(parent.matrix @ _local(node), parent.is_visible and is_visible)
         waiting += [(child, found[number], node) for child in node.listed("children", int)]
     return found
 
@@ -133,13 +175,13 @@ def _matrices(given: list[Floats], user: Item) -> Floats:
     return found
 
 
-def _joints(document: Document, node: Item, world: dict[int, Floats]) -> Floats:
+def _joints(document: Document, node: Item, world: dict[int, Placement]) -> Floats:
     """Return what the joints of a node's skin do to its vertices: affine maps (J, 3, 4)."""
     skin = document.item("skin", node.whole("skin"), node)
     numbers = skin.listed("joints", int)
     if not numbers or not world.keys() >= {*numbers}:
         skin.refuse(f"has the joints {quoted(numbers)}, which are no nodes of the scene")
-    found = np.stack([world[number] for number in numbers])
+    found = np.stack([world[number].matrix for number in numbers])
     if "inverseBindMatrices" in skin.values:
         columns = document.accessor(skin, "inverseBindMatrices", "MAT4")[: len(numbers)]
         if len(columns) < len(numbers):
@@ -175,6 +217,9 @@ def _mesh(document: Document, mesh: Item, weights: list[float], skipped: Counter
             skipped[COUNTED[mode]] += 1
             continue
         attributes = primitive.child("attributes")
+        if "POSITION" not in attributes.values:
+            skipped["primitives without POSITION"] += 1
+            continue
         number = attributes.whole("POSITION")
         is_draco = DRACO in primitive.child("extensions").values
         if is_draco and "bufferView" not in document.item("accessor", number, attributes).values:
@@ -233,26 +278,21 @@ def _mirrored(maps: Floats) -> Bools:
 def announced(path: Path) -> Announced:
     """Return the number of triangles of all nodes and instances: several may show one mesh."""
     document, triangles = Document(path), 0
-    for number in _world(document):
+    for number, placement in _world(document).items():
         node = document.items["node"][number]
-        if "mesh" in node.values:
-            mesh = document.item("mesh", node.whole("mesh"), node)
-            corners = (_corner_count(document, part) for part in mesh.children("primitives", "primitive"))
-            triangles += sum(corners) * _instance_count(document, node)
+        if "mesh" not in node.values or not placement.is_visible:
+            continue
+        instances = node.child("extensions").child(INSTANCES).child("attributes")
+        copies = max(_counts(document, instances, *map(str.upper, _DEFAULTS)), default=1)
+        for one in document.item("mesh", node.whole("mesh"), node).children("primitives", "primitive"):
+            vertices = one.child("attributes")
+            corners = max(_counts(document, one, "indices") or _counts(document, vertices, "POSITION") or [0])
+            is_list = one.whole("mode", _TRIANGLES) == _TRIANGLES
+            triangles += copies * (corners // 3 if is_list else corners)
     return Announced(triangles)
 
 
-def _corner_count(document: Document, primitive: Item) -> int:
-    """Return the number of triangles that a primitive has at most."""
-    name, user = "indices", primitive
-    if name not in primitive.values:
-        name, user = "POSITION", primitive.child("attributes")
-    count = document.item("accessor", user.whole(name), user).whole("count")
-    return count // 3 if primitive.whole("mode", _TRIANGLES) == _TRIANGLES else count
-
-
-def _instance_count(document: Document, node: Item) -> int:
-    """Return how often a node shows its mesh."""
-    attributes = node.child("extensions").child(INSTANCES).child("attributes")
-    numbers = [attributes.whole(key) for key in map(str.upper, _DEFAULTS) if key in attributes.values]
-    return max((document.item("accessor", k, node).whole("count") for k in numbers), default=1)
+def _counts(document: Document, user: Item, *keys: str) -> list[int]:
+    """Return the lengths of those accessors of an object that are there."""
+    numbers = [user.whole(key) for key in keys if key in user.values]
+    return [document.item("accessor", number, user).whole("count") for number in numbers]

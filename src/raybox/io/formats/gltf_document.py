@@ -1,18 +1,23 @@
-"""The JSON document of a binary glTF file, and its checked accessors."""
+"""The JSON document of a glTF file, and its checked accessors.
+
+Buffers are in the file, or, of a `.gltf`, in files of its folder or below it: never elsewhere.
+"""
 
 import base64
+import codecs
 import json
 import struct
 from collections.abc import Collection
 from pathlib import Path
 from typing import NoReturn, TypeVar
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox.io.formats.common import Floats, file_error, quoted
 from raybox.io.formats.mesh_parts import check_end, cut_off
+from raybox.io.formats.text_lines import plain
 
 T = TypeVar("T")
 Numbers = NDArray[np.number]
@@ -22,6 +27,7 @@ WIDTHS = {"SCALAR": 1, "VEC3": 3, "VEC4": 4, "MAT4": 16}
 _KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false"}
 _KINDS |= {str: "a text", list: "a list", dict: "an object"}
 _JSON, _BINARY = 0x4E4F534A, 0x004E4942
+_AROUND = b"\0 \t\r\n" + codecs.BOM_UTF8
 
 
 class Item:
@@ -83,19 +89,37 @@ class Document:
     """The objects of a file by kind and number, and its buffers."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.size = path, path.stat().st_size
-        chunks = _chunks(path.read_bytes(), path)
-        try:
-            value = json.loads(chunks.get(_JSON, b"").decode())
-        except (ValueError, RecursionError) as error:
-            problem = "its JSON chunk is missing, damaged, or too deep"
-            raise file_error(path, problem, "copy or export it again", "byte 12") from error
-        self.root, self._binary = Item(path, "", value), chunks.get(_BINARY)
+        self.path, self.size, data = path, path.stat().st_size, path.read_bytes()
+        is_binary = path.suffix.lower() == ".glb"
+        chunks = _chunks(data, path) if is_binary else {_JSON: data}
+        self.skipped, self._folder = dict[str, int](), None if is_binary else path.parent
+        self.root, self._binary = Item(path, "", self._json(chunks.get(_JSON, b""))), chunks.get(_BINARY)
+        if "asset" not in self.root.values and "meshes" not in self.root.values:
+            self.root.refuse("has no asset, as every glTF", "rename CityJSON to end in .city.json")
+        asset = self.root.child("asset").values
+        version = str(asset.get("minVersion", asset.get("version", "2.0")))
+        if not version.startswith("2") or (version != "2.0" and "minVersion" in asset):
+            self.root.refuse(f"is glTF {quoted(version)}, raybox reads 2.0", "export it as glTF 2.0")
         kinds = ("node", "mesh", "skin", "scene", "accessor", "bufferView", "buffer")
         self.items = {
             kind: self.root.children("meshes" if kind == "mesh" else kind + "s", kind) for kind in kinds
         }
         self._buffers: dict[int, bytes] = {}
+        files = (self._beside(item.values.get("uri")) for item in self.items["buffer"])
+        self.size += sum(file.stat().st_size for file in files if file)
+
+    def _json(self, data: bytes) -> object:
+        """Return the JSON in bytes; zeros and byte order marks around it are padding."""
+        text = plain(data, self.path).strip(_AROUND).decode(errors="replace")
+        try:
+            value: object = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            problem = "its JSON is missing, damaged, or too deep"
+            raise file_error(self.path, problem, "copy or export it again") from error
+        lost = text.count("\ufffd") - data.count("\ufffd".encode())
+        if lost > 0:
+            self.skipped["bytes of names that are not UTF-8"] = lost
+        return value
 
     def item(self, kind: str, number: int, user: Item) -> Item:
         """Return an object to which another one refers."""
@@ -106,10 +130,7 @@ class Document:
     def accessor(
         self, user: Item, key: str, kind: str, rows: int | None = None, codes: Collection[int] = tuple(TYPES)
     ) -> Floats:
-        """Return the numbers of an accessor of this type: shape (rows, width).
-
-        rows: None, or how many there must be.
-        """
+        """Return the numbers of an accessor of this type, (rows, width); rows: how many there must be."""
         item = self.item("accessor", user.whole(key), user)
         name, code, count = item.get("type", str), item.whole("componentType"), item.whole("count")
         if name != kind or code not in codes:
@@ -162,7 +183,7 @@ class Document:
         number = view.whole("buffer")
         item = self.item("buffer", number, view)
         if number not in self._buffers:
-            found = _of_uri(item) if "uri" in item.values else self._binary if not number else None
+            found = self._of_uri(item) if "uri" in item.values else self._binary if not number else None
             if found is None:
                 names = ", ".join(view.child("extensions").values) or "no uri"
                 item.refuse(f"has no bytes in this file ({names})", "export it without compression")
@@ -172,20 +193,41 @@ class Document:
             self._buffers[number] = found[:size]
         return self._buffers[number]
 
+    def _of_uri(self, buffer: Item) -> bytes:
+        """Return the bytes in a ``data:`` URI, or of a file in the folder of a `.gltf`."""
+        uri = buffer.get("uri", str)
+        head, _, data = uri.partition(",")
+        if head.startswith("data:"):
+            try:
+                if not head.endswith(";base64"):
+                    raise ValueError
+                return base64.b64decode(unquote_to_bytes(data), validate=True)
+            except ValueError:
+                buffer.refuse(f"its data URI {quoted(uri)} is not in base64")
+        if self._folder is None:
+            problem = f"refers to another file, {quoted(uri)}, which raybox does not read"
+            buffer.refuse(problem, "export it as one file")
+        file = self._beside(uri)
+        if file is None:
+            problem = f"refers to {quoted(uri)}, which is no file in its folder"
+            buffer.refuse(problem, "put that file next to it, or export it as .glb")
+        with file.open("rb") as opened:
+            return opened.read(min(buffer.whole("byteLength"), file.stat().st_size))
 
-def _of_uri(buffer: Item) -> bytes:
-    """Return the bytes in a ``data:`` URI; others name another file."""
-    uri = buffer.get("uri", str)
-    head, _, data = uri.partition(",")
-    if not head.startswith("data:"):
-        problem = f"refers to another file, {quoted(uri)}, which raybox does not read"
-        buffer.refuse(problem, "export it as one file")
-    try:
-        if not head.endswith(";base64"):
-            raise ValueError
-        return base64.b64decode(unquote_to_bytes(data), validate=True)
-    except ValueError:
-        buffer.refuse(f"its data URI {quoted(uri)} is not in base64")
+    def _beside(self, uri: object) -> Path | None:
+        """Return the path of a file in the folder of a `.gltf`, links followed; None for any other."""
+        if self._folder is None or not isinstance(uri, str) or uri.startswith("data:"):
+            return None
+        name = unquote(uri)
+        parts = name.split("/")
+        if {*"\\:\0"} & {*name} or not all(parts) or ".." in parts:
+            return None
+        try:
+            folder = self._folder.resolve()
+            file = folder.joinpath(*parts).resolve()
+            return file if file.is_relative_to(folder) and file.is_file() else None
+        except (OSError, RuntimeError, ValueError):  # a loop of links, a name that no system has
+            return None
 
 
 def _chunks(data: bytes, path: Path) -> dict[int, bytes]:

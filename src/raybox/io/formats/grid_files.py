@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from raybox import validation
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.geometry import Grid, grid_edges, with_skipped
+from raybox.geometry import Grid, grid_edges, with_facts
 from raybox.geometry.cell_bits import pack
 from raybox.geometry.grid import of_bits
 from raybox.io.formats import vox
@@ -25,9 +25,9 @@ from raybox.io.formats.common import (
     path_of,
     quoted,
     reader_errors,
-    warn_of_skipped,
+    warn_of,
 )
-from raybox.io.formats.numpy_arrays import as_floats, load_array, load_members
+from raybox.io.formats.numpy_arrays import as_floats, load_array, open_archive
 from raybox.io.formats.table import format_of
 from raybox.io.formats.tables import check_numbers
 from raybox.validation import ArrayInput
@@ -80,27 +80,27 @@ def load_grid(
         cells = read(file)
         start, step = _corner(cells, given, file)
         edges = grid_edges.increasing("origin", start, step, cells.first, cells.occupied.shape)
-    warn_of_skipped(path, cells.skipped)
-    return with_skipped(of_bits(edges, pack(cells.occupied)), cells.skipped)
-
-
-def read_npy(path: Path) -> GridCells:
-    """Return the cells of an `.npy` file: its nonzero numbers."""
-    return _cells(load_array(path), path, "")
+    warn_of(path, cells.skipped)
+    return with_facts(of_bits(edges, pack(cells.occupied)), cells.skipped)
 
 
 def read_npz(path: Path) -> GridCells:
     """Return the cells, the origin and the pitch of an `.npz` file."""
-    names, arrays = load_members(path, ("occupancy", "origin", "pitch"))
+    with open_archive(path) as archive:
+        names, arrays = [*archive.members], archive.arrays(("occupancy", "origin", "pitch"))
     if "occupancy" not in arrays:
         problem = f"has no array occupancy, but {quoted(' '.join(names))}"
         raise file_error(path, problem, "name the array of cells occupancy")
     cells = _cells(arrays["occupancy"], path, "occupancy")
     origin, pitch = (as_floats(arrays[n], path, n) if n in arrays else None for n in ("origin", "pitch"))
-    return GridCells(cells.occupied, cells.first, origin, pitch)
+    return cells._replace(origin=origin, pitch=pitch)
 
 
-READERS: dict[str, Callable[[Path], GridCells]] = {".vox": vox.read_grid, ".npy": read_npy, ".npz": read_npz}
+READERS: dict[str, Callable[[Path], GridCells]] = {
+    ".vox": vox.read_grid,
+    ".npy": lambda path: _cells(load_array(path), path, ""),
+    ".npz": read_npz,
+}
 
 
 def _cells(array: NDArray[Any], path: Path, name: str) -> GridCells:

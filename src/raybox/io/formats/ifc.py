@@ -1,10 +1,10 @@
-"""IFC building models, through ifcopenshell: the surfaces of each product, in world coordinates.
+"""IFC building models, through ifcopenshell: the surfaces of each product, in world coordinates and metres.
 
 Openings are cut, shells face outward, and a product that has a bounding box alone is its twelve triangles.
+Products without matter, such as spaces and openings, are left out by default: `ifc_products.NO_MATTER`.
 """
 
 import json
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,18 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.errors import FileFormatError
-from raybox.io.formats import subprocess_reader
-from raybox.io.formats.common import Loaded, ReadOptions, file_error, quoted, require
+from raybox.io.formats.common import Loaded, ReadOptions, counts_in_words, file_error, quoted, require
 from raybox.io.formats.mesh_parts import MeshPart, cut_off, to_scene
+from raybox.io.formats.subprocess_reader import OUT_OF_TIME, ProcessEnded, stream_stdout
 
 TAIL = b"END-ISO-10303-21;"
 PROGRAM = Path(__file__).with_name("ifc_products.py")
 SECONDS = 60.0
-"""The longest tessellation of one product; those of the data set `duplex_ifc` take 0.2 s at most."""
+"""Limit of processor time of a product, since a busy machine takes any time by the clock.
+
+Those of the data set `duplex_ifc` take 0.2 s at most.
+"""
 
 LIBRARIES = {"opencascade": "opencascade", "hybrid": "hybrid-cgal-simple-opencascade"}
-LABELS = ("name", "ifc_class", "storey")
+LABELS = ("name", "ifc_class", "storey", "predefined_type")
 
 
 class _Product(NamedTuple):
@@ -33,19 +35,6 @@ class _Product(NamedTuple):
     result: dict[str, Any]
     vertices: bytes = b""
     faces: bytes = b""
-
-    @property
-    def name(self) -> str:
-        """Class, GlobalId and name, for what is said of losses."""
-        return f"{self.labels['ifc_class']} {self.labels['id']} {quoted(self.labels['name'])}"
-
-    @property
-    def part(self) -> MeshPart:
-        """The triangles with their labels."""
-        vertices = np.frombuffer(self.vertices, np.float64).reshape(-1, 3)
-        faces = np.frombuffer(self.faces, np.int32).reshape(-1, 3).astype(np.int64)
-        labels = {name: self.labels[name] for name in LABELS}
-        return MeshPart(str(self.labels["id"]), vertices, faces, labels)
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
@@ -57,50 +46,60 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     require("ifcopenshell", "ifc", ".ifc")
     from tqdm import tqdm
 
-    parts, skipped, left_out = [], Counter[str](), Counter[str]()
+    parts, skipped, left_out, has_unit = [], Counter[str](), Counter[str](), False
     bar = tqdm(_products(path, options), unit=" products", delay=0.5, disable=not options.progress)
     for product in bar:
-        bar.total = product.labels["of"]
-        if "left_out" in product.result:
-            left_out[product.result["left_out"]] += 1
-        elif "failed" in product.result:
-            skipped[f"{product.name}: {product.result['failed']}"] += 1
+        labels, result = product.labels, product.result
+        bar.total, has_unit = labels["of"], labels["has_unit"]
+        name = f"{labels['ifc_class']} {labels['id']} {quoted(labels['name'])}"
+        if "left_out" in result:
+            left_out[result["left_out"]] += 1
+        elif "failed" in result:
+            skipped[f"{name}: {result['failed']}"] += 1
         else:
-            parts.append(product.part)
-            skipped.update(f"{product.name}, in part: {problem}" for problem in product.result["problem"])
+            vertices = np.frombuffer(product.vertices, np.float64).reshape(-1, 3)
+            faces = np.frombuffer(product.faces, np.int32).reshape(-1, 3).astype(np.int64)
+            parts.append(MeshPart(labels["id"], vertices, faces, {key: labels[key] for key in LABELS}))
+            skipped.update(f"{name}, in part: {problem}" for problem in result["problem"])
     if not parts:
-        raise file_error(path, "holds no product with a surface", "check the model")
-    return to_scene(parts, path, options, skipped, left_out)
+        counts = skipped or left_out
+        problem = "holds no product with a surface" + (f", but {counts_in_words(counts)}" if counts else "")
+        on_request = not skipped and any(" " not in reason for reason in left_out)
+        way_out = "all_objects=True reads what has no matter, too" if on_request else "check the model"
+        raise file_error(path, problem, way_out)
+    found = to_scene(parts, path, options, skipped, left_out)
+    return found._replace(units="metre" if has_unit else None, up="z")
 
 
 def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
     """Yield all products; the program begins again after one in which it ends."""
-    after, done = -1, False
+    request: dict[str, Any] = {"all_objects": options.all_objects, "seconds": SECONDS}
+    request |= {"library": LIBRARIES[options.tessellation], "after": -1}
+    done = False
     while not done:
-        request = {
-            "after": after,
-            "all_objects": options.all_objects,
-            "library": LIBRARIES[options.tessellation],
-            "seconds": SECONDS,
-        }
-        current, since = {}, 0.0
+        current: dict[str, Any] = {}
         try:
-            with subprocess_reader.stream_stdout(PROGRAM, path, json.dumps(request)) as stream:
+            with stream_stdout(PROGRAM, path, json.dumps(request)) as stream:
                 for header in map(json.loads, stream):
                     if "number" in header:
-                        current, since = header, time.monotonic()
+                        current = header
+                    elif "refused" in header:
+                        known = ", ".join(header["schemas"])
+                        way_out = f"save it as one of {known}" if known else "check the file"
+                        raise file_error(path, header["refused"], way_out)
                     elif "done" in header:
                         done = True
                     else:
                         arrays = (stream.read(header.get(name, 0)) for name in ("vertices", "faces"))
                         yield _Product(current, header, *arrays)
                         current = {}
-                if not done:
-                    raise file_error(path, "its reader ends too early", "check that the file is whole")
-        except FileFormatError:
+            if not done:
+                raise ProcessEnded(str(cut_off(path, "its reader's output")))
+        except ProcessEnded as ended:
             if not current:
                 raise
-            late = time.monotonic() - since >= SECONDS
-            verb = f"takes over {SECONDS:.0f} s" if late else "crashes"
+            verb = f"fails ({ended.problem})" if ended.problem else "crashes"
+            if ended.problem == OUT_OF_TIME:
+                verb = f"takes over {SECONDS:.0f} s of processor time, or far longer by the clock"
             yield _Product(current, {"failed": f"its tessellation {verb}"})
-            after = current["number"]
+            request["after"] = current["number"]

@@ -7,9 +7,11 @@ each product there are two, one before its tessellation and one after.
 
 import faulthandler
 import json
+import math
 import os
 import re
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -18,11 +20,27 @@ import ifcopenshell.geom
 import ifcopenshell.util.element
 import numpy as np
 
-ON_REQUEST = ("IfcSpace", "IfcOpeningElement")
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]  # the limit is of wall time there
+
+NO_MATTER = (
+    *("IfcSpatialElement", "IfcSpatialStructureElement"),  # the second is the root of IFC2X3
+    *("IfcFeatureElementSubtraction", "IfcVirtualElement", "IfcAnnotation", "IfcGrid", "IfcPort"),
+    *("IfcPositioningElement", "IfcLinearElement", "IfcStructuralItem", "IfcStructuralActivity"),
+)
+"""Classes whose products, with those of their subclasses, have no matter; a site has its terrain."""
+SURFACES = (
+    *("IfcSolidModel", "IfcSurface", "IfcFaceBasedSurfaceModel", "IfcShellBasedSurfaceModel"),
+    *("IfcTessellatedItem", "IfcBooleanResult", "IfcCsgPrimitive3D", "IfcHalfSpaceSolid", "IfcBoundingBox"),
+    *("IfcSectionedSpine", "IfcConnectedFaceSet", "IfcFace"),
+)
 SETTINGS = ("use-world-coords", "reorient-shells", "keep-bounding-boxes", "no-normals")
-ERROR = re.compile(r"^\[error\] \[\w+\] \[[^]]*\] (.*?)(?: for:)?$", re.MULTILINE)
-NO_SURFACE = ("Failed to process shape", "No suitable IfcRepresentation")
-"""How the errors begin for a product that has only curves, or nothing: no other error is logged."""
+LOGGED = re.compile(r"^\[(error|warning)\] \[\w+\] \[[^]]*\] (.*?)[ :]*(?:for:)?$", re.MULTILINE)
+NO_REASON = ("No plane angle unit", "No material and surface styles", "0 duplicate faces", "Warning nullptr")
+WAITS = 10
+"""How many times its limit of processor time a product may take by the clock."""
 
 
 def main() -> None:
@@ -30,21 +48,45 @@ def main() -> None:
     request = json.loads(sys.argv[2])
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print does not belong among the records
-    model = ifcopenshell.open(sys.argv[1])
+    _limit(WAITS * request["seconds"])
+    try:
+        model = ifcopenshell.open(sys.argv[1])
+    except ifcopenshell.Error as error:
+        is_schema = isinstance(error, ifcopenshell.SchemaError)
+        known = ifcopenshell.ifcopenshell_wrapper.schema_names() if is_schema else ()
+        schemas = [name for name in known if name.startswith("IFC")]
+        return _write(out, {"refused": str(error).replace(": ", " "), "schemas": schemas})
     products = sorted(filter(_has_shape, model.by_type("IfcProduct")), key=lambda product: product.id())
+    of_file = {"of": len(products), "has_unit": _has_unit(model)}
     settings = ifcopenshell.geom.settings()
     for setting in SETTINGS:
         settings.set(setting, True)
     for product in products:
         if product.id() > request["after"]:
-            _write(out, {"number": product.id(), "of": len(products)} | _labels(product))
-            if not request["all_objects"] and any(map(product.is_a, ON_REQUEST)):
+            _limit(request["seconds"])
+            _write(out, {"number": product.id()} | of_file | _labels(product))
+            is_matter = product.is_a("IfcSite") or not any(map(product.is_a, NO_MATTER))
+            if is_matter or request["all_objects"]:
+                _write(out, *_surface(settings, product, request["library"]))
+            else:
                 _write(out, {"left_out": product.is_a()})
-                continue
-            faulthandler.dump_traceback_later(request["seconds"], exit=True)
-            _write(out, *_surface(settings, product, request["library"]))
-            faulthandler.cancel_dump_traceback_later()
     _write(out, {"done": True})
+
+
+def _limit(seconds: float) -> None:
+    """End the process when it takes more processor time than this from now on, or waits far longer."""
+    waits = 1
+    if resource is not None:
+        waits, (_, hard) = WAITS, resource.getrlimit(resource.RLIMIT_CPU)
+        end = math.ceil(time.process_time() + seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (end if hard < 0 else min(end, hard), hard))
+    faulthandler.dump_traceback_later(waits * seconds, exit=True)
+
+
+def _has_unit(model: Any) -> bool:
+    """Return whether a file states its unit of length, which ifcopenshell converts to metres."""
+    stated = [getattr(project.UnitsInContext, "Units", None) or () for project in model.by_type("IfcProject")]
+    return any(getattr(unit, "UnitType", None) == "LENGTHUNIT" for units in stated for unit in units)
 
 
 def _has_shape(product: Any) -> bool:
@@ -64,8 +106,21 @@ def _labels(product: Any) -> dict[str, str | None]:
         "id": product.GlobalId or "",
         "name": product.Name,
         "ifc_class": product.is_a(),
+        "predefined_type": _predefined_type(product),
         "storey": storey and storey.Name,
     }
+
+
+def _predefined_type(product: Any) -> str:
+    """Return the predefined type of a product or of its type; for USERDEFINED, the word of the user."""
+    types = (product, "ObjectType"), (ifcopenshell.util.element.get_type(product), "ElementType")
+    for one, own in types:
+        found = getattr(one, "PredefinedType", None)
+        if found == "USERDEFINED":
+            return str(getattr(one, own, None) or found)
+        if found and found != "NOTDEFINED":
+            return str(found)
+    return "NOTDEFINED"
 
 
 def _parents(product: Any) -> Iterator[Any]:
@@ -83,22 +138,47 @@ def _surface(settings: Any, product: Any, library: str) -> tuple[dict[str, Any],
     try:
         shape = ifcopenshell.geom.create_shape(settings, product, geometry_library=library)
     except RuntimeError as error:
-        logged = ERROR.findall(ifcopenshell.get_log())
-        if not logged and str(error).startswith(NO_SURFACE):
-            return {"left_out": f"{product.is_a()} without a surface"}, b""
-        return {"failed": logged[0] if logged else str(error).splitlines()[0]}, b""
+        return _without_triangles(product, str(error).partition(". Product:")[0]), b""
     vertices = np.frombuffer(shape.geometry.verts_buffer, np.float64)
     faces = np.frombuffer(shape.geometry.faces_buffer, np.int32)
     if not faces.size:
-        return {"left_out": f"{product.is_a()} without a surface"}, b""
+        return _without_triangles(product, "its solids and surfaces have no triangle"), b""
     if not np.isfinite(vertices).all():
         return {"failed": "a vertex is not finite"}, b""
-    header = {
-        "vertices": vertices.nbytes,
-        "faces": faces.nbytes,
-        "problem": ERROR.findall(ifcopenshell.get_log())[:1],
-    }
-    return header, vertices.tobytes() + faces.tobytes()
+    sizes = {"vertices": vertices.nbytes, "faces": faces.nbytes}
+    problem = _reasons(ifcopenshell.get_log(), "error")[:1]
+    return {**sizes, "problem": problem}, vertices.tobytes() + faces.tobytes()
+
+
+def _without_triangles(product: Any, problem: str) -> dict[str, Any]:
+    """Return the record of a product that fails, or that has only curves and points, or nothing."""
+    log, shape = ifcopenshell.get_log(), product.Representation
+    errors = _reasons(log, "error")
+    if errors or (shape and any(map(_has_surfaces, shape.Representations or ()))):
+        return {"failed": [*errors, *_reasons(log, "warning")[::-1], problem][0]}
+    return {"left_out": f"{product.is_a()} without a surface"}
+
+
+def _reasons(log: str, level: str) -> list[str]:
+    """Return the messages of a level that say why a product fails."""
+    return [text for of, text in LOGGED.findall(log) if of == level and not text.startswith(NO_REASON)]
+
+
+def _has_surfaces(representation: Any, depth: int = 0) -> bool:
+    """Return whether a representation has solids or surfaces, or lacks what it should have."""
+    items = getattr(representation, "Items", None) or getattr(representation, "Elements", None)
+    if not items or depth > 9:
+        return True
+    for item in items:
+        if item.is_a("IfcMappedItem"):
+            found = _has_surfaces(getattr(item.MappingSource, "MappedRepresentation", None), depth + 1)
+        elif item.is_a("IfcGeometricSet"):
+            found = _has_surfaces(item, depth + 1)
+        else:
+            found = any(map(item.is_a, SURFACES))
+        if found:
+            return True
+    return False
 
 
 if __name__ == "__main__":

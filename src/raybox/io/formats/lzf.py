@@ -1,7 +1,6 @@
 """Decompress LZF, the compression of binary PCD files (format: LibLZF by Marc Lehmann)."""
 
-MOST_EXPANSION = 88
-"""Bytes that one compressed byte can become at most: 3 bytes repeat at most 264."""
+MOST_EXPANSION = 88  # bytes that one compressed byte can become at most: 3 bytes repeat at most 264
 
 _LITERAL = 32  # a smaller control byte begins a run of literal bytes
 

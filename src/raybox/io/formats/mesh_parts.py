@@ -14,17 +14,13 @@ from raybox.geometry import Mesh, column_of
 from raybox.geometry.polygons import Triangles, triangulate, without_holes
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, counts_in_words, file_error
 from raybox.io.formats.object_boxes import boxes_of_objects
-from raybox.validation import Array
 
 Ints = NDArray[np.int64]
 _BLANK = b" \t\r\n"
 
 
 class MeshPart(NamedTuple):
-    """A named part of a file: one object.
-
-    Parts may share one array of vertices.
-    """
+    """A named part of a file: one object. Parts may share one array of vertices."""
 
     name: str
     vertices: Floats
@@ -34,14 +30,13 @@ class MeshPart(NamedTuple):
 
 
 def faces_of(vertices: Floats, corners: Ints, sizes: Ints, skipped: Counter[str]) -> Triangles:
-    """Return the triangles of polygons without holes; count those without any."""
+    """Return the triangles of polygons without holes; count those without any, and fans that may overlap."""
     found = triangulate(vertices, without_holes(corners, sizes))
-    short = sizes < 3
-    skipped["faces of fewer than three corners"] += int(short.sum())
-    crossed = np.flatnonzero(found.failed & ~short)
-    if len(crossed):
-        reason = f"polygons that cross themselves, such as face {crossed[0]} counted from 0"
-        skipped[reason] += len(crossed)
+    skipped["faces of fewer than three corners"] += int(found.failed.sum())
+    if found.not_flat.any():
+        example = f"such as face {np.argmax(found.not_flat)} counted from 0"
+        reason = f"exact shapes of faces that are not flat or cross themselves, {example}"
+        skipped[reason] = int(found.not_flat.sum())
     return found
 
 
@@ -51,20 +46,23 @@ def to_scene(
     options: ReadOptions,
     skipped: Mapping[str, int] = MappingProxyType({}),
     left_out: Mapping[str, int] = MappingProxyType({}),
+    *,
+    may_be_empty: bool = False,
 ) -> Loaded:
     """Return one mesh of all parts, or with ``options.boxes`` one box for each part.
 
     Each part is an object, with its name as id and its labels; parts without triangles are none.
-
-    skipped: counts by reason of what is lost. left_out: of what is left out by documented defaults.
+    may_be_empty: whether the file states that there are no triangles, if nothing is lost.
     """
     parts = [part for part in parts if len(part.faces)]
-    if not parts:
+    if not parts and (skipped or not may_be_empty):
         problem = "holds no triangles" + (f", but {counts_in_words(skipped)}" if skipped else "")
         raise file_error(path, problem, "check that it is a mesh (point sets need origin, or --origin)")
     vertices, faces = joined(parts, path)
-    ids, labels = [part.name for part in parts], _labels(parts)
-    sizes = np.array([len(part.faces) for part in parts])
+    names = dict.fromkeys(name for part in parts for name in part.labels)
+    labels = {name: column_of([part.labels.get(name) for part in parts]) for name in names}
+    ids = [part.name for part in parts]
+    sizes = np.array([len(part.faces) for part in parts], np.int64)
     objects = np.repeat(np.arange(len(parts)), sizes)
     mesh = Mesh(vertices, faces, objects=objects, ids=ids, labels=labels)
     return Loaded(boxes_of_objects(mesh) if options.boxes else mesh, skipped, left_out)
@@ -73,7 +71,13 @@ def to_scene(
 def joined(parts: Sequence[MeshPart], path: Path) -> tuple[Floats, Ints]:
     """Return the vertices and faces of all parts; vertices that are not finite may be there, unused."""
     for part in parts:
-        _check(part, path)
+        if part.faces.min(initial=0) < 0 or part.faces.max(initial=-1) >= len(part.vertices):
+            face, corner = np.argwhere((part.faces < 0) | (part.faces >= len(part.vertices)))[0]
+            wrong, place = part.faces[face, corner], f"part {part.name!r}, triangle {face}"
+            problem = f"vertex {wrong} does not exist: there are {len(part.vertices)}, from 0 on"
+            raise file_error(path, problem, "correct the triangle", place)
+    if not parts:
+        return np.zeros((0, 3)), np.zeros((0, 3), np.int64)
     is_shared = all(part.vertices is parts[0].vertices for part in parts)
     starts = np.cumsum([0, *(0 if is_shared else len(part.vertices) for part in parts[:-1])])
     vertices = np.concatenate([part.vertices for part in (parts[:1] if is_shared else parts)])
@@ -82,33 +86,12 @@ def joined(parts: Sequence[MeshPart], path: Path) -> tuple[Floats, Ints]:
     if finite.all():
         return vertices, faces
     for part in parts:
-        _check_finite(part, path)
+        used = np.unique(part.faces)
+        for row, axis in np.argwhere(~np.isfinite(part.vertices[used]))[:1]:
+            problem = f"{part.vertices[used[row], axis]} is not a finite number"
+            place = f"vertex {used[row]} (the first is 0), column {'xyz'[axis]}"
+            raise file_error(path, problem, "correct the vertex", place)
     return vertices[finite], (np.cumsum(finite) - 1)[faces]
-
-
-def _check(part: MeshPart, path: Path) -> None:
-    if part.faces.min(initial=0) >= 0 and part.faces.max(initial=-1) < len(part.vertices):
-        return
-    face, corner = np.argwhere((part.faces < 0) | (part.faces >= len(part.vertices)))[0]
-    problem = f"vertex {part.faces[face, corner]} does not exist: there are {len(part.vertices)}, from 0 on"
-    raise file_error(path, problem, "correct the triangle", f"part {part.name!r}, triangle {face}")
-
-
-def _check_finite(part: MeshPart, path: Path) -> None:
-    used = np.unique(part.faces)
-    wrong = np.argwhere(~np.isfinite(part.vertices[used]))
-    if len(wrong):
-        vertex, axis = used[wrong[0, 0]], wrong[0, 1]
-        problem = f"{part.vertices[vertex, axis]} is not a finite number"
-        raise file_error(
-            path, problem, "correct the vertex", f"vertex {vertex} (the first is 0), column {'xyz'[axis]}"
-        )
-
-
-def _labels(parts: Sequence[MeshPart]) -> dict[str, Array]:
-    """Return a column of each label that any part has."""
-    names = dict.fromkeys(name for part in parts for name in part.labels)
-    return {name: column_of([part.labels.get(name) for part in parts]) for name in names}
 
 
 def check_end(path: Path, rest: bytes, padding: bytes = b"") -> None:

@@ -5,7 +5,8 @@
 .npy      boxes: (M, 6) or (M, 4), rows ``lower, upper``;
           rays: (N, 6) or (N, 4), rows ``origin, direction``, or (N, 8) with ``t_min, t_max`` after;
           points: (N, 3) or (N, 2), or (N, 4) with a fourth number that is not read, as of KITTI;
-          or (N,) with named columns, those of CSV
+          or (N,) with named columns, those of CSV; or any (N, M) with a layout
+.bin      rows of float32 without a header, as of KITTI and nuScenes, with a layout
 ========  =============================================================================================
 """
 
@@ -21,6 +22,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -36,13 +38,15 @@ from raybox.io.formats.columns import (
     column_names,
     has_kind,
     is_flat,
+    kinds_of,
+    layout_names,
+    unnamed_error,
 )
 from raybox.io.formats.common import FileArrays, Floats, Labels, ReadOptions, file_error, quoted
 from raybox.io.formats.tables import (
     BLOCK_ROWS,
     LEFT_OUT,
     Announced,
-    Column,
     RowBlock,
     Table,
     Wanted,
@@ -72,9 +76,9 @@ class RowsTable(Table):
     """Rows of numbers that are read by their place."""
 
     has_names = False
+    dtypes: Mapping[str, Dtype] = MappingProxyType({})  # of columns, where they differ
     step = BLOCK_ROWS
-    chunk = 1
-    """rows that are read together at least"""
+    chunk = 1  # rows that are read together at least
 
     @abstractmethod
     def columns(self, names: Iterable[str], start: int, end: int) -> dict[str, Array]:
@@ -86,9 +90,15 @@ class RowsTable(Table):
         step = max(1, rows) if wanted.at_once else self.step
         for start in range(offset, rows, step):
             end = min(rows, start + step)
-            columns: dict[str, Column] = {**self.columns([*wanted.numbers, *wanted.others], start, end)}
-            columns |= {name: self.floats(columns[name], name, start) for name in wanted.numbers}
+            columns = self.columns([*wanted.numbers, *wanted.others], start, end)
+            for name in wanted.numbers:
+                place = lambda index, name=name, row=start: self.place(row + (*index, 0)[0], name)  # noqa: E731
+                columns[name] = exact_floats(columns[name], self.path, place)
             yield RowBlock(start, start, end - start, columns)
+
+    def has_label(self, column: str) -> bool:
+        """Return whether a column is of a type that labels have."""
+        return column not in self.dtypes or is_label(self.dtypes[column])
 
     def block_at(self, row: int) -> tuple[int, int]:
         """Return where the chunk of a row begins."""
@@ -97,17 +107,20 @@ class RowsTable(Table):
 
 
 class NpyTable(RowsTable):
-    """The table of an `.npy` file, with named columns or without."""
+    """The table of an `.npy` file, with named columns, or with those of a layout, or without."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with path.open("rb") as file:
-            self._header = header(file, path.stat().st_size, path, "")
-        shape, fields = self._header.shape, self._header.dtype.names
-        self._is_named = fields is not None and len(shape) == 1
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        self.path, self._given = path, layout_names(options.layout)
+        self._header = self._read_header()
+        shape, dtype = self._header.shape, self._header.dtype
+        fields: Mapping[str, tuple[Any, ...]] = (len(shape) == 1 and dtype.fields) or {}
+        self.is_bare, self.dtypes = not fields, {name: field[0] for name, field in fields.items()}
         self.rows = math.prod(shape[:-1] if len(shape) > 1 else shape)
-        width = shape[1] if len(shape) == 2 else 0
-        self.names = [*(fields or ())] if self._is_named else [str(k) for k in range(width)]
+        self.names = [*fields] or self._given or [str(k) for k in range(shape[1] if len(shape) == 2 else 0)]
+
+    def _read_header(self) -> Header:
+        with self.path.open("rb") as file:
+            return header(file, self.path.stat().st_size, self.path, "")
 
     def announced(self) -> Announced:
         """Return the number of rows, and the bytes of all numbers."""
@@ -115,29 +128,45 @@ class NpyTable(RowsTable):
 
     def layout(self, options: ReadOptions) -> TableColumns:
         """Return which columns to read; of columns without names, `options` decide."""
-        if not self._is_named:
+        if self.is_bare:
             check_numbers(self._header.dtype, self.path, "")
-            return _unnamed(self._header.shape, self.path, options)
+            if options.layout is None:
+                self.names = _layout_of(self._header.shape, self.path, options)
+            elif self._header.shape[1:] != (len(self.names),):
+                problem = f"has shape {self._header.shape}, while layout has {len(self.names)} names"
+                raise file_error(self.path, problem, "name each column of a table")
         return super().layout(options)
 
-    def has_label(self, column: str) -> bool:
-        """Return whether a column is of a type that labels have."""
-        fields: Mapping[str, tuple[Any, ...]] = self._header.dtype.fields or {}
-        return is_label(fields[column][0])
-
     def place(self, row: int, column: str) -> str:
-        """Return the indices of a number."""
-        return super().place(row, column) if self._is_named else f"[{row}, {column}]"
+        """Return the indices of a number, or its row and column."""
+        is_unnamed = self.is_bare and not self._given
+        return f"[{row}, {self.names.index(column)}]" if is_unnamed else super().place(row, column)
 
     def columns(self, names: Iterable[str], start: int, end: int) -> dict[str, Array]:
         """Return columns of some rows."""
         rows: NDArray[Any] = _rows(self.path, self._header, start, end)
-        if not self._is_named:
-            return {name: rows[:, int(name)] for name in names}
+        if self.is_bare:
+            return {name: rows[:, self.names.index(name)] for name in names}
         return {name: _text_checked(rows[name], self.path, f"column {name}") for name in names}
 
 
-def _unnamed(shape: tuple[int, ...], path: Path, options: ReadOptions) -> TableColumns:
+class BinTable(NpyTable):
+    """Rows of float32 without a header, whose columns a layout names: scans of KITTI and nuScenes."""
+
+    def _read_header(self) -> Header:
+        size, dtype = self.path.stat().st_size, np.dtype("<f4")
+        if self._given is None:
+            problem = "holds numbers without names (x,y,z,i of KITTI, x,y,z,i,ring of nuScenes)"
+            raise unnamed_error(self.path, problem, ReadOptions())
+        columns = len(self._given)
+        width = dtype.itemsize * columns
+        if size % width:
+            problem = f"its {size:,} bytes are no whole number of rows of {columns} float32 ({width} bytes)"
+            raise file_error(self.path, problem, "correct layout, or copy the file again")
+        return Header((size // width, columns), False, dtype)
+
+
+def _layout_of(shape: tuple[int, ...], path: Path, options: ReadOptions) -> list[str]:
     """Return the columns of a table without names, by its width."""
     kind = "points" if options.origin is not None else options.kind
     width = shape[1] if len(shape) == 2 else 0
@@ -148,13 +177,11 @@ def _unnamed(shape: tuple[int, ...], path: Path, options: ReadOptions) -> TableC
     if width not in widths:
         way_out = f"for {what}, give a table whose width is one of {', '.join(map(str, sorted(widths)))}"
         raise file_error(path, f"has shape {shape}", way_out)
-    names = [str(k) for k in range(width)]
     if width < 4 or kind == "points":
-        return TableColumns("points", {"points": names[:3]}, {})
-    half, of_kind = 3 if width > 4 else 2, ACCEPTED[kind][0]
-    arrays = dict(zip(KINDS[of_kind], (names[:half], names[half : 2 * half]), strict=True))
-    arrays |= {name: [names[6 + k]] for k, name in enumerate(RANGES) if width == 8}
-    return TableColumns(of_kind, arrays, {})
+        return [*"xyz", "other"][:width]
+    arrays, axes = KINDS[ACCEPTED[kind][0]][0], 3 if width > 4 else 2
+    names = [name for array in arrays for name in column_names(array, axes)]
+    return [*names, *RANGES][:width]
 
 
 def _rows(path: Path, header: Header, begin: int, end: int) -> Array:
@@ -172,26 +199,18 @@ def _rows(path: Path, header: Header, begin: int, end: int) -> Array:
 
 
 class ArraysTable(RowsTable):
-    """Arrays with a row for each ray: ``lower`` has columns ``min_x min_y min_z``.
-
-    ``read(array, start, end)`` returns some rows of one.
-    """
+    """Arrays with a row for each ray, by `read(array, start, end)`; of ``lower``, columns ``min_x …``."""
 
     def __init__(
         self, path: Path, arrays: Mapping[str, Header | Array], read: Callable[[str, int, int], Array]
     ) -> None:
         self.path, self._read = path, read
-        self._dtypes = {name: array.dtype for name, array in arrays.items()}
-        for name in NAMES:
-            if name in arrays:
-                check_numbers(self._dtypes[name], path, name)
+        self.dtypes = {name: array.dtype for name, array in arrays.items()}
+        for name in filter(NAMES.__contains__, arrays):
+            check_numbers(self.dtypes[name], path, name)
         self._arrays = {name: column_names(name, *array.shape[1:]) for name, array in arrays.items()}
         self.names = [name for names in self._arrays.values() for name in names]
         self.rows = next(iter(arrays.values())).shape[0]
-
-    def has_label(self, column: str) -> bool:
-        """Return whether a column is of a type that labels have."""
-        return is_label(self._dtypes[column])
 
     def place(self, row: int, column: str) -> str:
         """Return the array and the indices of a number."""
@@ -209,10 +228,7 @@ class ArraysTable(RowsTable):
 
 
 def rows_match(arrays: Mapping[str, Header | Array]) -> bool:
-    """Return whether all arrays have a row for each ray.
-
-    Their shape is (N, 2) or (N, 3), and (N,) of flat ones.
-    """
+    """Return whether all arrays have N rows: (N, 2) or (N, 3), and (N,) of flat ones."""
     lengths = {array.shape[:1] for array in arrays.values()}
     widths = {array.shape[1:] for name, array in arrays.items() if not is_flat(name)}
     flat = {array.shape[1:] for name, array in arrays.items() if is_flat(name)}
@@ -222,22 +238,15 @@ def rows_match(arrays: Mapping[str, Header | Array]) -> bool:
 def arrays_of(members: Iterable[str], path: Path, options: ReadOptions) -> list[str]:
     """Return the arrays of a kind of content, else all, as columns."""
     members = list(members)
-    if not kinds_of(members):
+    found = kinds_of({*members} & {*NAMES})
+    if not found:
         return members
-    kind = choose_kind(kinds_of(members), path, options)
-    return [name for name in (*KINDS[kind], *RANGES * (kind == "rays")) if name in members]
-
-
-def kinds_of(arrays: Iterable[str]) -> list[str]:
-    """Return the kinds of content that arrays make."""
-    return [kind for kind in ("boxes", "rays", "points") if KINDS[kind].keys() <= set(arrays)]
+    kind = choose_kind(found, path, options)
+    return [name for name in (*found[kind], *RANGES * (kind == "rays")) if name in members]
 
 
 def open_npz(path: Path, options: ReadOptions) -> Table | None:
-    """Return the table of rays of an archive.
-
-    None if it is compressed, or an array has not a row for each ray: then it is read whole.
-    """
+    """Return the table of an archive; None if it is compressed, or arrays do not match: it is read whole."""
     with open_archive(path) as archive:
         if not archive.members or any(info.compress_type for info in archive.infolist()):
             return None
@@ -265,11 +274,14 @@ class Archive(zipfile.ZipFile):
             lengths = _LENGTHS.unpack(file.read(_LOCAL_HEADER))
         return found._replace(start=found.start + info.header_offset + _LOCAL_HEADER + sum(lengths))
 
-    def array(self, name: str) -> Array:
-        """Return an array."""
-        info = self.members[name]
-        with self.open(info) as file:
-            return _array(file, info.file_size, self.path, info.filename)
+    def arrays(self, names: Iterable[str] | None = None) -> dict[str, Array]:
+        """Return the arrays of the given names that the archive has; None: all."""
+        found = dict[str, Array]()
+        for name in self.members if names is None else filter(self.members.__contains__, names):
+            info = self.members[name]
+            with self.open(info) as file:
+                found[name] = _array(file, info.file_size, self.path, info.filename)
+        return found
 
 
 @contextmanager
@@ -277,6 +289,8 @@ def open_archive(path: Path) -> Iterator[Archive]:
     """Yield an archive; its faults become errors in plain words."""
     try:
         with Archive(path) as archive:
+            for info in archive.infolist():
+                archive.open(info).close()  # raises if the two names of a member differ
             yield archive
     except (NotImplementedError, RuntimeError) as error:
         problem = "is encrypted, or compressed by a method that Python does not have"
@@ -300,52 +314,39 @@ def announced_npz(path: Path) -> Announced:
     return Announced(rows, size)
 
 
-def read_npz(path: Path, options: ReadOptions) -> FileArrays:
-    """Return the arrays of an `.npz` file.
-
-    Others with a value for each box are labels.
-    """
-    with open_archive(path) as archive:
-        wanted = arrays_of(archive.members, path, options)  # others may be of any type, as for `open_npz`
+def read_npz(archive: Archive, options: ReadOptions) -> FileArrays:
+    """Return the arrays of an `.npz` file; others with a value for each box are labels."""
+    path, members = archive.path, archive.members
+    wanted = arrays_of(members, path, options)  # others may be of any type, as for `open_npz`
     names = [name for name in NAMES if name in wanted]
-    members, loaded = load_members(path, [*names, "id"] if "lower" in names else names)
+    loaded = archive.arrays([*names, "id"] if "lower" in names else names)
     if not kinds_of(loaded):
-        columns = load_members(path, members)[1] if has_kind({*map(str.lower, members)}) else {}
+        columns = archive.arrays() if has_kind({*map(str.lower, members)}) else {}
         if columns and rows_match(columns):
             return whole(ArraysTable(path, columns, lambda name, i, j: columns[name][i:j]), options)
         problem = f"has no arrays of boxes, rays or points, but {quoted(' '.join(members))}"
         raise file_error(path, problem, "name them lower, upper or origins, directions or points")
-    arrays = {name: as_floats(loaded[name], path, name) for name in NAMES if name in loaded}
+    arrays = {name: as_floats(loaded[name], path, name) for name in names}
     labels, left_out = Labels(), dict[str, int]()
     if "lower" in arrays:
-        labels = _labels(path, loaded, arrays["lower"].shape[:1])
+        labels = _labels(archive, loaded.get("id"), arrays["lower"].shape[:1])
         others = len(members) - len({*arrays, *labels})
         left_out = {LEFT_OUT: others} if others else {}
     return FileArrays(arrays, lambda array, index: f"{array}{list(index)}", labels, left_out=left_out)
 
 
-def _labels(path: Path, loaded: dict[str, Array], count: tuple[int, ...]) -> Labels:
+def _labels(archive: Archive, ids: Array | None, count: tuple[int, ...]) -> Labels:
     """Return the ids, and other arrays with a value a box."""
-    ids, found = loaded.get("id"), Labels()
     if ids is not None and ids.shape != count:
         problem = f"has {ids.size} ids for {count[0]} boxes"
-        raise file_error(path, problem, "give one id for each box", "id")
-    with open_archive(path) as archive:
-        for name in archive.members:
-            head: Header | None = None
-            with suppress(FileFormatError, ValueError):  # of an array that raybox does not read
-                head = archive.header(name)
-            if head and name not in NAMES and head.shape == count and is_label(head.dtype):
-                found[name] = label(name, [archive.array(name)])
-    return found
-
-
-def load_members(path: Path, names: Iterable[str]) -> tuple[list[str], dict[str, Array]]:
-    """Return the names of all arrays of an `.npz` file, and those arrays of the given names that it has."""
-    with open_archive(path) as archive:
-        for info in archive.infolist():
-            archive.open(info).close()  # compares the two names of a member: a damaged one would be ignored
-        return list(archive.members), {n: archive.array(n) for n in names if n in archive.members}
+        raise file_error(archive.path, problem, "give one id for each box", "id")
+    names = list[str]()
+    for name in archive.members:
+        with suppress(FileFormatError, ValueError):  # of an array that raybox does not read
+            head = archive.header(name)
+            if name not in NAMES and head.shape == count and is_label(head.dtype):
+                names.append(name)
+    return {name: label(name, [array]) for name, array in archive.arrays(names).items()}
 
 
 def load_array(path: Path) -> Array:
@@ -395,9 +396,8 @@ def header(file: IO[bytes], size: int, path: Path, name: str) -> Header:
         problem = "has a damaged header" if size > file.tell() else "is cut off in its header"
         raise file_error(path, problem, "copy it again, or save it with numpy.save", name) from error
     if dtype.hasobject:
-        raise file_error(
-            path, "holds Python objects, which raybox does not unpickle", "save plain numbers", name
-        )
+        problem = "holds Python objects, which raybox does not unpickle"
+        raise file_error(path, problem, "save plain numbers", name)
     if any(length < 0 for length in shape):
         raise file_error(path, "has a damaged header: a negative length", "save it again", name)
     needed, there = math.prod(shape) * dtype.itemsize, size - file.tell()
@@ -414,10 +414,7 @@ def as_floats(array: Array, path: Path, name: str) -> Floats:
 
 
 def member(name: str) -> zipfile.ZipInfo:
-    """Return an array's entry in an archive.
-
-    Without a time, so that equal content gives equal files.
-    """
+    """Return an array's entry in an archive, without a time: equal content gives equal files."""
     return zipfile.ZipInfo(f"{name}.npy")
 
 
@@ -427,8 +424,3 @@ def write_npz(out: BinaryIO, arrays: Mapping[str, Array]) -> None:
         for name, array in arrays.items():
             with archive.open(member(name), "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
-
-
-def write_npy(file: BinaryIO, table: Array) -> None:
-    """Write one table of numbers."""
-    np.save(file, table, allow_pickle=False)

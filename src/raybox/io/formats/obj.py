@@ -1,9 +1,11 @@
 """Wavefront OBJ: vertices and polygons; ``o`` and ``g`` lines begin objects.
 
 Triangles keep the order of the polygons in the file. What follows a ``#`` is a comment. `COUNTED` statements
-are left out and counted, `PASSED` ones need no count, and all others are refused.
+are left out and counted, `PASSED` ones need no count, `REFUSED` ones could change the triangles. Other words
+are counted; a line that begins with none is refused: it may be the rest of a broken one.
 """
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator
@@ -11,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from raybox.io.formats.common import Loaded, ReadOptions
+from raybox.io.formats.common import Loaded, ReadOptions, file_error
 from raybox.io.formats.mesh_parts import MeshPart, faces_of, to_scene
 from raybox.io.formats.tables import Announced, count_in
-from raybox.io.formats.text_lines import floats, name_of, refuse_line, text_lines
+from raybox.io.formats.text_lines import count_unknown, decoded_names, floats, refuse_line, text_lines
 
 NAMES = ("o", "g")  # of objects: a # may be in them
 FACES = ("f", "fo")
@@ -26,37 +28,51 @@ _PASSED = (
     "cstype deg bmat step parm trim hole scrv sp curv2 con end ctech stech res"
 )
 PASSED = frozenset(_PASSED.split())
+REFUSED = {"call": "reads another file", "csh": "runs a command"}
+REFUSED |= dict.fromkeys(("V", "F", "FO"), "is in capitals, which OBJ does not have")
 _NUMBERS = (3, 4, 6, 7)  # of a vertex: with a weight, or a color
+_MORE = "words after x y z of vertices"
+_WORD = re.compile(r"[^\W\d]")
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles of an OBJ file."""
     numbers, sizes, corners = array("d"), array("q"), array("q")
-    names, first, skipped = [path.stem], [0], Counter[str]()  # of objects; their first polygons
+    names, first, skipped = [""], [0], Counter[str]()  # of objects; their first polygons
+    is_known, unknown = False, list[tuple[int, str]]()
     for number, line, (key, *fields) in _statements(path):
         try:
             if key == "v":
-                numbers.extend(_vertex(fields))
+                numbers.extend(_vertex(fields, skipped))
             elif key in FACES:
                 face = _corners(fields if "_" not in line else [], len(numbers) // 3)
                 sizes.append(len(face))
                 corners.extend(face)
             elif key in NAMES:
-                names.append(name_of(fields) or path.stem)
+                names.append(" ".join(fields))
                 first.append(len(sizes))
             elif key in COUNTED:
                 skipped[COUNTED[key]] += 1
+            elif key in REFUSED or not _WORD.match(key):
+                raise ValueError(REFUSED.get(key, "is no statement of OBJ that raybox reads"))
             elif key not in PASSED:
-                raise ValueError("is no statement of OBJ that raybox reads")
-        except OverflowError:
-            refuse_line(path, line, "has a number that is too large", f"line {number}")
-        except ValueError as error:
-            refuse_line(path, line, str(error), f"line {number}")
+                count_unknown(key, skipped)
+                unknown = unknown or [(number, line)]
+                continue
+            is_known = True
+        except (OverflowError, ValueError) as error:
+            problem = "has a number that is too large" if isinstance(error, OverflowError) else str(error)
+            refuse_line(path, line, problem, f"line {number}")
+    if not is_known:
+        for number, line in unknown:
+            refuse_line(path, line, "is no statement of OBJ, and no line is", f"line {number}")
+        raise file_error(path, "has no statement of OBJ", "check that it is a Wavefront OBJ file")
     vertices = np.array(numbers).reshape(-1, 3)
     found = faces_of(vertices, np.array(corners, np.int64), np.array(sizes, np.int64), skipped)
     faces = np.split(found.faces, np.searchsorted(found.polygon, first[1:]))
-    parts = [MeshPart(name, vertices, some) for name, some in zip(names, faces, strict=True)]
-    return to_scene(parts, path, options, +skipped)
+    named = decoded_names(names, skipped, path.stem)
+    parts = [MeshPart(name, vertices, some) for name, some in zip(named, faces, strict=True)]
+    return to_scene(parts, path, options, +skipped, may_be_empty=not numbers)
 
 
 def _statements(path: Path) -> Iterator[tuple[int, str, list[str]]]:
@@ -77,20 +93,20 @@ def _statements(path: Path) -> Iterator[tuple[int, str, list[str]]]:
         refuse_line(path, pieces[-1], "is continued, but no line follows", f"line {number}")
 
 
-def _vertex(fields: list[str]) -> list[float]:
+def _vertex(fields: list[str], skipped: Counter[str]) -> list[float]:
+    """Return x, y and z; count words after them that are no weight and no color."""
+    if len(fields) < 3:
+        raise ValueError(f"has {len(fields)} numbers, a vertex has 3 or more")
     if len(fields) not in _NUMBERS:
-        raise ValueError(f"has {len(fields)} numbers, a vertex has 3, 4, 6 or 7")
+        skipped[_MORE] += len(fields) - 3
     try:
-        return floats(fields)[:3]
+        return floats(fields[:3])
     except ValueError as error:
         raise ValueError(f"is not a vertex: {error}") from None
 
 
 def _corners(fields: list[str], vertices: int) -> list[int]:
-    """Return the corners of a face, from 0.
-
-    Negative numbers in the file count back from the last vertex.
-    """
+    """Return the corners of a face, from 0; negative ones in the file count back from the last vertex."""
     try:
         corners = [int(field.partition("/")[0]) for field in fields]
     except ValueError:

@@ -19,10 +19,8 @@ class Results(NamedTuple):
     query: str
     columns: list[str]
     rows: int
-    rays: int
-    """that the file names; of hits, those that hit"""
-    hit_count: int
-    """rays that hit, or rows of sums that are not zero"""
+    rays: int  # that the file names; of hits, those that hit
+    hit_count: int  # rays that hit, or rows of sums that are not zero
 
     @property
     def text(self) -> str:
@@ -63,7 +61,8 @@ def _counted(table: Table, query: str) -> Results:
     """Return the counts of a table of results."""
     kind = queries.columns_of(query)
     is_index = "index" in table.names and kind.rows == "rays"
-    decides = "index" if is_index else "ray" if kind.rows == "hits" else _value(table.names, query)
+    number = "index" if is_index else "ray" if kind.rows == "hits" else [*kind.dtypes(3, None)][-1]
+    decides = next(n for n in table.names if n == number or n.startswith(f"{number}_"))  # the first channel
     rows, rays, hits, last = 0, 0, 0, np.full(1, -1.0)
     for block in table.blocks(Wanted(others=[decides])):
         values = np.asarray(block.columns[decides]).astype(np.float64)
@@ -73,9 +72,3 @@ def _counted(table: Table, query: str) -> Results:
         last = values[-1:]
     of_hits = kind.rows == "hits"
     return Results(query, table.names, rows, rays if of_hits else rows, rays if of_hits else hits)
-
-
-def _value(names: list[str], query: str) -> str:
-    """Return the column of a query's number; of several channels, the first."""
-    column = list(queries.columns_of(query).dtypes(3, None))[-1]
-    return column if column in names else next(n for n in names if n.startswith(f"{column}_"))

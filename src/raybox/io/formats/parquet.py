@@ -1,21 +1,18 @@
 """Parquet, through pyarrow: the columns of the CSV format, typed and compact."""
 
-import json
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
-from itertools import accumulate
+from collections.abc import Iterator, Mapping
+from itertools import accumulate, islice
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from raybox.errors import FileFormatError
-from raybox.geometry import Invalid
-from raybox.io.formats.columns import RANGES, TableColumns
+from raybox.io.formats import geo_columns
+from raybox.io.formats.columns import RANGES, TableColumns, has_kind
 from raybox.io.formats.common import Floats, ReadOptions, file_error, quoted, require
 from raybox.io.formats.tables import QUERY_KEY, Announced, RowBlock, Table, Wanted, exact_floats
 from raybox.io.formats.typed_labels import is_arrow_label
@@ -29,7 +26,6 @@ _OPTIONAL = {"rays": RANGES, "boxes": ("id",)}
 SCENE_KEY = "raybox.scene"  # of the metadata of saved boxes and meshes
 BATCH_ROWS = 1 << 17  # a megabyte of each column
 _NUMBERS = r"u?int|float|double|halffloat"
-_PARTS = {f"{axis}{end}": f"{end}_{axis}" for axis in "xyz" for end in ("min", "max")}
 _BUFFER = 1 << 18  # bytes that are buffered for each column: without a buffer, a column chunk is read whole
 
 
@@ -40,9 +36,9 @@ class ParquetTable(Table):
         self.path, self._library = path, require("pyarrow.parquet", "io", ".parquet")
         try:
             with self._library.ParquetFile(path) as file:
-                self._metadata, self._schema = file.metadata, file.schema_arrow
-            leaves = list(_leaves(self._schema))
-            self.metadata = self._schema.metadata or {}
+                self._metadata, self.schema = file.metadata, file.schema_arrow
+            leaves = list(_leaves(self.schema))
+            self.metadata = self.schema.metadata or {}
             query = self.metadata.get(QUERY_KEY.encode())
             self.query = query.decode() if query else None
         except (OSError, ValueError, NotImplementedError) as error:
@@ -50,10 +46,16 @@ class ParquetTable(Table):
                 raise  # of the system: no permission, no file
             problem = "its footer is damaged, cut off or encrypted"
             raise file_error(path, problem, "copy or write it again") from error
-        self._starts = group_starts(self._metadata, path)
+        # not `row_group(k).column(i)`: on some damaged footers it aborts the process (pyarrow 26)
+        counts = [self._metadata.row_group(k).num_rows for k in range(self._metadata.num_row_groups)]
+        if min(counts, default=0) < 0 or sum(counts) != self._metadata.num_rows:
+            problem = f"promises {self._metadata.num_rows:,} rows, its row groups {sum(counts):,}"
+            raise file_error(path, problem, "copy or write it again", "footer")
+        self._starts = [0, *accumulate(counts)]  # the first row of each row group, and the number of all rows
         self.rows = self._starts[-1]
-        self._fields, self.names = dict(leaves), [name for name, _ in leaves]
-        self.own = _boxes(self._schema)
+        self.types, self.names = dict(leaves), [name for name, _ in leaves]
+        self._bounds = self._unless_named(geo_columns.bounds(self.schema, self.names))
+        self._points: list[str] = []
         self.scene = self.metadata.get(SCENE_KEY.encode(), b"").decode("utf-8", "replace")
 
     def announced(self) -> Announced:
@@ -62,22 +64,44 @@ class ParquetTable(Table):
         return Announced(self.rows or 0, sum(group.total_byte_size for group in groups))
 
     def layout(self, options: ReadOptions) -> TableColumns:
-        """Return which columns to read."""
+        """Return which columns to read; of geometries, points if no other columns are what is wanted."""
+        self.own = self._bounds
+        if options.origin is not None or options.kind == "rays" or not has_kind({*self.names, *self.own}):
+            self.own = {**self._bounds, **self._unless_named(self._point_columns())}
         layout = super().layout(options)
-        self._check_optional_columns(layout.kind)
+        missing, footer = [name for name in _OPTIONAL.get(layout.kind, ()) if name not in self.names], b""
+        if missing:
+            with self.path.open("rb") as file:
+                file.seek(-8 - self._metadata.serialized_size, os.SEEK_END)
+                footer = file.read()
+        for name in missing:
+            # Thrift's compact form of the path of a column in a row group: field 3, a list of one text.
+            # Its name in the schema is damaged then; without it, the rays or boxes would be others.
+            if b"\x19\x18" + bytes([len(name)]) + name.encode() in footer:
+                problem = f"its row groups hold a column {name}, its schema does not"
+                raise file_error(self.path, problem, "copy or write it again", "footer")
         return layout
+
+    def _unless_named(self, own: dict[str, str]) -> dict[str, str]:
+        """Return columns by raybox's names; none if the file has such names, which come first."""
+        return {} if own.keys() & {name.lower() for name in self.names} else own
+
+    def _point_columns(self) -> dict[str, str]:
+        """Return the columns of points that metadata name; remember those that are parts of one column."""
+        field = geo_columns.point_field(self.schema)
+        if field is None:
+            return {}
+        columns = {axis: f"{field.name}.{axis}" for axis in "xyz"}
+        if columns["x"] not in self.names:
+            blocks = self.blocks(Wanted(others=[field.name]))
+            values = (value for block in blocks for value in block.columns[field.name].tolist() if value)
+            columns = dict(islice(columns.items(), geo_columns.axes_of(self.types[field.name], values)))
+            self._points = [*columns.values()]
+        return {axis: name for axis, name in columns.items() if name in self.names or name in self._points}
 
     def has_label(self, column: str) -> bool:
         """Return whether a column is of a type that labels have."""
-        return is_arrow_label(self.type(column))
-
-    def type(self, name: str) -> "pyarrow.DataType":
-        """Return the Arrow type of a column."""
-        return self._fields[name]
-
-    def field(self, name: str) -> "pyarrow.Field":
-        """Return the Arrow field of a column."""
-        return self._schema.field(name)
+        return is_arrow_label(self.types[column])
 
     def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
         """Yield batches of row groups; other columns than numbers are Arrow arrays."""
@@ -86,13 +110,30 @@ class ParquetTable(Table):
             for group in range(offset, self._metadata.num_row_groups):
                 start = self._starts[group]
                 for batch in self._batches(file, group, wanted):
-                    columns = {name: _column(batch, name) for name in (*wanted.numbers, *wanted.others)}
+                    columns = self._columns(batch, wanted, start)
                     for name in wanted.numbers:
-                        columns[name] = self._floats(columns[name], name, wanted.invalid, start)
+                        columns[name] = self._floats(columns[name], name, wanted, start)
                     for name in wanted.others:
-                        self._check_text(columns[name], name)
+                        try:
+                            columns[name].validate(full="string" in str(columns[name].type))
+                        except ValueError as error:
+                            problem, way_out = "holds text that is not UTF-8", "write it again as UTF-8"
+                            raise file_error(self.path, problem, way_out, f"column {name}") from error
                     yield RowBlock(start, group, batch.num_rows, columns)
                     start += batch.num_rows
+
+    def _columns(
+        self, batch: "pyarrow.RecordBatch", wanted: Wanted, first: int
+    ) -> "dict[str, pyarrow.Array]":
+        """Return columns of a batch, whose first row is `first`; those of points are decoded together."""
+        names = [*wanted.numbers, *wanted.others]
+        found = {name: _column(batch, name) for name in names if name not in self._points}
+        if len(found) < len(names):
+            name = self._points[0].rpartition(".")[0]
+            place = lambda row: self.place(first + row, name)  # noqa: E731
+            points = geo_columns.coordinates(_column(batch, name), len(self._points), self.path, place)
+            found |= dict(zip(self._points, points, strict=True))
+        return found
 
     def block_at(self, row: int) -> tuple[int, int]:
         """Return the first row and the number of the row group of a row."""
@@ -102,11 +143,9 @@ class ParquetTable(Table):
     def _batches(
         self, file: "pyarrow.parquet.ParquetFile", group: int, wanted: Wanted
     ) -> "Iterator[pyarrow.RecordBatch]":
-        """Yield columns of a row group in batches.
-
-        Raise `FileFormatError` unless every row is read.
-        """
-        names = [*wanted.numbers, *wanted.others]
+        """Yield columns of a row group in batches; raise unless every row is read."""
+        parts = {name: name.rpartition(".")[0] for name in self._points}
+        names = list(dict.fromkeys(parts.get(name, name) for name in (*wanted.numbers, *wanted.others)))
         promised, found = self._starts[group + 1] - self._starts[group], 0
         how = {"row_groups": [group], "columns": names, "use_threads": wanted.at_once}
         try:
@@ -125,29 +164,24 @@ class ParquetTable(Table):
         if found != promised:
             raise self._damaged(group, f"holds {found:,} of {promised:,} rows")
 
-    def _check_text(self, column: "pyarrow.Array", name: str) -> None:
-        """Raise `FileFormatError` for text that is not UTF-8."""
-        try:
-            column.validate(full="string" in str(column.type))
-        except ValueError as error:
-            problem, way_out = "holds text that is not UTF-8", "write it again as UTF-8"
-            raise file_error(self.path, problem, way_out, f"column {name}") from error
-
     def _damaged(self, group: int, problem: str) -> FileFormatError:
         return file_error(self.path, problem, "copy or write it again", f"row group {group}")
 
-    def _floats(self, column: "pyarrow.Array", name: str, invalid: "Invalid | None", first: int) -> Floats:
-        """Return a column as float64; nulls become NaN with invalid="miss", else raise.
-
-        first: the row in the file of the column's first number, for errors.
-        """
+    def _floats(self, column: "pyarrow.Array", name: str, wanted: Wanted, first: int) -> Floats:
+        """Return a column from row `first` on as float64; nulls are NaN or raise."""
 
         def place(index: tuple[int, ...]) -> str:
             return self.place(first + index[0], name) if index else f"column {name}"
 
         kind = str(column.type)
         if kind.startswith("decimal"):
-            column = _of_decimals(column, self.path, place)
+            values = column.to_pylist()
+            floats = [None if value is None else float(value) for value in values]
+            for row in [row for row, value in enumerate(values) if value != floats[row]]:
+                problem = f"{values[row]} is a decimal number that float64 does not hold"
+                way_out = "store the column as float64: CAST(x AS DOUBLE)"
+                raise file_error(self.path, problem, way_out, place((row,)))
+            column = require("pyarrow", "io", ".parquet").array(floats, "float64")
         elif not re.match(_NUMBERS, kind):
             problem = f"holds {kind}, not numbers"
             raise file_error(self.path, problem, "store the column as float64", place(()))
@@ -155,46 +189,11 @@ class ParquetTable(Table):
         if not count:
             return exact_floats(np.asarray(column), self.path, place)
         missing = np.asarray(column.is_null())
-        if invalid != "miss":
+        if wanted.invalid == "raise":
             problem = "a value is missing" if count == 1 else f"{count} values are missing"
-            way_out = "fill in each or remove its row" + (", or read with invalid='miss'" if invalid else "")
+            way_out = f"fill in each or remove its row{wanted.way_out}"
             raise file_error(self.path, problem, way_out, place((int(missing.argmax()),)))
         return np.where(missing, np.nan, exact_floats(np.asarray(column.fill_null(0)), self.path, place))
-
-    def _check_optional_columns(self, kind: str) -> None:
-        """Raise `FileFormatError` if the schema lacks an optional column that row groups hold.
-
-        Its name in the schema is damaged then; without it, the rays or boxes would be others.
-        """
-        missing = [name for name in _OPTIONAL.get(kind, ()) if name not in self.names]
-        footer = _footer(self.path) if missing else b""
-        for name in missing:
-            # Thrift's compact form of the path of a column in a row group: field 3, a list of one text
-            if b"\x19\x18" + bytes([len(name)]) + name.encode() in footer:
-                problem = f"its row groups hold a column {name}, its schema does not"
-                raise file_error(self.path, problem, "copy or write it again", "footer")
-
-
-def _footer(path: Path) -> bytes:
-    """Return the footer of a file, which ends with its length and 4 bytes of magic."""
-    with path.open("rb") as file:
-        file.seek(-8, os.SEEK_END)
-        size = int.from_bytes(file.read(4), "little")
-        file.seek(-8 - size, os.SEEK_END)
-        return file.read(size)
-
-
-def group_starts(metadata: "pyarrow.parquet.FileMetaData", path: Path) -> list[int]:
-    """Return the first row of each row group, and the number of rows of all.
-
-    Raise `FileFormatError` unless the file's count is the sum of those of its row groups. Not used is
-    ``row_group(k).column(i)``: on some damaged footers it aborts the process (pyarrow 26).
-    """
-    counts = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
-    if min(counts, default=0) < 0 or sum(counts) != metadata.num_rows:
-        problem = f"promises {metadata.num_rows:,} rows, its row groups {sum(counts):,}"
-        raise file_error(path, problem, "copy or write it again", "footer")
-    return [0, *accumulate(counts)]
 
 
 def _leaves(schema: "pyarrow.Schema") -> "Iterator[tuple[str, pyarrow.DataType]]":
@@ -219,64 +218,22 @@ def _column(batch: "pyarrow.RecordBatch", name: str) -> "pyarrow.Array":
     return found.flatten()[found.type.get_field_index(part)]
 
 
-def _boxes(schema: "pyarrow.Schema") -> dict[str, str]:
-    """Return the columns of bounds that metadata name.
-
-    They are the covering of GeoParquet, or a box of GeoArrow.
-    """
-    boxes = [field.name for field in schema if _extension(field) == "geoarrow.box"]
-    ways = [{part: f"{name}.{part}" for part in _PARTS} for name in boxes[: len(boxes) == 1]]
-    try:
-        geo = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
-        covering = geo["columns"][geo["primary_column"]]["covering"]["bbox"] if geo else {}
-        ways += [{part: ".".join(names) for part, names in covering.items()}]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pass  # GeoParquet without a covering, or metadata of another program
-    there = dict(_leaves(schema))
-    return {
-        _PARTS[part]: name for way in ways for part, name in way.items() if part in _PARTS and name in there
-    }
-
-
-def _extension(field: "pyarrow.Field") -> str:
-    """Return the name of the extension type of a field, if any."""
-    name = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode(errors="replace")
-    return str(getattr(field.type, "extension_name", name))
-
-
-def _of_decimals(
-    column: "pyarrow.Array", path: Path, place: Callable[[tuple[int, ...]], str]
-) -> "pyarrow.Array":
-    """Return decimals as floats; raise for one that is not exact."""
-    values = column.to_pylist()
-    for row, value in enumerate(values):
-        if value is not None and Decimal(float(value)) != value:
-            problem = f"{value} is a decimal number that float64 does not hold"
-            raise file_error(path, problem, "store the column as float64: CAST(x AS DOUBLE)", place((row,)))
-    floats = [None if value is None else float(value) for value in values]
-    return require("pyarrow", "io", ".parquet").array(floats, "float64")
-
-
 def write(file: BinaryIO, table: "pyarrow.Table") -> None:
     """Write a table."""
-    parquet = require("pyarrow.parquet", "io", ".parquet")
-    arrow = require("pyarrow", "io", ".parquet")
-    texts = [field.name for field in table.schema if arrow.types.is_string(field.type)]
-    parquet.write_table(table, file, row_group_size=1_000_000, use_dictionary=texts or False)
+    texts = [field.name for field in table.schema if str(field.type) == "string"]
+    write_table = require("pyarrow.parquet", "io", ".parquet").write_table
+    write_table(table, file, row_group_size=1_000_000, use_dictionary=texts or False)
 
 
 def table_of(columns: Mapping[str, Array]) -> "pyarrow.Table":
     """Return columns of one length as a table of Arrow; masked values and None are null."""
     arrow = require("pyarrow", "io", ".parquet")
-    return arrow.table({name: _array_of(arrow, column) for name, column in columns.items()})
 
+    def array_of(column: Array) -> "pyarrow.Array":
+        kind = column.dtype.kind
+        values: Any = column.tolist() if kind == "O" else column
+        is_text = kind == "U" or (kind == "O" and all(v is None or isinstance(v, str) for v in values))
+        # of text the type is given, because it may be empty, or hold None alone
+        return arrow.array(values, arrow.string() if is_text else None)
 
-def _array_of(arrow: ModuleType, column: Array | list[object]) -> "pyarrow.Array":
-    """Return a column as an Arrow array.
-
-    The type of text is given, because it may be empty, or hold None alone.
-    """
-    kind = "" if isinstance(column, list) else column.dtype.kind
-    values = column.tolist() if isinstance(column, np.ndarray) and kind == "O" else column
-    is_text = kind == "U" or (kind == "O" and all(v is None or isinstance(v, str) for v in values))
-    return arrow.array(values, arrow.string() if is_text else None)
+    return arrow.table({name: array_of(column) for name, column in columns.items()})

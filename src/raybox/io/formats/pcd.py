@@ -1,7 +1,7 @@
 """PCD: points of the Point Cloud Library, as text, binary, or compressed.
 
-Names of fields and of header lines may be in capitals. Without POINTS, there are WIDTH x HEIGHT points.
-Compressed fields are stored one after another, each for all points.
+Names of fields and of header lines may be in capitals. Without POINTS, there are WIDTH x HEIGHT points; with
+it, these change nothing. Compressed fields are stored one after another, each for all points.
 """
 
 import struct
@@ -18,6 +18,7 @@ from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error
 from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.tables import Announced
 from raybox.io.formats.text_lines import body_lines, floats, header_lines, plain, refuse_line, text_rows
+from raybox.validation import Array
 
 TYPES = {"F4", "F8", "I1", "I2", "I4", "I8", "U1", "U2", "U4", "U8"}
 AXES = ("x", "y", "z")
@@ -59,9 +60,10 @@ def read(path: Path, options: ReadOptions) -> FileArrays:
     """Return the fields x, y, z of a PCD file."""
     whole = plain(path.read_bytes(), path)
     header = _header(whole, path)
-    parse = {"ascii": _text, "binary": _binary}.get(header.encoding, _compressed)
-    points = parse(whole, header, path) if header.rows else np.zeros((0, 3))
-    if not header.rows:
+    if header.rows:
+        points = (_text if header.encoding == "ascii" else _packed)(whole, header, path)
+    else:
+        points = np.zeros((0, 3))
         check_end(path, whole[header.end :], _PADDING)
     where = lambda _, index: f"point {index[0]} (the first is 0), column {'xyz'[index[1]]}"  # noqa: E731
     return FileArrays({"points": points}, where)
@@ -91,7 +93,12 @@ def _header(data: bytes, path: Path) -> PcdHeader:
             way_out = "convert it: pcl_convert_pcd_ascii_binary IN OUT 1"
             problem = f"its DATA is {quoted(encoding)}, raybox reads {', '.join(ENCODINGS)}"
             raise file_error(path, problem, way_out, "header")
-        return PcdHeader(_fields(lines), _rows(lines), encoding, start)
+        fields = _fields(lines)
+        counts = {key: _whole(_words(lines, key)[0], key) for key in lines if key in _COUNTS}
+        if not counts.keys() & {"POINTS", "WIDTH"}:
+            raise ValueError("lacks POINTS, and WIDTH, too")
+        rows = counts.get("POINTS", counts.get("WIDTH", 0) * counts.get("HEIGHT", 1))
+        return PcdHeader(fields, rows, encoding, start)
     except ValueError as error:
         raise file_error(path, str(error), "check that it is a whole PCD file", "header") from error
 
@@ -113,17 +120,6 @@ def _fields(lines: dict[str, list[str]]) -> list[Field]:
         if not any(field.name == axis and field.numbers for field in fields):
             raise ValueError(f"lacks the field {axis}; it has {quoted(' '.join(names))}")
     return fields
-
-
-def _rows(lines: dict[str, list[str]]) -> int:
-    """Return the number of points; POINTS must be WIDTH x HEIGHT."""
-    counts = {key: _whole(_words(lines, key)[0], key) for key in lines if key in _COUNTS}
-    area = counts.get("WIDTH", 0) * counts.get("HEIGHT", 1)
-    if "POINTS" not in counts and "WIDTH" not in counts:
-        raise ValueError("lacks POINTS, and WIDTH, too")
-    if "WIDTH" in counts and counts.get("POINTS", area) != area:
-        raise ValueError(f"announces {counts['POINTS']} POINTS, but WIDTH x HEIGHT = {area}")
-    return counts.get("POINTS", area)
 
 
 def _words(lines: dict[str, list[str]], key: str) -> list[str]:
@@ -156,33 +152,28 @@ def _text(whole: bytes, header: PcdHeader, path: Path) -> Floats:
     return np.array(list(text_rows(lines, point, path, "point {}", " is not a point")))
 
 
-def _binary(whole: bytes, header: PcdHeader, path: Path) -> Floats:
-    """Return the points of a binary body, stored point by point."""
-    starts = [*accumulate((field.size for field in header.fields), initial=header.end)]
-    step = starts[-1] - header.end
-    if header.rows * step > len(whole) - header.end:
-        raise cut_off(path, f"byte {len(whole)}")
-    check_end(path, whole[header.end + header.rows * step :], _PADDING)
-    return np.stack([_column(whole, header, k, (starts[k], step), path) for k in header.axes()], -1)
-
-
-def _compressed(whole: bytes, header: PcdHeader, path: Path) -> Floats:
-    """Return the points of a compressed body, stored field by field."""
-    sizes = [field.size for field in header.fields]
-    starts = [*accumulate((size * header.rows for size in sizes), initial=0)]
-    fields = _decompressed(whole, starts[-1], header.end, path)
-    return np.stack([_column(fields, header, k, (starts[k], sizes[k]), path) for k in header.axes()], -1)
-
-
-def _column(data: bytes, header: PcdHeader, k: int, place: tuple[int, int], path: Path) -> Floats:
-    """Return a field of all points; place: first byte, bytes between points."""
-    start, step = place
-    try:
-        numbers = np.ndarray((header.rows,), header.fields[k].type, data, start, (step,))
-        return validation.floats(numbers, "numbers")
-    except InvalidInput as error:
-        problem = f"field {header.fields[k].name} has an integer that float64 does not hold exactly"
-        raise file_error(path, problem, "subtract an offset, or store it as F 8") from error
+def _packed(whole: bytes, header: PcdHeader, path: Path) -> Floats:
+    """Return the points of a binary body: stored point by point, or field by field if it is compressed."""
+    steps = [field.size for field in header.fields]
+    width = sum(steps)
+    if header.encoding == "binary":
+        starts, data, end = [*accumulate(steps, initial=header.end)], whole, header.end + header.rows * width
+        steps = [width] * len(steps)
+        if end > len(whole):
+            raise cut_off(path, f"byte {len(whole)}")
+        check_end(path, whole[end:], _PADDING)
+    else:
+        starts = [*accumulate((size * header.rows for size in steps), initial=0)]
+        data = _decompressed(whole, starts[-1], header.end, path)
+    points = np.empty((header.rows, 3))
+    for axis, k in enumerate(header.axes()):
+        numbers: Array = np.ndarray((header.rows,), header.fields[k].type, data, starts[k], (steps[k],))
+        try:
+            points[:, axis] = validation.floats(numbers, "numbers")
+        except InvalidInput as error:
+            problem = f"field {header.fields[k].name} has an integer that float64 does not hold exactly"
+            raise file_error(path, problem, "subtract an offset, or store it as F 8") from error
+    return points
 
 
 def _decompressed(whole: bytes, wanted: int, start: int, path: Path) -> bytes:

@@ -1,8 +1,9 @@
 """PLY, text and binary: a mesh or a set of points.
 
 Meshes have faces or triangle strips. A row of ``tristrips`` holds one strip, or several with -1 between
-them. An integer property ``object`` of faces is the object of their triangles. Rows of other elements are
-counted.
+them. An integer property ``object`` of faces is the object of their triangles; a face below 0 has none, and
+is counted. Rows of other elements are counted, and other properties skipped by the sizes of their types.
+In a text, these may be of any type, of one word.
 """
 
 import re
@@ -10,38 +11,49 @@ import struct
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.errors import InvalidInput
 from raybox.geometry import Mesh
+from raybox.geometry.mesh import stored_objects
 from raybox.geometry.triangle_strips import strip_triangles
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
-from raybox.io.formats.mesh_parts import (
-    Ints,
-    MeshPart,
-    check_end,
-    cut_off,
-    faces_of,
-    joined,
-    to_scene,
-)
+from raybox.io.formats.mesh_parts import Ints, MeshPart, check_end, cut_off, faces_of, joined, to_scene
 from raybox.io.formats.object_boxes import boxes_of_objects
-from raybox.io.formats.tables import Announced
+from raybox.io.formats.tables import Announced, exact_floats
 from raybox.io.formats.text_lines import body_lines, floats, header_lines, plain, refuse_line, text_rows
 
 TYPES = {"char": "b", "uchar": "B", "short": "h", "ushort": "H", "int": "i", "uint": "I"}
 TYPES |= {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I"}
 TYPES |= {"float": "f", "float32": "f", "double": "d", "float64": "d"}
-"""Codes of NumPy and of struct."""
+TYPES |= {"int64": "q", "uint64": "Q", "float16": "e", "half": "e", "longlong": "q", "ulonglong": "Q"}
+TYPES |= {f"{name}_t": code for name, code in TYPES.items() if "int" in name and name[-1].isdigit()}
+"""Codes of NumPy and of struct: those of PLY, and others that programs write."""
+_LENGTHS = {"": "", **{f"list {name}": code for name, code in TYPES.items()}}
+_WORD = "word"  # the code of any other type, which is one word of a text
+_WHOLE_TYPES = frozenset("bBhHiIqQ")
 
 ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 CORNERS, OBJECT = ("vertex_indices", "vertex_index"), "object"
+UNFACED = "vertices without a face (points need an origin)"
 _READ = {"vertex": ("x", "y", "z"), "face": (*CORNERS, OBJECT), "tristrips": CORNERS}
-OWN = ["triangles", "by", "raybox"]  # a comment: without the property `object`, each triangle is an object
+OWN = "triangles by raybox"  # a comment: without the property `object`, each triangle is an object
+_OWN_HEADER = f"""ply
+format binary_little_endian 1.0
+comment {OWN}
+element vertex %s
+property double x
+property double y
+property double z
+element face %s
+property list uchar int vertex_indices
+%send_header
+"""
 Rows = Sequence[Sequence[float]] | NDArray[np.number]
 _WHOLE = re.compile("[+-]?[0-9]{1,18}")
 
@@ -53,11 +65,6 @@ class Property(NamedTuple):
     type: str
     length: str = ""
 
-    def is_read(self) -> bool:
-        """Return whether the type is one of coordinates, corners or objects, by the name."""
-        is_whole = self.type not in "fd"
-        return bool(self.length) == (self.name in CORNERS) and (is_whole or self.name != OBJECT)
-
 
 class Element(NamedTuple):
     """An element: its number of rows, the properties of each."""
@@ -68,8 +75,14 @@ class Element(NamedTuple):
 
     def wanted(self) -> list[int]:
         """Return the numbers of the properties that are read, in the order of `_READ`."""
-        found = {p.name: k for k, p in enumerate(self.properties) if p.is_read()}
-        return [found[name] for name in _READ.get(self.name, ()) if name in found]
+        read = {
+            k: _READ[self.name].index(name)
+            for k, (name, kind, length) in enumerate(self.properties)
+            if name in _READ.get(self.name, ())
+            and bool(length) == (name in CORNERS)
+            and (name != OBJECT or kind in _WHOLE_TYPES)
+        }
+        return sorted(read, key=read.__getitem__)
 
 
 class PlyHeader(NamedTuple):
@@ -94,8 +107,8 @@ class Content(NamedTuple):
         if isinstance(rows, np.ndarray):
             numbers, sizes = rows.ravel(), np.full(len(rows), rows.shape[-1])
         else:
-            numbers = np.array([number for row in rows for number in row])
-            sizes = np.array([len(row) for row in rows], dtype=np.int64)
+            numbers = np.array([*chain.from_iterable(rows)])
+            sizes = np.array([*map(len, rows)], dtype=np.int64)
         if element.name == "vertex":
             return self._replace(vertices=numbers.astype(np.float64).reshape(-1, 3))
         corners, objects = numbers.astype(np.int64), self.objects
@@ -115,19 +128,26 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     header = _header(data, path)
     _check_elements(header, len(data), path)
     content = (_binary if header.order else _text)(header, data, path)
-    others = (element for element in header.elements if element.rows and element.name not in _READ)
-    skipped = Counter({f"rows of {element.name}": element.rows for element in others})
-    unfaced = options.origin is not None or not (content.sizes.size or header.is_own)
-    if options.kind == "rays" or (options.kind is None and unfaced):
+    skipped = Counter[str]()
+    for element in header.elements:
+        skipped[f"rows of {element.name}"] += 0 if element.name in _READ else element.rows
+    has_faces = any(element.name in ("face", "tristrips") for element in header.elements)
+    if options.kind == "rays" or (options.kind is None and (options.origin is not None or not has_faces)):
         where = lambda _, index: f"vertex {index[0]}, column {'xyz'[index[1]]}"  # noqa: E731
-        return FileArrays({"points": content.vertices}, where, skipped=skipped)
+        return FileArrays({"points": content.vertices}, where, skipped=+skipped)
     found = faces_of(content.vertices, content.corners, content.sizes, skipped)
     part, objects = MeshPart(path.stem, content.vertices, found.faces), content.objects
     if objects is not None and len(objects) < len(content.sizes):
         skipped["objects of faces, next to triangle strips"] = len(objects)
         objects = None
     if not header.is_own and (objects is None or not len(found.faces)):
-        return to_scene([part], path, options, +skipped)
+        if not has_faces or content.sizes.size or skipped.total():
+            return to_scene([part], path, options, +skipped)
+        skipped[UNFACED] = len(content.vertices)
+        return to_scene([], path, options, may_be_empty=True)._replace(skipped=+skipped)
+    if objects is not None and objects.min(initial=0) < 0:
+        skipped["faces of an object below 0, which are one object, the last"] = int((objects < 0).sum())
+        objects = np.where(objects < 0, objects.max() + 1, objects)
     mesh = Mesh(*joined([part], path), objects=None if objects is None else objects[found.polygon])
     return Loaded(boxes_of_objects(mesh) if options.boxes else mesh, +skipped)
 
@@ -144,16 +164,19 @@ def _header(data: bytes, path: Path) -> PlyHeader:
                 order = name
             case ["element", name, count] if _WHOLE.fullmatch(count) and int(count) >= 0:
                 elements.append(Element(name, int(count), []))
-            case ["property", "list", length, kind, name] if elements and {length, kind} <= set(TYPES):
-                elements[-1].properties.append(Property(name, TYPES[kind], TYPES[length]))
-            case ["property", kind, name] if elements and kind in TYPES:
-                elements[-1].properties.append(Property(name, TYPES[kind]))
+            case ["property", *length, kind, name] if (
+                elements
+                and " ".join(length) in _LENGTHS
+                and (kind in TYPES or (order == "ascii" and kind != "list"))
+            ):
+                code = TYPES.get(kind, _WORD)
+                elements[-1].properties.append(Property(name, code, _LENGTHS[" ".join(length)]))
             case ["format", *_]:
                 problem = f"is no format that raybox reads: {', '.join(ORDERS)} 1.0, in one line"
             case ["property", *_] if elements:
-                problem = f"is no property of a type of PLY: {' '.join(TYPES)}"
+                problem = f"is of a type whose size raybox does not know; it knows {' '.join(TYPES)}"
             case ["comment", *words]:
-                is_own |= words == OWN
+                is_own |= words == OWN.split()
             case ["ply"] | ["obj_info", *_] | []:
                 pass
             case _:
@@ -168,21 +191,21 @@ def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
     elements = [element.name for element in header.elements]
     for element in header.elements:
         name, count, properties = element
-        names = [p.name for p in properties] + ["#" + p.name for p in properties if p.length]
-        corners = [properties[k] for k in element.wanted() if properties[k].length]
+        wanted = [properties[k] for k in element.wanted()]
+        corners = [p for p in wanted if p.length]
         problem, way_out = "", "correct the header"
-        if elements.count(name) > 1:
+        if elements.count(name) > 1 and name in _READ:
             problem = f"declares the element {name} twice"
-        elif len(set(names)) < len(names):
+        elif len({p.name for p in wanted}) < len(wanted):
             problem = f"declares a property of {name} twice"
         elif count > size or (count and not properties):
             problem = f"announces {count} rows of {name} in {size} bytes"
             way_out = "copy or download it again"
-        elif name == "vertex" and len(element.wanted()) < 3:
+        elif name == "vertex" and len(wanted) < 3:
             problem = "vertices lack x, y, z"
         elif name in _READ and name != "vertex" and len(corners) != 1:
             problem = f"{name} has {len(corners)} lists of vertices, named {' or '.join(CORNERS)}, not one"
-        elif any(p.length in ("f", "d") for p in properties) or any(p.type in "fd" for p in corners):
+        elif not {p.length for p in properties} | {p.type for p in corners} <= _WHOLE_TYPES | {""}:
             problem = f"lengths of lists and vertices of {name} are not whole numbers"
         if problem:
             raise file_error(path, problem, way_out, "header")
@@ -200,9 +223,7 @@ def _text(header: PlyHeader, data: bytes, path: Path) -> Content:
             parse = partial(parse, element.properties, element.wanted())
             parsed = text_rows(rows, parse, path, f"row {{}} of {element.name}")
             content = content.with_rows(element, list(parsed))
-    if more := next(lines, ""):
-        problem = f"{quoted(more)} follows the end that the header announces"
-        raise file_error(path, problem, "copy or download it again, or correct the header")
+    check_end(path, "\n".join(lines).encode())
     return content
 
 
@@ -210,23 +231,21 @@ def _row_of_numbers(properties: list[Property], wanted: list[int], words: list[s
     """Return the wanted numbers of a row without lists."""
     if len(words) != len(properties):
         raise ValueError(f"{len(words)} words, the header announces {len(properties)}")
-    numbers = floats(words)
-    return [numbers[k] for k in wanted]
+    return floats([words[k] for k in wanted])
 
 
 def _row_of_lists(properties: list[Property], wanted: list[int], words: list[str]) -> Sequence[float]:
     """Return the wanted numbers of a row with lists."""
-    rest, found = iter(words), list[Sequence[float]]()
-    for name, kind, length in properties:
+    rest, found = iter(words), list[list[str]]()
+    for name, _, length in properties:
         size = _integers([next(rest, "-1")])[0] if length else 1
-        items = list(islice(rest, max(size, 0)))
-        if len(items) != size:
+        found.append(list(islice(rest, max(size, 0))))
+        if len(found[-1]) != size:
             raise ValueError(f"ends in {name}")
-        is_whole = kind not in "fd" and (length or name == OBJECT)
-        found.append(_integers(items) if is_whole else floats(items))
     if more := len(list(rest)):
         raise ValueError(f"{more} words more than the header announces")
-    return [number for k in wanted for number in found[k]]
+    words = [word for k in wanted for word in found[k]]
+    return floats(words) if properties[wanted[0]].name in _READ["vertex"] else _integers(words)
 
 
 def _integers(words: list[str]) -> list[int]:
@@ -237,15 +256,12 @@ def _integers(words: list[str]) -> list[int]:
 
 
 def _binary(header: PlyHeader, data: bytes, path: Path) -> Content:
-    """Return the content of a binary body.
-
-    An element whose lists all have one length is read as one array, others row by row.
-    """
+    """Return the content of a binary body: at once where lists have one length, else row by row."""
     content, at = Content(), header.end
     for element in header.elements:
         if element.rows:
             body = _Body(data, header.order, element)
-            rows, at = body.table(at) or body.row_by_row(at, path)
+            rows, at = body.table(at, path) or body.row_by_row(at, path)
             content = content.with_rows(element, rows) if element.name in _READ else content
     check_end(path, data[at:])
     return content
@@ -273,23 +289,27 @@ class _Body(NamedTuple):
                 raise struct.error
         return found, at
 
-    def table(self, at: int) -> tuple[Rows, int] | None:
+    def table(self, at: int, path: Path) -> tuple[Rows, int] | None:
         """Return rows as one array, and their end; None if sizes differ, or rows are missing."""
         fields: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
         try:
             sizes = [size for _, size in self.row(at)[0]]
         except struct.error:
             return None
-        for (name, kind, length), size in zip(self.element.properties, sizes, strict=True):
-            fields += [("#" + name, self.order + length)] * bool(length)
-            fields.append((name, self.order + kind, (size,)))
+        for k, ((_, kind, length), size) in enumerate(zip(self.element.properties, sizes, strict=True)):
+            fields += [(f"#{k}", self.order + length)] * bool(length)
+            fields.append((f"{k}", self.order + kind, (size,)))
         dtype, count = np.dtype(fields), self.element.rows
         if at + count * dtype.itemsize > len(self.data):
             return None
         table = np.frombuffer(self.data, dtype, count, at)
         if any((table[name] != table[name][0]).any() for name in dtype.names or () if name[0] == "#"):
             return None
-        columns = [table[self.element.properties[k].name] for k in self.element.wanted()]
+        columns = [table[f"{k}"] for k in self.element.wanted()]
+        if self.element.name == "vertex":  # of several types: each is exact in float64, or refused
+            columns = [exact_floats(column, path, lambda index: f"vertex {index[:1]}") for column in columns]
+        else:
+            columns = [column.astype(np.int64) for column in columns]
         return np.concatenate([np.empty((count, 0), np.uint8), *columns], axis=1), at + table.nbytes
 
     def row_by_row(self, at: int, path: Path) -> tuple[Rows, int]:
@@ -314,3 +334,19 @@ def announced(path: Path) -> Announced:
     header = _header(plain(path.read_bytes(), path), path)
     counts = {element.name: element.rows for element in header.elements}
     return Announced(counts.get("face") or counts.get("vertex", 0))
+
+
+def write(file: BinaryIO, mesh: Mesh) -> None:
+    """Write a mesh: float64 vertices, triangles and their objects, without ids and labels."""
+    objects = stored_objects(mesh)
+    if max(len(mesh.vertices), int(mesh.objects.max(initial=0))) >= 2**31:
+        raise InvalidInput("PLY holds numbers of vertices and objects below 2**31. Save the mesh as .npz.")
+    fields = [("size", "u1"), ("corners", "<i4", (3,)), ("object", "<i4")]
+    rows = np.empty(len(mesh), fields[: 2 if objects is None else 3])
+    rows["size"], rows["corners"] = 3, mesh.faces
+    if objects is not None:
+        rows["object"] = objects
+    own = "" if objects is None else "property int object\n"
+    file.write((_OWN_HEADER % (len(mesh.vertices), len(mesh), own)).encode())
+    file.write(mesh.vertices.astype("<f8").tobytes())
+    file.write(rows.tobytes())

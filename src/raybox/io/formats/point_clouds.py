@@ -1,7 +1,11 @@
-"""Points, which become rays from one origin: LAS and LAZ, through laspy."""
+"""Points, which become rays from one origin: LAS and LAZ, through laspy.
 
+Units are those of the reference system in the header, as GeoTIFF keys or WKT; z is up.
+"""
+
+import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,6 +23,12 @@ LAS_HEAD = struct.Struct("<94xHII")  # size of the header, offset of the points,
 _RECORD = struct.Struct("<2x16sHH32x")
 LASZIP_CHUNKED = (2, 3)
 """Methods of LASzip 2 and 3; its method 1 (LASzip 1.2) has no chunks, at which lazrs panics."""
+_LASZIP, _GEO_KEYS, _WKT = ("laszip encoded", 22204), ("LASF_Projection", 34735), ("LASF_Projection", 2112)
+_MODEL, _GEOGRAPHIC, _LINEAR_UNITS = 1024, 2, 3076  # keys of GeoTIFF, and the model of degrees
+_EPSG_UNITS = {9001: "metre", 9002: "foot", 9003: "US survey foot"}
+_UNIT_METRES = {"1": "metre", "0.3048": "foot", "0.3048006": "US survey foot"}
+_UNIT = re.compile(r'(?:LENGTH)?UNIT *\[ *"[^"]*" *, *(\d+\.?\d*(?:[eE][+-]?\d+)?)')
+Records = Mapping[tuple[str, int], bytes]
 
 # Not the parallel reader: it allocates the chunk size that the file announces.
 LAS_READER = """
@@ -52,7 +62,13 @@ class LasTable(Table):
         self.path, self.names = path, ["x", "y", "z"]
         with path.open("rb") as file:
             head = file.read(_LAS_HEADER_BYTES)
-            _check(head, file, path)
+            records = _records(head, file, path)
+        method = int.from_bytes(records[_LASZIP][:2], "little") if _LASZIP in records else None
+        if method not in (None, *LASZIP_CHUNKED):
+            version = " (version 1.2 or older)" if method == 1 else ""
+            problem = f"is compressed by method {method} of LASzip{version}, lazrs reads methods 2 and 3"
+            raise file_error(path, problem, "compress it again by a newer LASzip: laszip -i IN -o OUT")
+        self.units, self.up = units_of(records), "z"
         count = int.from_bytes(head[_COUNT_14 if head[_MINOR_VERSION] >= 4 else _COUNT], "little")
         self.rows = count or None  # some writers leave 0 there
 
@@ -75,8 +91,8 @@ class LasTable(Table):
         return f"point {row} (the first is 0), column {column}"
 
 
-def _check(head: bytes, file: BinaryIO, path: Path) -> None:
-    """Raise unless the header fits the size of the file, which laspy does not check."""
+def _records(head: bytes, file: BinaryIO, path: Path) -> Records:
+    """Return the variable records; raise unless the header fits the file, which laspy does not check."""
     size = path.stat().st_size
     if len(head) < LAS_HEAD.size:
         raise cut_off(path, f"byte {size}")
@@ -87,21 +103,35 @@ def _check(head: bytes, file: BinaryIO, path: Path) -> None:
     if start > size:
         raise cut_off(path, f"byte {size} of {start}")
     file.seek(header)
-    compressor = _compressor(file, records)
-    if compressor not in (None, *LASZIP_CHUNKED):
-        version = " (version 1.2 or older)" if compressor == 1 else ""
-        problem = f"is compressed by method {compressor} of LASzip{version}, lazrs reads methods 2 and 3"
-        raise file_error(path, problem, "compress it again by a newer LASzip: laszip -i IN -o OUT")
-
-
-def _compressor(file: BinaryIO, records: int) -> int | None:
-    """Return the method of compression, from the record of LASzip."""
+    found = dict[tuple[str, int], bytes]()
     for _ in range(records):
-        head = file.read(_RECORD.size)
-        if len(head) < _RECORD.size:
+        record = file.read(_RECORD.size)
+        if len(record) == _RECORD.size:
+            user, number, length = _RECORD.unpack(record)
+            found.setdefault((user.partition(b"\0")[0].decode("latin-1"), number), file.read(length))
+    return found
+
+
+def units_of(records: Records) -> str | None:
+    """Return the unit of x and y that a reference system states; None if it states none that is known."""
+    if _WKT in records:
+        return _wkt_units(records[_WKT].decode(errors="replace"))
+    data = records.get(_GEO_KEYS, b"")
+    rows = np.frombuffer(data[: len(data) // 8 * 8], "<u2").reshape(-1, 4)[1:]
+    keys = {key: value for key, place, _, value in rows.tolist() if not place}
+    return "degree" if keys.get(_MODEL) == _GEOGRAPHIC else _EPSG_UNITS.get(keys.get(_LINEAR_UNITS, 0))
+
+
+def _wkt_units(text: str) -> str | None:
+    """Return the unit of the horizontal system in well-known text."""
+    start = re.search(r"PROJ(CS|CRS|ECTEDCRS)\b", text)
+    if not start:
+        return "degree" if re.search(r"GEOG(CS|CRS|RAPHICCRS)\b", text) else None
+    depth, end = 0, len(text)
+    for mark in re.finditer(r'"[^"]*"|[\[\]]', text[start.end() :]):
+        depth += {"[": 1, "]": -1}.get(mark[0], 0)
+        if mark[0] == "]" and not depth:
+            end = start.end() + mark.end()
             break
-        user, number, size = _RECORD.unpack(head)
-        if (user, number) == (b"laszip encoded\0\0", 22204):
-            return int.from_bytes(file.read(2), "little")
-        file.seek(size, 1)
-    return None
+    factors = _UNIT.findall(text[start.end() : end])  # the last one is that of the axes
+    return _UNIT_METRES.get(f"{float(factors[-1]):.7g}") if factors else None

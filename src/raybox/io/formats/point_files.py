@@ -6,7 +6,7 @@ table is a CSV file of its own, as are names that a format does not allow.
 
 from datetime import date
 from itertools import count
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,7 @@ _Dimension = tuple[Array, list[str] | None]
 
 
 def write(file: BinaryIO, columns: Columns, given: Columns, suffix: str) -> Columns:
-    """Write the points of the columns of hits; return the table of codes and of names that are others.
-
-    given: columns of rays, of which LAS has dimensions of some names.
-    """
+    """Write the points of hits, with `given` columns of rays; return the table of codes and of new names."""
     hit = np.not_equal(columns["index"], -1)
     xyz = np.stack([columns[axis][hit] if axis in columns else np.zeros(hit.sum()) for axis in "xyz"], -1)
     standard = _standard(given, suffix)
@@ -43,19 +40,10 @@ def write(file: BinaryIO, columns: Columns, given: Columns, suffix: str) -> Colu
         codes = enumerate(texts) if texts is not None else [("", "")] * (name != own)
         rows += [(name, own, str(code), text) for code, text in codes]
     if suffix in _LAS:
-        _write_las(
-            file, xyz, LasDimensions(found, {name: own[hit] for name, own in standard.items()}), suffix
-        )
+        _write_las(file, xyz, found, {name: own[hit] for name, own in standard.items()}, suffix)
     else:
         _write_rows(file, dict(zip("xyz", xyz.T, strict=True)) | found, int((~hit).sum()), suffix)
     return {name: objects(cells) for name, cells in zip(_TABLE, zip(*rows, strict=True), strict=False)}
-
-
-class LasDimensions(NamedTuple):
-    """The dimensions of points: those added to LAS, and those that LAS has."""
-
-    added: Columns
-    standard: Columns
 
 
 def _standard(given: Columns, suffix: str) -> Columns:
@@ -92,16 +80,11 @@ def _names(columns: Columns, suffix: str) -> dict[str, str]:
         if suffix not in _LAS:
             name = "".join(c if c.isascii() and not c.isspace() else "_" for c in name)
         if own not in ("x", "y", "z"):
-            found[own] = _unique(name or "_", taken, size)
+            tails = ("" if number == 1 else f"_{number}" for number in count(1))
+            names = ((name or "_").encode()[: size - len(t)].decode(errors="ignore") + t for t in tails)
+            found[own] = next(unique for unique in names if unique.lower() not in taken)
             taken.add(found[own].lower())
     return found
-
-
-def _unique(name: str, taken: set[str], size: int) -> str:
-    """Return a name of so many bytes of UTF-8, at most, that no other dimension has."""
-    tails = ("" if number == 1 else f"_{number}" for number in count(1))
-    names = (name.encode()[: size - len(tail)].decode(errors="ignore") + tail for tail in tails)
-    return next(found for found in names if found.lower() not in taken)
 
 
 def _dimension(name: str, values: NDArray[Any], suffix: str) -> _Dimension:
@@ -158,18 +141,18 @@ def _las_header(suffix: str) -> Any:
     return require("laspy", "las", suffix).LasHeader(version="1.4", point_format=6)
 
 
-def _write_las(file: BinaryIO, xyz: Floats, dimensions: LasDimensions, suffix: str) -> None:
+def _write_las(file: BinaryIO, xyz: Floats, added: Columns, standard: Columns, suffix: str) -> None:
     """Write LAS 1.4; coordinates are rounded to the smallest power of ten that reaches all of them."""
     laspy, header = require("laspy", "las", suffix), _las_header(suffix)
     header.creation_date, header.generating_software = _SAVED, "raybox"
     header.global_encoding.wkt = True  # required of this point format
-    header.add_extra_dims([laspy.ExtraBytesParams(name, v.dtype) for name, v in dimensions.added.items()])
+    header.add_extra_dims([laspy.ExtraBytesParams(name, v.dtype) for name, v in added.items()])
     header.offsets, header.scales = _las_steps(xyz)
     las = laspy.LasData(header)
     las.points = laspy.ScaleAwarePointRecord.zeros(len(xyz), header=header)
     las.x, las.y, las.z = xyz.T
     las.return_number[:], las.number_of_returns[:] = 1, 1
-    for name, values in (*dimensions.added.items(), *dimensions.standard.items()):
+    for name, values in {**added, **standard}.items():
         las[name] = values
     las.write(file, do_compress=suffix == ".laz")
 

@@ -12,7 +12,8 @@ list         those of geometry 0 as ``0/lower`` ..., of geometry 1 as ``1/...``
 ===========  =========================================================================================
 
 The array `raybox` names the kind. Ids are the array ``id``, labels ``labels/NAME``. Of a label of objects,
-``missing/NAME`` marks the rows without a value. What a reader left out is ``skipped/reason skipped/count``.
+``missing/NAME`` marks the rows without a value. The facts of a geometry's file are ``skipped/reason
+skipped/count`` (what its reader left out) and ``file/units file/up``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,18 +26,20 @@ from numpy.typing import NDArray
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes
 from raybox.geometry.array_container import ReadOnly
+from raybox.geometry.file_facts import FromFile, SourceFacts, checked_up
 from raybox.geometry.labels import Attributes, Labels, checked_attributes
 from raybox.geometry.mesh import stored_objects
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, SceneGeometry, file_error
-from raybox.io.formats.numpy_arrays import as_floats, load_members, read_npz
+from raybox.io.formats.numpy_arrays import as_floats, open_archive, read_npz
 from raybox.io.formats.object_boxes import boxes_of
-from raybox.io.formats.saved_columns import check_texts, id_array, large_ids
+from raybox.io.formats.saved_columns import LARGE_IDS, check_texts, id_array
 from raybox.validation import Array, Ints
 
 Arrays: TypeAlias = Mapping[str, Array]
 KIND = "raybox"
 EDGES = ("x_edges", "y_edges", "z_edges")
 _SKIPPED = ("skipped/reason", "skipped/count")
+_STATED = ("file/units", "file/up")
 _AGAIN = "copy or save it again"
 
 
@@ -64,10 +67,9 @@ def arrays_of(geometry: SceneGeometry | Sequence[SceneGeometry]) -> dict[str, Ar
         case []:
             raise InvalidInput("a list of geometries must not be empty. Add one, or save nothing.")
         case _:
-            raise InvalidInput(
-                "raybox saves Boxes, Mesh, Grid, Planes, Instances and lists of them; "
-                f"got {type(geometry).__name__}. Make one of these of it."
-            )
+            wanted = "Boxes, Mesh, Grid, Planes, Instances and lists of them"
+            found = type(geometry).__name__
+            raise InvalidInput(f"raybox saves {wanted}; got {found}. Make one of these of it.")
     return {KIND: np.array(kind)} | own | attribute_arrays(geometry)
 
 
@@ -76,42 +78,42 @@ def _prefixed(prefix: str, arrays: Arrays) -> dict[str, Array]:
 
 
 def attribute_arrays(geometry: SceneGeometry) -> dict[str, Array]:
-    """Return ids, labels and counts of a geometry as named arrays, without objects of Python."""
+    """Return ids, labels, with masks of missing ones, and counts of a geometry as named arrays."""
     check_texts(geometry)
     found = {} if geometry.ids is None else {"id": id_array(geometry.ids)}
     if any(ids.dtype == object for ids in found.values()):
-        raise large_ids()
+        raise InvalidInput(LARGE_IDS)
     for name, values in geometry.labels.items():
         if "\\" in name or not name:
             problem = f"names of labels in .npz must not be empty or contain a backslash; got {name!r}"
             raise InvalidInput(f"{problem}. Rename that label.")
-        found |= _label_arrays(name, values)
-    return found | skipped_arrays(geometry.skipped)
+        found[f"labels/{name}"] = values
+        if values.dtype == object:
+            missing = np.array([value is None for value in values], dtype=np.bool_)
+            kind = type(next(iter(values[~missing]), ""))
+            found[f"labels/{name}"] = np.where(missing, kind(), values).astype(kind)
+            if missing.any() or kind is not str:
+                found[f"missing/{name}"] = missing
+    return found | fact_arrays(geometry)
 
 
-def _label_arrays(name: str, values: NDArray[Any]) -> dict[str, Array]:
-    """Return a label as an array, and a mask of the rows that have no value."""
-    if values.dtype != object:
-        return {f"labels/{name}": values}
-    missing = np.array([value is None for value in values], dtype=np.bool_)
-    kind = type(next(iter(values[~missing]), ""))
-    found = {f"labels/{name}": np.where(missing, kind(), values).astype(kind)}
-    return found | ({f"missing/{name}": missing} if missing.any() or kind is not str else {})
-
-
-def skipped_arrays(skipped: Mapping[str, int]) -> dict[str, Array]:
-    """Return counts by reason of what a reader left out as two arrays; none without."""
+def fact_arrays(geometry: FromFile) -> dict[str, Array]:
+    """Return what a reader left out, units and the axis that is up as arrays; none without."""
+    skipped, stated = geometry.skipped, (geometry.units, geometry.up)
     columns = np.array([*skipped]), np.array([*skipped.values()], dtype=np.int64)
-    return dict(zip(_SKIPPED, columns, strict=True)) if skipped else {}
+    found = dict(zip(_SKIPPED, columns, strict=True)) if skipped else {}
+    return found | {n: np.array(value) for n, value in zip(_STATED, stated, strict=True) if value is not None}
 
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     """Return what was saved as `.npz`, or a table of boxes, rays or points."""
-    names, _ = load_members(path, ())
-    if KIND not in names and not {"vertices", "faces"} <= {*names}:
-        found, counts = read_npz(path, options), load_members(path, _SKIPPED)[1]
-        return found._replace(left_out={**found.left_out, **skipped_of(counts)})
-    geometry = geometry_of(load_members(path, names)[1], path)
+    with open_archive(path) as archive:
+        if KIND not in archive.members and not {"vertices", "faces"} <= archive.members.keys():
+            found, facts = read_npz(archive, options), facts_of(archive.arrays((*_SKIPPED, *_STATED)))
+            left_out = {**found.left_out, **facts.skipped}
+            return found._replace(left_out=left_out, units=facts.units, up=facts.up)
+        arrays = archive.arrays()
+    geometry = geometry_of(arrays, path)
     return Loaded(boxes_of(geometry, path) if options.boxes else geometry)
 
 
@@ -188,12 +190,14 @@ def attributes_of(arrays: Arrays, objects: Ints | None, rows: int) -> Attributes
             raise InvalidInput(f"missing values of the label {name!r} must be a mask of {count} rows")
         labels[name] = labels[name].astype(object)
         labels[name][missing[name]] = None
-    return Attributes(found.ids, Labels(labels), skipped_of(arrays))
+    return Attributes(found.ids, Labels(labels), facts_of(arrays))
 
 
-def skipped_of(arrays: Arrays) -> ReadOnly[int]:
-    """Return counts by reason of what a reader left out, as they were saved."""
+def facts_of(arrays: Arrays) -> SourceFacts:
+    """Return the facts of the file of which a geometry was, as they were saved."""
     reasons, counts = (arrays.get(name, np.zeros(0)) for name in _SKIPPED)
     if reasons.shape != counts.shape or reasons.ndim != 1 or (reasons.size and counts.dtype != np.int64):
         raise InvalidInput("skipped must have a whole number for each reason")
-    return ReadOnly(dict(zip(map(str, reasons.tolist()), counts.tolist(), strict=True)))
+    skipped = ReadOnly(dict(zip(map(str, reasons.tolist()), counts.tolist(), strict=True)))
+    units, up = (str(arrays[name]) if name in arrays else None for name in _STATED)
+    return SourceFacts(skipped, units, checked_up(up))

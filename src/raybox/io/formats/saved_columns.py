@@ -19,10 +19,9 @@ from raybox.geometry.object_rows import taken
 from raybox.geometry.row_ids import Ids
 from raybox.hits import AllHits, Hits
 from raybox.hits.object_hits import ObjectHits
-from raybox.hits.tables import HitTables, LabelNames, label_column
+from raybox.hits.tables import HitTables, LabelNames
 from raybox.io.formats.columns import column_names, is_flat
 from raybox.io.formats.common import SceneGeometry, checked_texts
-from raybox.io.formats.typed_labels import objects
 from raybox.scene.scene import Scene
 from raybox.validation import Array, ArrayInput
 
@@ -34,6 +33,7 @@ Saveable: TypeAlias = SceneGeometry | Sequence[SceneGeometry] | Scene | Rays | R
 CORNERS = [f"{axis}{corner}" for corner in range(3) for axis in "xyz"]
 VERTICES = [f"vertex{corner}" for corner in range(3)]
 OBJECT = "object"
+LARGE_IDS = "ids must be integers of 64 bits to be saved. Convert them to text."
 _FIRST = ("ray", "index", "object", "geometry", "primitive", "id")
 
 
@@ -45,7 +45,10 @@ class Options(NamedTuple):
     columns: "ColumnsInput | None" = None
 
 
-def columns_of(content: Saveable, options: Options) -> Columns:
+_DEFAULTS = Options()
+
+
+def columns_of(content: Saveable, options: Options = _DEFAULTS) -> Columns:
     """Return content as named columns of one length."""
     match content:
         case Boxes():
@@ -56,9 +59,8 @@ def columns_of(content: Saveable, options: Options) -> Columns:
         case HitTables():
             columns = content.to_dict(labels=options.labels or False)
             if "id" in columns:
-                columns["id"] = np.array(
-                    ["" if one is None else str(one) for one in columns["id"]], dtype=str
-                )
+                texts = ["" if one is None else str(one) for one in columns["id"]]
+                columns["id"] = np.array(texts, dtype=str)
             columns |= given_ids(columns, options)
             columns |= given_columns(content, options, columns)
             first = [name for name in _FIRST if name in columns]
@@ -108,10 +110,7 @@ def given_ids(columns: Columns, options: Options) -> dict[str, Array]:
 
 
 def given_columns(content: HitTables, options: Options, used: Container[str]) -> dict[str, Array]:
-    """Return the columns of rays that `save` was given, a row for each hit.
-
-    used: names of other columns.
-    """
+    """Return the columns of rays that `save` was given, a row for each hit; used: other names."""
     if not options.columns:
         return {}
     if not isinstance(content, Hits | AllHits):
@@ -119,24 +118,19 @@ def given_columns(content: HitTables, options: Options, used: Container[str]) ->
     found = dict[str, Array]()
     for name, values in options.columns.items():
         if name in used:
+            problem = f"{name!r} is a column of the hits. Rename it."
+            raise InvalidInput(f"columns must have names of their own; {problem}")
+        array = validation.array(values, f"the column {name!r}")
+        try:
+            flat = np.broadcast_to(array, content.shape).reshape(-1)
+        except ValueError as error:
             raise InvalidInput(
-                f"columns must have names of their own; {name!r} is a column of the hits. Rename it."
-            )
-        found[name] = _of_hits(content, name, validation.array(values, f"the column {name!r}"))
+                f"the column {name!r} must broadcast to the shape of the hits, {content.shape}; got shape "
+                f"{array.shape}. One number for each row: x[:, None]."
+            ) from error
+        found[name] = flat if isinstance(content, Hits) else np.repeat(flat, np.diff(content.offsets))
     checked_labels(found, None, "hit")
     return found
-
-
-def _of_hits(hits: Hits | AllHits, name: str, values: Array) -> Array:
-    """Return values of rays as those of hits, flat."""
-    try:
-        flat = np.broadcast_to(values, hits.shape).reshape(-1)
-    except ValueError as error:
-        raise InvalidInput(
-            f"the column {name!r} must broadcast to the shape of the hits, {hits.shape}; got shape "
-            f"{values.shape}. One number for each row: x[:, None]."
-        ) from error
-    return flat if isinstance(hits, Hits) else np.repeat(flat, np.diff(hits.offsets))
 
 
 def mesh_columns(mesh: Mesh) -> dict[str, Array]:
@@ -157,14 +151,6 @@ def mesh_columns(mesh: Mesh) -> dict[str, Array]:
     for name, values in attributes(mesh, [*columns, OBJECT]).items():
         columns[name] = taken(values, numbers) if rows < len(numbers) or own is not None else values
     return columns
-
-
-def object_columns(mesh: Mesh) -> Columns:
-    """Return a row for each object of a mesh, with its id and labels; nothing without both."""
-    found: dict[str, Array] = {} if mesh.ids is None else {"id": mesh.ids}
-    for name, values in mesh.labels.items():
-        found[label_column(name, {OBJECT, "id", *mesh.labels.keys() - {name}})] = values
-    return {OBJECT: np.arange(object_count(mesh))} | found if found else {}
 
 
 def attributes(geometry: HasAttributes, own: Iterable[str]) -> dict[str, Array]:
@@ -193,19 +179,6 @@ def id_array(ids: Ids) -> Array:
         return np.array(checked_texts(values), dtype=str)
     fits = min(values) >= -(2**63) and max(values) < 2**63
     return np.array(values, dtype=np.int64) if fits else ids
-
-
-def large_ids() -> InvalidInput:
-    """Return the error for ids that typed formats do not hold."""
-    return InvalidInput("ids must be integers of 64 bits to be saved. Convert them to text.")
-
-
-def blanked(column: Array, is_label: bool) -> Array:
-    """Return a column for text: 1 and 0 for bools among objects, None for NaN among labels."""
-    if column.dtype != object and not is_label:
-        return column
-    values = column.tolist()
-    return objects([int(v) if isinstance(v, bool) else v if v == v else None for v in values])
 
 
 def plain(name: str, column: Array) -> Array:

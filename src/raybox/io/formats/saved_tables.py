@@ -14,22 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh
 from raybox.geometry.array_container import ReadOnly
+from raybox.geometry.file_facts import SourceFacts, checked_up
 from raybox.geometry.labels import Attributes, Labels, checked_attributes
 from raybox.io.formats.assembly import build
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, require
 from raybox.io.formats.object_boxes import boxes_of
 from raybox.io.formats.parquet import SCENE_KEY, ParquetTable, table_of
-from raybox.io.formats.saved_columns import (
-    CORNERS,
-    OBJECT,
-    VERTICES,
-    Options,
-    columns_of,
-    large_ids,
-    mesh_columns,
-)
+from raybox.io.formats.saved_columns import CORNERS, LARGE_IDS, OBJECT, VERTICES, columns_of, mesh_columns
 from raybox.io.formats.tables import RowBlock, Wanted, numbers_of, places, stacked, whole
 from raybox.io.formats.typed_labels import is_arrow_label
 from raybox.validation import Bools, Ints
@@ -40,19 +34,18 @@ if TYPE_CHECKING:
 _AGAIN = "copy or save it again"
 _PYTHON = {b"raybox.values": b"objects"}
 """Metadata of an integer or bool column whose values were objects of Python, with or without None."""
-_SKIPPED_KEY = "raybox.skipped"
-_KINDS = {"integers": ("u?int[0-9]+", "int64", -1), "float64": ("double", "double", np.nan)}
-"""Types of Arrow that are read, the one they become, and the number for null."""
+_ROW = "row"  # the label of boxes that are read, before they have their own
+_SKIPPED_KEY, _UNITS_KEY, _UP_KEY = "raybox.skipped", "raybox.units", "raybox.up"
 ArrowColumns: TypeAlias = "dict[str, pyarrow.ChunkedArray]"
 
 
 def arrow_table(geometry: Boxes | Mesh) -> "pyarrow.Table":
     """Return boxes or a mesh as a table of Arrow, in which ids and labels keep their types."""
-    columns = mesh_columns(geometry) if isinstance(geometry, Mesh) else columns_of(geometry, Options())
+    columns = mesh_columns(geometry) if isinstance(geometry, Mesh) else columns_of(geometry)
     try:
         table = table_of(columns)
     except OverflowError as error:
-        raise large_ids() from error
+        raise InvalidInput(LARGE_IDS) from error
     python = {name for name, values in geometry.labels.items() if values.dtype == object}
     fields = [
         field.with_metadata(_PYTHON) if field.name in python and str(field.type) != "string" else field
@@ -61,6 +54,8 @@ def arrow_table(geometry: Boxes | Mesh) -> "pyarrow.Table":
     facts = {SCENE_KEY: "mesh" if isinstance(geometry, Mesh) else "boxes"}
     if geometry.skipped:
         facts[_SKIPPED_KEY] = json.dumps({reason: int(count) for reason, count in geometry.skipped.items()})
+    stated = {_UNITS_KEY: geometry.units, _UP_KEY: geometry.up}
+    facts |= {key: value for key, value in stated.items() if value is not None}
     return table.cast(require("pyarrow", "io", ".parquet").schema(fields, metadata=facts))
 
 
@@ -75,34 +70,40 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
 
 def _read_boxes(table: ParquetTable, options: ReadOptions) -> Loaded:
     layout = table.layout(options._replace(kind=options.kind or "scene"))
-    if layout.kind != "boxes":
-        raise file_error(table.path, "holds boxes, not rays", "give a file of rays here")
     names = list(layout.labels.values())
     blocks = list(table.blocks(numbers_of(layout, options)._replace(others=names, at_once=True)))
-    arrays = {array: stacked(array, columns, blocks) for array, columns in layout.arrays.items()}
+    arrays = {array: stacked(columns, blocks) for array, columns in layout.arrays.items()}
     columns = _chunked(table, blocks, names)
-    found = build(FileArrays(arrays, places(table, layout)), table.path, options._replace(kind="scene"))
+    parts = FileArrays(arrays, places(table, layout), {_ROW: np.arange(sum(block.rows for block in blocks))})
+    found = build(parts, table.path, options._replace(kind="scene"))
     assert isinstance(found.geometry, Boxes)
-    rows = np.arange(len(found.geometry))
-    return Loaded(found.geometry._with(_attributes(table, columns, rows)))
+    own = _attributes(table, columns, found.geometry.labels[_ROW])
+    left_out = own.facts.skipped if found.skipped else {}
+    return found._replace(geometry=found.geometry._with(own), left_out=left_out)
 
 
 def _read_mesh(table: ParquetTable) -> Mesh:
     lacking = [name for name in (*CORNERS, *VERTICES) if name not in table.names]
     if lacking:
         raise file_error(table.path, f"lacks the columns {' '.join(lacking)}", _AGAIN, "header")
-    names = [name for name in table.names if is_arrow_label(table.type(name))]
-    columns = _chunked(table, list(table.blocks(Wanted(others=names, at_once=True))), names)
-    vertices = np.stack([_numbers(table, columns, name, "integers") for name in VERTICES], axis=-1)
-    corners = np.stack([_numbers(table, columns, name, "float64") for name in CORNERS], axis=-1)
+    numbers = [*CORNERS, *VERTICES, *[OBJECT] * (OBJECT in table.names)]
+    for k, name in enumerate(numbers):
+        kind, wanted = str(table.types[name]), "float64" if k < len(CORNERS) else "integers"
+        if not re.fullmatch("double" if k < len(CORNERS) else "u?int[0-9]+", kind):
+            raise file_error(table.path, f"holds {kind}, not {wanted}", _AGAIN, f"column {name}")
+    names = [name for name in table.names if name not in numbers and is_arrow_label(table.types[name])]
+    blocks = list(table.blocks(Wanted(numbers, names, invalid="skip", at_once=True)))
+    corners, found = np.split(stacked(numbers, blocks), [len(CORNERS)], axis=1)
+    indices: Ints = np.where(np.isnan(found), -1, found).astype(np.int64)
+    columns, vertices = _chunked(table, blocks, names), indices[:, :3]
     is_face: Bools = np.all(vertices >= 0, axis=1)
     faces = vertices[is_face]
     if is_face[len(faces) :].any():
         raise file_error(table.path, "has rows without a triangle among those with one", _AGAIN)
-    numbers = _numbers(table, columns, OBJECT, "integers") if OBJECT in columns else None
-    objects = None if numbers is None else numbers[: len(faces)]
+    rows = indices[:, 3] if OBJECT in table.names else None
+    objects = None if rows is None else rows[: len(faces)]
     mesh = Mesh(_points(table.path, vertices, corners.reshape(-1, 3, 3)), faces, objects=objects)
-    first = np.arange(len(faces)) if numbers is None else _first_rows(table, columns, numbers)
+    first = np.arange(len(faces)) if rows is None else _first_rows(table, columns, rows)
     return mesh._with(_attributes(table, columns, first))
 
 
@@ -132,18 +133,12 @@ def _first_rows(table: ParquetTable, columns: ArrowColumns, numbers: Ints) -> In
     if gaps.size:
         raise file_error(table.path, f"lacks the object {int(gaps[0])}", _AGAIN, f"column {OBJECT}")
     for name, column in columns.items():
-        codes = _codes(column)[rows]
+        encoded = column.combine_chunks().dictionary_encode()
+        indices = encoded.indices if hasattr(encoded, "indices") else encoded.combine_chunks().indices
+        codes = indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)[rows]
         if (codes[first][numbers[rows]] != codes).any():
             raise file_error(table.path, "differs within an object", _AGAIN, f"column {name}")
     return rows[first]
-
-
-def _codes(column: "pyarrow.ChunkedArray") -> Ints:
-    """Return a number for each value, equal for equal values; -1 for null."""
-    encoded = column.combine_chunks().dictionary_encode()
-    indices = encoded.indices if hasattr(encoded, "indices") else encoded.combine_chunks().indices
-    codes: Ints = indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes
 
 
 def _attributes(table: ParquetTable, columns: ArrowColumns, rows: Ints) -> Attributes:
@@ -158,30 +153,19 @@ def _attributes(table: ParquetTable, columns: ArrowColumns, rows: Ints) -> Attri
         raise file_error(table.path, problem, "write it again as UTF-8") from error
     labels: dict[str, NDArray[Any]] = dict(found.labels)
     for name, values in labels.items():
-        if (table.field(name).metadata or {}).items() >= _PYTHON.items():
+        if (table.schema.field(name).metadata or {}).items() >= _PYTHON.items():
             labels[name] = values.astype(object)
-    return Attributes(found.ids, Labels(labels), _skipped(table))
-
-
-def _skipped(table: ParquetTable) -> ReadOnly[int]:
-    """Return counts by reason of what a reader left out, as they were saved."""
+    units, up = (table.metadata.get(key.encode()) for key in (_UNITS_KEY, _UP_KEY))
     try:
         counts = json.loads(table.metadata.get(_SKIPPED_KEY.encode(), b"{}"))
-        return ReadOnly({str(reason): int(count) for reason, count in counts.items()})
+        skipped = ReadOnly({str(reason): int(count) for reason, count in counts.items()})
+        facts = SourceFacts(skipped, units and units.decode(), checked_up(up and up.decode()))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise file_error(table.path, f"has damaged metadata {_SKIPPED_KEY}", _AGAIN, "footer") from error
+    return Attributes(found.ids, Labels(labels), facts)
 
 
 def _chunked(table: ParquetTable, blocks: Sequence[RowBlock], names: Sequence[str]) -> ArrowColumns:
     """Return columns of all blocks."""
     chunked = require("pyarrow", "io", ".parquet").chunked_array
-    return {name: chunked([block.columns[name] for block in blocks], table.type(name)) for name in names}
-
-
-def _numbers(table: ParquetTable, columns: ArrowColumns, name: str, wanted: str) -> NDArray[Any]:
-    """Take a column of integers or float64, -1 or NaN for null."""
-    column, (kinds, kind, null) = columns.pop(name), _KINDS[wanted]
-    if not re.fullmatch(kinds, str(column.type)):
-        raise file_error(table.path, f"holds {column.type}, not {wanted}", _AGAIN, f"column {name}")
-    found: NDArray[Any] = column.cast(kind).fill_null(null).to_numpy()
-    return found
+    return {name: chunked([block.columns[name] for block in blocks], table.types[name]) for name in names}

@@ -15,28 +15,31 @@ import numpy as np
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays
+from raybox.geometry.mesh import object_count
 from raybox.geometry.row_ids import checked_ids
 from raybox.hits import AllHits, Hits
 from raybox.hits.tables import HitTables, LabelNames, label_column
-from raybox.io.formats import csv_table, parquet, ply_meshes, point_files, saved_arrays, saved_tables
+from raybox.io.formats import csv_table, parquet, ply, point_files, saved_arrays, saved_tables
 from raybox.io.formats import numpy_arrays as arrays
 from raybox.io.formats.common import checked_texts, extension_problem, file_error, path_of, require
 from raybox.io.formats.saved_columns import (
+    OBJECT,
     Columns,
     ColumnsInput,
     Options,
     Saveable,
-    blanked,
     columns_of,
     given_columns,
     given_ids,
     not_saved,
-    object_columns,
     plain,
     ray_arrays,
     rows_of,
 )
+from raybox.io.formats.tables import BLOCK_ROWS
+from raybox.io.formats.typed_labels import objects
 from raybox.scene.scene import Scene
+from raybox.validation import Array
 
 _PACKAGES = {".parquet": ("pyarrow", "io"), ".las": ("laspy", "las"), ".laz": ("laspy", "las")}
 
@@ -111,66 +114,50 @@ def save(
     """
     target = path_of(path)
     check_target(target)
-    if labels is not None and not isinstance(content, HitTables):
-        raise InvalidInput(
-            f"labels are for results; got {type(content).__name__}, which has its own. Leave them out."
-        )
-    if columns and not isinstance(content, HitTables):
-        raise InvalidInput(f"columns are for Hits and AllHits; got {type(content).__name__}. Leave them out.")
-    found, write = _plain_content(content, ids), WRITERS[target.suffix.lower()]
-    with atomic_file(target) as file:
-        _write_beside(target, write(file, found, Options(ids, labels, columns)))
-
-
-def _plain_content(content: Saveable, ids: Sequence[str] | None) -> Saveable:
-    """Return the geometry of a scene, and boxes with ids as such; other content as it is."""
+    kind, is_results = type(content).__name__, isinstance(content, HitTables)
+    if labels is not None and not is_results:
+        raise InvalidInput(f"labels are for results; got {kind}, which has its own. Leave them out.")
+    if columns and not is_results:
+        raise InvalidInput(f"columns are for Hits and AllHits; got {kind}. Leave them out.")
     if isinstance(content, Scene):
         content = content.geometry
-    if ids is not None and not isinstance(content, Boxes | HitTables | Mapping):
-        raise InvalidInput(f"ids are for boxes and results; got {type(content).__name__}. Leave them out.")
     if isinstance(content, Boxes) and ids is not None:
         if len(ids) != len(content):
             raise InvalidInput(f"ids must name every box: got {len(ids)} for {len(content)} boxes")
         named = checked_ids(checked_texts(ids), len(content), "box")
-        return content._with(content._attributes._replace(ids=named))
-    return content
-
-
-def _write_beside(target: Path, table: Columns | None) -> None:
-    """Write the table beside a file; remove that of an earlier one if there is none."""
-    beside = target.with_name(f"{target.name}.labels.csv")
-    if table:
-        with atomic_file(beside) as file:
-            _write_csv(file, table, table.keys())
-    elif target.suffix.lower() in point_files.SUFFIXES and beside.is_file():
-        beside.unlink()
+        content = content._with(content._attributes._replace(ids=named))
+    elif ids is not None and not isinstance(content, HitTables | Mapping):
+        problem = f"ids are for boxes and results; got {type(content).__name__}"
+        raise InvalidInput(f"{problem}. Leave them out.")
+    with atomic_file(target) as file:
+        table = WRITERS[target.suffix.lower()](file, content, Options(ids, labels, columns))
+        beside = target.with_name(f"{target.name}.labels.csv")
+        if table:
+            with atomic_file(beside) as labels_file:
+                _write_csv(labels_file, table, table.keys())
+        elif target.suffix.lower() in point_files.SUFFIXES and beside.is_file():
+            beside.unlink()  # that of an earlier file
 
 
 def check_target(path: Path, extensions: Sequence[str] = ()) -> None:
-    """Raise `FileFormatError` if a file cannot be written there.
-
-    For use before long work.
-    """
+    """Raise if a file cannot be written there, before long work."""
     extensions = extensions or tuple(WRITERS)
+    problem, way_out = "", ""
     if path.suffix.lower() not in extensions:
-        problem = extension_problem(path)
-        raise file_error(path, f"cannot be written: {problem}", f"supported: {' '.join(extensions)}")
-    if path.exists() and not path.is_file():
-        raise file_error(path, "cannot be written: it is not a regular file", "give the path of a file")
-    if not path.resolve().parent.is_dir():
-        raise file_error(
-            path, f"cannot be written: there is no folder {path.parent}", "make the folder first"
-        )
+        problem, way_out = extension_problem(path), f"supported: {' '.join(extensions)}"
+    elif path.exists() and not path.is_file():
+        problem, way_out = "it is not a regular file", "give the path of a file"
+    elif not path.resolve().parent.is_dir():
+        problem, way_out = f"there is no folder {path.parent}", "make the folder first"
+    if problem:
+        raise file_error(path, f"cannot be written: {problem}", way_out)
     if path.suffix.lower() in _PACKAGES:
         require(*_PACKAGES[path.suffix.lower()], path.suffix.lower())
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write.
-
-    It replaces `path` once complete, and is removed on failure.
-    """
+    """Yield a file to write, which replaces `path` once complete, and is removed on failure."""
     target = path.resolve()
     part = target.with_name(f".{secrets.token_hex(6)}.raybox-part")
     try:
@@ -178,9 +165,8 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
             yield file
         os.replace(part, target)
     except OSError as error:
-        raise file_error(
-            path, f"cannot be written: {error.strerror or error}", "check the disk and its permissions"
-        ) from error
+        problem = f"cannot be written: {error.strerror or error}"
+        raise file_error(path, problem, "check the disk and its permissions") from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -191,23 +177,26 @@ def _csv(file: BinaryIO, content: Saveable, options: Options) -> None:
 
 
 def _write_csv(file: BinaryIO, columns: Columns, labels: Collection[str]) -> None:
-    csv_table.write(file, {name: blanked(column, name in labels) for name, column in columns.items()})
+    """Write columns: 1 and 0 for bools among objects, nothing for NaN among labels."""
+    texts = {**columns}
+    for name in [name for name, column in columns.items() if column.dtype == object or name in labels]:
+        values = columns[name].tolist()
+        texts[name] = objects([int(v) if isinstance(v, bool) else v if v == v else None for v in values])
+    file.write(csv_table.line(list(texts)))
+    for start in range(0, len(next(iter(texts.values()), ())), BLOCK_ROWS):
+        file.write(csv_table.lines({n: column[start : start + BLOCK_ROWS] for n, column in texts.items()}))
 
 
 def _parquet(file: BinaryIO, content: Saveable, options: Options) -> None:
     if isinstance(content, Boxes | Mesh):
         parquet.write(file, saved_tables.arrow_table(content))
-    else:
-        parquet.write(file, parquet.table_of(_with_nulls(columns_of(content, options), content)))
-
-
-def _with_nulls(columns: Columns, content: Saveable) -> Columns:
-    """Return columns, of results without NaN: no point of a miss, and no label, is null."""
-    if not isinstance(content, HitTables):
-        return columns
-    own = content.to_dict().keys() - {*"xyz"}
-    nullable = [name for name, column in columns.items() if name not in own and column.dtype.kind == "f"]
-    return {**columns} | {name: np.ma.array(columns[name], mask=np.isnan(columns[name])) for name in nullable}
+        return
+    columns = {**columns_of(content, options)}
+    if isinstance(content, HitTables):  # they have no NaN: no point of a miss, and no label, is null
+        own = content.to_dict().keys() - {*"xyz"}
+        for name in [name for name in columns if name not in own and columns[name].dtype.kind == "f"]:
+            columns[name] = np.ma.array(columns[name], mask=np.isnan(columns[name]))
+    parquet.write(file, parquet.table_of(columns))
 
 
 def _npz(file: BinaryIO, content: Saveable, options: Options) -> None:
@@ -218,7 +207,7 @@ def _npz(file: BinaryIO, content: Saveable, options: Options) -> None:
             if found.keys() <= {"raybox", "lower", "upper", "id"} and ids.dtype.kind == "U":
                 del found["raybox"]  # boxes as all programs write them
         case Rays():
-            found = ray_arrays(content) | saved_arrays.skipped_arrays(content.skipped)
+            found = ray_arrays(content) | saved_arrays.fact_arrays(content)
         case Mapping():
             found = {name: plain(name, np.asanyarray(column)) for name, column in content.items()}
         case _:
@@ -232,25 +221,25 @@ def _npy(file: BinaryIO, content: Saveable, options: Options) -> None:
     if isinstance(content, Rays) and content.ndim_space == 2 and "t_min" in columns:
         raise InvalidInput("an .npy table has no room for the ranges of rays in 2D; save them as .npz")
     is_bare = isinstance(content, Boxes) and content.ids is None and not content.labels
-    arrays.write_npy(file, rows_of(columns, is_named=not is_bare and not isinstance(content, Rays)))
+    rows = rows_of(columns, is_named=not is_bare and not isinstance(content, Rays))
+    np.save(file, rows, allow_pickle=False)
 
 
 def _ply(file: BinaryIO, content: Saveable, options: Options) -> Columns:
+    """Write a mesh, or points; return a row for each object of a mesh, with its id and labels."""
     if not isinstance(content, Mesh):
-        return _points(file, content, options, ".ply", "meshes, and points of hits")
-    ply_meshes.write(file, content)
-    return object_columns(content)
+        return _points(file, content, options, ".ply")
+    ply.write(file, content)
+    found: dict[str, Array] = {} if content.ids is None else {"id": content.ids}
+    for name, values in content.labels.items():
+        found[label_column(name, {OBJECT, "id", *content.labels.keys() - {name}})] = values
+    return {OBJECT: np.arange(object_count(content))} | found if found else {}
 
 
-def _points(
-    file: BinaryIO,
-    content: Saveable,
-    options: Options,
-    suffix: str,
-    wanted: str = "points of hits, as of nearest",
-) -> Columns:
+def _points(file: BinaryIO, content: Saveable, options: Options, suffix: str) -> Columns:
     """Write the points of hits, and of all hits of each ray."""
     if not isinstance(content, Hits | AllHits):
+        wanted = "meshes, and points of hits" if suffix == ".ply" else "points of hits, as of nearest"
         raise not_saved(content, wanted)
     own, points = content.to_dict(), content.points.reshape(-1, content.points.shape[-1])
     labelled = content.to_dict(labels=True if options.labels is None else options.labels)

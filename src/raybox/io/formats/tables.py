@@ -1,7 +1,4 @@
-"""Tables: one reader a format, of which all else is made.
-
-A `Table` says what its file announces before anything is allocated, and yields its rows block by block.
-"""
+"""Tables: one reader a format announces what is in a file, then yields its rows block by block."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,17 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from raybox.errors import FileFormatError
-from raybox.geometry import Invalid
-from raybox.io.formats.columns import NONE, TableColumns, choose, is_flat
-from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error
+from raybox.geometry.file_facts import Up
+from raybox.io.formats.columns import NONE, TableColumns, check_turn, choose
+from raybox.io.formats.common import FileArrays, Floats, InvalidRows, ReadOptions, file_error
 from raybox.io.formats.typed_labels import label
 from raybox.validation import Array, Dtype, rounded
 
 if TYPE_CHECKING:
     import pyarrow
 
-Column: TypeAlias = "Array | pyarrow.Array"
-"""Values of a column: numbers or texts of NumPy, or of Arrow."""
+Column: TypeAlias = "Array | pyarrow.Array"  # values of a column: numbers or texts of NumPy, or of Arrow
 MAX_EXACT = 2.0**53  # below it, every integer is a float64
 QUERY_KEY = "raybox.query"  # of the metadata of results
 LEFT_OUT = "columns that are no labels"
@@ -40,42 +36,33 @@ class Wanted(NamedTuple):
 
     numbers: Sequence[str] = ()
     others: Sequence[str] = ()
-    invalid: Invalid | None = None
-    """how to handle missing numbers of rays; None: there may be none"""
-    at_once: bool = False
-    """whether all rows are to be in memory together: a reader may use threads, and large blocks"""
+    invalid: InvalidRows = "raise"  # how to handle missing numbers: unless "raise", they are NaN
+    way_out: str = ""  # from a missing number, for errors
+    at_once: bool = False  # all rows are to be in memory: a reader may use threads, and large blocks
 
 
 class RowBlock(NamedTuple):
     """Consecutive rows of a table: columns of `rows` values, of any stride."""
 
-    row: int
-    """the number of its first row"""
-    offset: int
-    """where its reader finds it (a row, byte or row group), or the block that it is a part of"""
+    row: int  # the number of its first row
+    offset: int  # where its reader finds it (a row, byte or row group), or the block that it is a part of
     rows: int
     columns: Mapping[str, Column]
-    fraction: float | None = None
-    """the fraction of the file that ends with it, where the number of rows is unknown"""
+    fraction: float | None = None  # of the file that ends with it, where the number of rows is unknown
 
 
 class Table(ABC):
-    """The table in a file.
-
-    Its columns, what it announces, its rows.
-    """
+    """The table in a file: its columns, what it announces, its rows."""
 
     path: Path
-    names: list[str]
-    """of its columns"""
-    rows: int | None = None
-    """None: unknown before the end"""
-    has_names: bool = True
-    """whether the file names its columns, which may be of any type"""
-    query: str | None = None
-    """of which the table holds results, where the file says so"""
-    own: Mapping[str, str] = NONE
-    """columns by raybox's names, where the file itself says what they are"""
+    names: list[str]  # of its columns
+    rows: int | None = None  # None: unknown before the end
+    has_names: bool = True  # whether the file names its columns, which may be of any type
+    is_bare: bool = False  # whether the file has numbers alone: a layout may name their columns
+    query: str | None = None  # of which the table holds results, where the file says so
+    own: Mapping[str, str] = NONE  # columns by raybox's names, where the file itself says what they are
+    units: str | None = None
+    up: Up | None = None  # as of `Loaded`
 
     @abstractmethod
     def blocks(self, wanted: Wanted, row: int = 0, offset: int = 0) -> Iterator[RowBlock]:
@@ -93,14 +80,15 @@ class Table(ABC):
         """Return the number of rows, and the bytes once unpacked."""
         return Announced(self.rows or 0)
 
-    def floats(self, column: Array, name: str, first: int) -> Floats:
-        """Return the numbers of a column from a row on as float64."""
-        return exact_floats(column, self.path, lambda index: self.place(first + (*index, 0)[0], name))
-
     def layout(self, options: ReadOptions) -> TableColumns:
         """Return which columns to read."""
+        if options.layout is not None and not self.is_bare:
+            raise file_error(self.path, "names its columns", "leave out layout, or --layout", "header")
         found = choose(self.names, self.path, options, self.own)
         labels = {name: own for name, own in found.labels.items() if self.has_label(own)}
+        for name in found.labels:
+            if name not in labels:
+                check_turn(name, found.arrays, self.path)
         return found._replace(labels=labels, left_out=len(found.labels) - len(labels))
 
     def has_label(self, column: str) -> bool:
@@ -110,7 +98,13 @@ class Table(ABC):
 
 def numbers_of(layout: TableColumns, options: ReadOptions) -> Wanted:
     """Return the columns of arrays as what to read."""
-    return Wanted(layout.numbers, invalid=options.invalid if layout.kind in ("rays", "points") else None)
+    invalid = options.invalid_rays if layout.kind in ("rays", "points") else options.invalid
+    return Wanted(layout.numbers, invalid=invalid, way_out=or_invalid(layout.kind))
+
+
+def or_invalid(kind: str) -> str:
+    """Return the second way out of a bad row, for errors."""
+    return ", or read with invalid='miss'" if kind in ("rays", "points") else ", or read with invalid='skip'"
 
 
 def whole(table: Table, options: ReadOptions) -> FileArrays:
@@ -118,23 +112,24 @@ def whole(table: Table, options: ReadOptions) -> FileArrays:
     layout = table.layout(options)
     wanted = numbers_of(layout, options)._replace(others=[*layout.labels.values()], at_once=True)
     blocks = list(table.blocks(wanted))
-    arrays = {array: stacked(array, names, blocks) for array, names in layout.arrays.items()}
+    arrays = {array: stacked(names, blocks) for array, names in layout.arrays.items()}
     labels = {
         name: label(name, [block.columns[own] for block in blocks]) for name, own in layout.labels.items()
     }
     left_out = {LEFT_OUT: layout.left_out} if layout.left_out else {}
-    return FileArrays(arrays, places(table, layout), labels, left_out=left_out)
+    facts = {"units": table.units, "up": table.up}
+    return FileArrays(arrays, places(table, layout), labels, left_out=left_out, **facts)  # type: ignore[arg-type]
 
 
-def stacked(array: str, names: list[str], blocks: Sequence[RowBlock]) -> Floats:
-    """Return an array of all blocks: (n, D), or (n,) if flat."""
+def stacked(names: list[str], blocks: Sequence[RowBlock]) -> Floats:
+    """Return columns of all blocks as an array: (n, D), or (n,) of one column."""
     rows = np.empty((sum(block.rows for block in blocks), len(names)))
     start = 0
     for block in blocks:
         for k, name in enumerate(names):
             rows[start : start + block.rows, k] = block.columns[name]
         start += block.rows
-    return rows[:, 0] if is_flat(array) else rows
+    return rows[:, 0] if len(names) == 1 else rows
 
 
 def places(table: Table, layout: TableColumns) -> Callable[[str, tuple[int, ...]], str]:
@@ -143,12 +138,9 @@ def places(table: Table, layout: TableColumns) -> Callable[[str, tuple[int, ...]
 
 
 def exact_floats(array: Array, path: Path, place: Callable[[tuple[int, ...]], str]) -> Floats:
-    """Return real numbers as float64.
-
-    Raise `FileFormatError` for another type, and for a number that float64 does not hold.
-    """
+    """Return real numbers as float64; raise for another type, and for a number that is not exact in it."""
     check_numbers(array.dtype, path, place(()))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # of a signalling NaN
         floats = array.astype(np.float64, copy=False)
     if array.dtype.itemsize < 8 or array.dtype == np.float64:
         return floats

@@ -1,8 +1,9 @@
-"""Lines of text in any encoding and with any ends, and their numbers."""
+"""Lines of text in any encoding and with any ends: their numbers, names, and statements that are unknown."""
 
 import codecs
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn, TextIO, TypeVar
@@ -20,6 +21,7 @@ _MARKS = {
 T = TypeVar("T")
 _EXACT = 2.0**53  # below it, every integer is a float64
 _INTEGER = re.compile(r"[+-]?\d+")
+_UNKNOWN_WORDS = 20  # reasons of their own in `skipped`
 
 
 class HeaderLine(NamedTuple):
@@ -43,7 +45,7 @@ def plain(data: bytes, path: Path) -> bytes:
 
 
 def text_lines(data: bytes, path: Path) -> TextIO:
-    """Return the lines of a text; bytes beyond ASCII are for `name_of`."""
+    """Return the lines of a text; bytes beyond ASCII are for `decoded_names`."""
     return io.TextIOWrapper(io.BytesIO(plain(data, path)), "ascii", "surrogateescape")
 
 
@@ -65,10 +67,7 @@ def body_lines(data: bytes) -> list[str]:
 def text_rows(
     lines: list[str], parse: Callable[[list[str]], T], path: Path, place: str, problem: str = ""
 ) -> Iterator[T]:
-    """Yield what `parse` returns for the words of each line; its `ValueError` is one of the row.
-
-    place: with {} for the number of the row, from 0 on.
-    """
+    """Yield `parse` of the words of each line; place: with {} for the number of the row, from 0 on."""
     for row, line in enumerate(lines):
         try:
             yield parse(line.split())
@@ -78,37 +77,43 @@ def text_rows(
 
 
 def floats(words: Sequence[str]) -> list[float]:
-    """Return the nearest float64 of each word; integers must be exact.
-
-    Raises `ValueError` with the first word that is no such number.
-    """
+    """Return the nearest float64 of each word; integers must be exact, else `ValueError`."""
     try:
         numbers = list(map(float, words))
     except ValueError:
         numbers = []
-    if not numbers or "_" in "".join(words) or not -_EXACT < min(numbers) <= max(numbers) < _EXACT:
-        for word in words:
-            _check_number(word)
-    return numbers
+    if numbers and "_" not in "".join(words) and -_EXACT < min(numbers) <= max(numbers) < _EXACT:
+        return numbers
+    return list(map(_exact, words))
 
 
-def _check_number(word: str) -> None:
+def _exact(word: str) -> float:
     try:
-        if "_" in word:
-            raise ValueError
-        number = float(word)
+        number = float("" if "_" in word else word)
     except ValueError:
         raise ValueError(f"{quoted(word)} is not a number") from None
     if abs(number) >= _EXACT and _INTEGER.fullmatch(word) and int(word) != number:
         raise ValueError(f"float64 does not hold the integer {quoted(word)} exactly")
+    return number
 
 
-def name_of(words: Sequence[str]) -> str:
-    """Return a name; raise `ValueError` if it is not UTF-8."""
-    try:
-        return " ".join(words).encode("ascii", "surrogateescape").decode()
-    except UnicodeError:
-        raise ValueError("the name is not UTF-8") from None
+def decoded_names(names: Sequence[str], skipped: Counter[str], unnamed: str) -> list[str]:
+    """Return names as UTF-8, or `unnamed`; count names that are not, and those that become equal."""
+    given = [name.encode("ascii", "surrogateescape") for name in names]
+    found = [name.decode(errors="replace") for name in given]
+    skipped["names that are not UTF-8"] += sum(
+        text.encode() != name for text, name in zip(found, given, strict=True)
+    )
+    skipped["different names that are equal without what is not UTF-8"] += len({*given}) - len({*found})
+    return [name or unnamed for name in found]
+
+
+def count_unknown(key: str, skipped: Counter[str]) -> None:
+    """Count a statement that a format does not have, under its word; many different words together."""
+    word = key.encode("ascii", "surrogateescape").decode(errors="replace")
+    reason = f"lines of {quoted(word)}, which raybox does not know"
+    is_other = reason not in skipped and len(skipped) >= _UNKNOWN_WORDS
+    skipped["lines of other words that raybox does not know" if is_other else reason] += 1
 
 
 def refuse_line(path: Path, line: str, problem: str, place: str) -> NoReturn:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 
 ID_NAMES = ("id", "uuid", "guid", "globalid", "global_id", "gml_id", "token")
 """Columns of ids, the first that a table has, in small letters or not."""
-TEXT = {*ID_NAMES, "storey"}
-"""Columns that are text whatever they hold, in small letters or not."""
+TEXT = {*ID_NAMES, "storey"}  # columns that are text whatever they hold, in small letters or not
 _MAX_EXACT = 2**53
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _FLOAT = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|-?\.[0-9]+)(?:[eE][+-]?[0-9]+)?|-?inf|nan")
@@ -25,10 +23,7 @@ _POINT = re.compile(r"[.eE]")
 
 
 def label(name: str, parts: Sequence[Any]) -> NDArray[Any]:
-    """Return a column as a label.
-
-    parts: its blocks, texts of a CSV file, or typed arrays of NumPy or of Arrow.
-    """
+    """Return a column as a label, of its blocks: texts, or typed arrays of NumPy or of Arrow."""
     if not parts:
         return np.empty(0, object)
     if not isinstance(parts[0], np.ndarray):
@@ -94,7 +89,7 @@ def _of_arrow(name: str, parts: "Sequence[pyarrow.Array]") -> NDArray[Any]:
     kind, is_text = column.type, name.lower() in TEXT
     if types.is_decimal(kind) and not is_text:
         values = column.to_pylist()
-        exact = all(value is None or Decimal(float(value)) == value for value in values)
+        exact = all(value is None or float(value) == value for value in values)
         return np.array(values, float) if exact else _texts(values)
     is_number = types.is_integer(kind) or types.is_floating(kind)
     if is_text or not (is_number or types.is_boolean(kind)):

@@ -47,16 +47,8 @@ class VoxModel(NamedTuple):
     corner: Cells = np.zeros(3, dtype=np.int64)
 
 
-class VoxChunk(NamedTuple):
-    """A chunk: name, content, and the byte where the content begins."""
-
-    name: bytes
-    content: bytes
-    start: int
-
-
 class SceneNode(NamedTuple):
-    """A node of the scene: matrix, children, models, what hides it."""
+    """A node of the scene; hidden: it or its layer is."""
 
     children: list[int]
     models: list[int]
@@ -73,16 +65,11 @@ class Below(NamedTuple):
 
 
 class VoxContent(NamedTuple):
-    """Models, nodes of the scene, hidden layers, the number after PACK."""
+    """Models, nodes of the scene, the number after PACK."""
 
     models: list[VoxModel]
     nodes: dict[int, SceneNode]
-    hidden: set[int]
     packed: int | None
-
-    def hides(self, node: SceneNode) -> bool:
-        """Return whether a node, or its layer, is hidden."""
-        return node.hidden or node.layer in self.hidden
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
@@ -90,7 +77,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     placed, skipped = _placed_models(path)
     voxels = np.concatenate([np.zeros((0, 4), np.int64), *(model.voxels for model in placed)])
     lower = voxels[:, :3].astype(np.float64)
-    return Loaded(Boxes(lower, lower + 1.0, labels={"color": voxels[:, 3]}), skipped)
+    return Loaded(Boxes(lower, lower + 1.0, labels={"color": voxels[:, 3]}), skipped, up="z")
 
 
 def read_grid(path: Path) -> GridCells:
@@ -127,16 +114,15 @@ def announced(path: Path) -> Announced:
 
 def _content(path: Path) -> VoxContent:
     """Return the content of all chunks; each XYZI chunk has a SIZE chunk before it."""
-    content, size = VoxContent([], {}, set(), None), None
-    for name, inside, start in _chunks(path.read_bytes(), path):
-        cursor = _Cursor(inside)
+    content, hidden, size = VoxContent([], {}, None), set[int](), None
+    for name, cursor in _chunks(path.read_bytes(), path):
         try:
             if name == b"PACK":
                 content = content._replace(packed=cursor.number())
             elif name == b"SIZE" and size is None:
-                size = np.array(struct.unpack_from("<3i", inside), dtype=np.int64)
+                size = np.array(struct.unpack_from("<3i", cursor.content), dtype=np.int64)
             elif name == b"XYZI" and size is not None:
-                content.models.append(_model(inside, size))
+                content.models.append(_model(cursor.content, size))
                 size = None
             elif name in (b"SIZE", b"XYZI"):
                 raise ValueError("models are pairs of a SIZE and an XYZI chunk")
@@ -145,18 +131,20 @@ def _content(path: Path) -> VoxContent:
                 content.nodes[node] = _node(name, cursor, cursor.mapping())
             elif name == b"LAYR":
                 layer = cursor.number()
-                content.hidden.update([layer] if cursor.mapping().get(_HIDDEN) == b"1" else [])
+                hidden.update([layer] if cursor.mapping().get(_HIDDEN) == b"1" else [])
         except (ValueError, struct.error) as error:
             reason = "it ends too early" if isinstance(error, struct.error) else error
             problem = f"its {name.decode()} chunk is broken ({reason})"
-            raise file_error(path, problem, _SAVE, f"byte {start}") from error
+            raise file_error(path, problem, _SAVE, f"byte {cursor.start}") from error
     if size is not None:
         raise cut_off(path, f"byte {path.stat().st_size}, in model {len(content.models)}")
+    for number, one in content.nodes.items():
+        content.nodes[number] = one._replace(hidden=one.hidden or one.layer in hidden)
     return content
 
 
-def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
-    """Yield MAIN and the chunks inside it, with checked sizes."""
+def _chunks(data: bytes, path: Path) -> "Iterator[tuple[bytes, _Cursor]]":
+    """Yield the names and contents of MAIN and the chunks inside it, with checked sizes."""
     at = 8
     while at < len(data):
         head = data[at : at + 12].ljust(12, b"\xff")  # of one that is cut off, a size is negative
@@ -169,7 +157,7 @@ def _chunks(data: bytes, path: Path) -> Iterator[VoxChunk]:
         if at == 20:  # MAIN, which holds all others
             check_end(path, data[end:])
             data = data[:end]
-        yield VoxChunk(name, data[at : at + size], at)
+        yield name, _Cursor(data[at : at + size], at)
         at += size
 
 
@@ -184,10 +172,10 @@ def _model(content: bytes, size: Cells) -> VoxModel:
 
 
 class _Cursor:
-    """A read position in the content of a scene node."""
+    """A read position in the content of a chunk, which begins at byte `start` of the file."""
 
-    def __init__(self, content: bytes) -> None:
-        self.content, self.at = content, 0
+    def __init__(self, content: bytes, start: int) -> None:
+        self.content, self.start, self.at = content, start, 0
 
     def number(self) -> int:
         (value,) = struct.unpack_from("<i", self.content, self.at)
@@ -280,7 +268,7 @@ def _scene_models(content: VoxContent, path: Path) -> tuple[list[VoxModel], Coun
     while waiting:
         name, outer, is_hidden = waiting.pop()
         node = content.nodes[name]
-        inner, is_hidden = outer @ node.matrix, is_hidden or content.hides(node)
+        inner, is_hidden = outer @ node.matrix, is_hidden or node.hidden
         waiting += [(child, inner, is_hidden) for child in reversed(node.children) if below[child].visits]
         named.update(node.models)
         if is_hidden:
@@ -313,8 +301,7 @@ def _below(content: VoxContent, path: Path) -> dict[int, Below]:
             node = nodes[name]
             visits = sum(below[child].visits for child in node.children)
             voxels = sum(sizes[k] for k in node.models) + sum(below[child].voxels for child in node.children)
-            shown = not content.hides(node)
-            below[name] = Below(visits + 1 if visits or node.models else 0, shown * voxels)
+            below[name] = Below(visits + 1 if visits or node.models else 0, 0 if node.hidden else voxels)
     except CycleError as error:
         broken = error.args[1]
     if broken:

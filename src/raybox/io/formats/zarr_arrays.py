@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
+from raybox.io.formats.columns import kinds_of
 from raybox.io.formats.common import ReadOptions, file_error, require
-from raybox.io.formats.numpy_arrays import NAMES, ArraysTable, arrays_of, kinds_of, rows_match
+from raybox.io.formats.numpy_arrays import NAMES, ArraysTable, arrays_of, rows_match
 from raybox.io.formats.tables import BLOCK_ROWS, QUERY_KEY
 from raybox.queries import table as queries
 

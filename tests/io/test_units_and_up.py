@@ -1,0 +1,302 @@
+"""Units and the axis that is up: stated by files, kept by geometries, and turned by `up`, exactly."""
+
+import copy
+import pickle
+import struct
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import raybox as rb
+from file_samples import CASES, las, ply, samples
+from raybox.errors import UnitsWarning
+from raybox.geometry import with_facts
+from raybox.geometry.file_facts import SourceFacts
+from raybox.io.formats import contents, point_clouds, read
+from refusals import refused
+
+BOXES = rb.Boxes([[0, 0, 0], [2, 1, -3]], [[1, 1, np.inf], [3, 5, 0]], ids=["a", "b"], labels={"n": [1, 2]})
+MESH = rb.Mesh(
+    [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 1, 2], [0, 2, 3]], objects=[0, 1], ids=["a", "b"]
+)
+RAYS = rb.Rays([[0, 0, 0], [1, 2, 3]], [[1, 0, 0], [0, 2, 1]], t_max=[5, 6])
+COPIES = rb.Instances(MESH, [np.hstack([np.diag([1.0, 2, 3]), [[4.0], [5], [6]]])], ids=["c"])
+GEOMETRIES = {"boxes": BOXES, "mesh": MESH, "rays": RAYS, "instances": COPIES}
+
+
+def stated(geometry, units="metre", up="y"):
+    return with_facts(geometry, {"lost": 1}, units=units, up=up)
+
+
+def facts(geometry):
+    return dict(geometry.skipped), geometry.units, geometry.up
+
+
+STATED = {"lost": 1}, "metre", "y"
+
+
+# What files state
+
+
+def test_what_formats_state(put):
+    found = {
+        name: read(put(name, samples()[name][0]), **samples()[name][1])
+        for name in samples()
+        if "ifc" not in name
+    }
+    for name, loaded in found.items():
+        ending = name[name.rindex(".") :]
+        if ending in (".json", ".jsonl"):  # by its reference system
+            continue
+        wanted = {
+            ".glb": ("metre", "y"),
+            ".gltf": ("metre", "y"),
+            ".vox": (None, "z"),
+            ".las": (None, "z"),
+            ".laz": (None, "z"),
+        }
+        assert (loaded.units, loaded.up) == wanted.get(ending, (None, None)), name
+        assert (loaded.geometry.units, loaded.geometry.up) == (loaded.units, loaded.up)
+    assert facts(rb.load(CASES / "sep_gltf" / "tri.gltf"))[1:] == ("metre", "y")
+
+
+WKT = 'PROJCS["a [b]",GEOGCS["c",DATUM["d",SPHEROID["e",6378137,298.25]],UNIT["degree",0.0174532925199433]],'
+WKT += 'PROJECTION["f"],PARAMETER["g",0],{},AXIS["X",EAST]]'
+WKT2 = 'PROJCRS["a",BASEGEOGCRS["b",DATUM["c",ELLIPSOID["d",1,2,LENGTHUNIT["metre",1]]]],CONVERSION["e",'
+WKT2 += 'PARAMETER["f",0,LENGTHUNIT["metre",1]]],CS[Cartesian,2],AXIS["x",east],{}]'
+VERTICAL = ',VERT_CS["v",UNIT["metre",1]]]'
+SYSTEMS = {
+    WKT.format('UNIT["metre",1,AUTHORITY["EPSG","9001"]]'): "metre",
+    WKT.format('UNIT["Foot_US",0.3048006096012192]'): "US survey foot",
+    WKT.format('UNIT["foot", 0.3048]'): "foot",
+    WKT.format('UNIT["chain",20.1168]'): None,
+    'COMPD_CS["x",' + WKT.format('UNIT["foot",0.3048]') + VERTICAL: "foot",
+    WKT2.format('LENGTHUNIT["US survey foot",0.304800609601219]'): "US survey foot",
+    'COMPOUNDCRS["x",'
+    + WKT2.format('LENGTHUNIT["metre",1.0]')
+    + ',VERTCRS["v",LENGTHUNIT["foot",0.3048]]]': "metre",
+    'GEOGCS["WGS 84",DATUM["d",SPHEROID["e",1,2]],UNIT["degree",0.0174532925199433]]': "degree",
+    'COMPD_CS["x",GEOGCS["WGS 84",UNIT["degree",0.017]]' + VERTICAL: "degree",
+    'GEOCCS["a",UNIT["metre",1]]': None,
+    'PROJCS["cut off': None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize(("text", "units"), SYSTEMS.items())
+def test_units_of_well_known_text(text, units):
+    assert point_clouds.units_of({("LASF_Projection", 2112): text.encode() + b"\0"}) == units
+
+
+@pytest.mark.parametrize(
+    ("keys", "units"),
+    [
+        ([(1024, 0, 1, 1), (3076, 0, 1, 9001)], "metre"),
+        ([(1024, 0, 1, 1), (3076, 0, 1, 9002)], "foot"),
+        ([(3076, 0, 1, 9003)], "US survey foot"),
+        ([(1024, 0, 1, 2), (2054, 0, 1, 9102)], "degree"),
+        ([(1024, 0, 1, 1), (3072, 0, 1, 32633)], None),
+        ([(3076, 34736, 1, 9001)], None),
+        ([], None),
+    ],
+)
+def test_units_of_geotiff_keys(keys, units):
+    data = struct.pack("<4H", 1, 1, 0, len(keys)) + b"".join(struct.pack("<4H", *key) for key in keys)
+    assert point_clouds.units_of({("LASF_Projection", 34735): data}) == units
+    assert point_clouds.units_of({("LASF_Projection", 34735): data[:-3]}) in (units, None)
+    assert point_clouds.units_of({}) is None
+
+
+def test_a_scan_in_degrees_warns(put):
+    pytest.importorskip("laspy")
+    content = bytearray(las("las"))
+    header, start, records = point_clouds.LAS_HEAD.unpack_from(content)
+    keys = struct.pack("<8H", 1, 1, 0, 1, 1024, 0, 1, 2)
+    record = struct.pack("<2x16sHH32x", b"LASF_Projection", 34735, len(keys)) + keys
+    content[header:header] = record
+    struct.pack_into("<II", content, 96, start + len(record), records + 1)
+    path = put("a.las", bytes(content))
+    with pytest.warns(
+        UnitsWarning, match="a.las: its coordinates are degrees, not lengths; project them"
+    ) as caught:
+        rays = rb.load(path, origin=(0, 0, 0))
+    assert caught[0].filename == __file__
+    assert (rays.units, rays.up, len(rays)) == ("degree", "z", 40)
+    assert contents(path).units == "degree"
+
+
+# What geometries keep
+
+
+@pytest.mark.parametrize("name", GEOMETRIES)
+def test_slices_copies_and_pickles_keep_them(name):
+    made = stated(GEOMETRIES[name])
+    for same in (made[:1], made[[0]], copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert facts(same) == STATED
+    assert made.equals(GEOMETRIES[name])
+    assert facts(GEOMETRIES[name]) == ({}, None, None)
+    with pytest.raises(AttributeError):
+        made.units = "foot"
+    if name == "rays":
+        assert facts(made.reshape(2, 1)) == STATED
+    if name == "instances":
+        assert facts(made.boxes()) == STATED
+    if name == "boxes":
+        assert facts(made.translated([1, 0, 0])) == STATED
+
+
+@pytest.mark.parametrize("name", ["boxes", "mesh", "rays"])
+def test_joins_keep_what_all_agree_on(name):
+    one, other = stated(GEOMETRIES[name]), stated(GEOMETRIES[name], units="foot")
+    assert facts(rb.concatenate([one, one])) == ({"lost": 2}, "metre", "y")
+    assert facts(rb.concatenate([one, other])) == ({"lost": 2}, None, "y")
+    assert facts(rb.concatenate([one, GEOMETRIES[name]])) == ({"lost": 1}, None, None)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "units", "up"),
+    [
+        (np.eye(3), "metre", "y"),
+        (np.diag([-1.0, 1, -1]), "metre", "y"),
+        ([[1, 0, 0], [0, 0, -1], [0, 1, 0]], "metre", "z"),
+        ([[0, 1, 0], [1, 0, 0], [0, 0, 1]], "metre", None),
+        (np.diag([1.0, -1, 1]), "metre", None),
+        (np.eye(3) / 1000, None, None),
+        ([[1, 1, 0], [0, 1, 0], [0, 0, 1]], None, None),
+        ([[0.6, -0.8, 0], [0.8, 0.6, 0], [0, 0, 1]], None, None),
+    ],
+)
+def test_a_mesh_that_is_moved_keeps_what_stays_true(matrix, units, up):
+    moved = stated(MESH).transformed(np.hstack([matrix, [[1.0], [2], [3]]]))
+    assert facts(moved) == ({"lost": 1}, units, up)
+
+
+@pytest.mark.parametrize(
+    "name", ["boxes.npz", "boxes.parquet", "mesh.npz", "mesh.parquet", "instances.npz", "rays.npz"]
+)
+def test_saved_files_keep_them(tmp_path, name):
+    kind = name.partition(".")[0]
+    for wanted in (stated(GEOMETRIES[kind]), with_facts(GEOMETRIES[kind], up="z"), GEOMETRIES[kind]):
+        rb.save(tmp_path / name, wanted)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            loaded = read(tmp_path / name)
+        assert facts(loaded.geometry) == facts(wanted)
+        assert (loaded.units, loaded.up) == (wanted.units, wanted.up)
+        assert loaded.geometry.equals(wanted)
+
+
+def test_scenes_keep_them(tmp_path):
+    rb.save(tmp_path / "list.npz", [stated(MESH), with_facts(BOXES, units="foot")])
+    assert [facts(one) for one in rb.load(tmp_path / "list.npz")] == [STATED, ({}, "foot", None)]
+    split = rb.SplitScene(stated(BOXES), parts=2, folder=tmp_path / "parts")
+    assert (split.units, split.up) == ("metre", "y")
+    assert rb.SplitScene.open(tmp_path / "parts").units == "metre"
+
+
+def test_damaged_facts_are_refused(tmp_path):
+    arrays = {"raybox": np.array("boxes"), "lower": [[0.0, 0, 0]], "upper": [[1.0, 1, 1]]}
+    np.savez(tmp_path / "a.npz", **arrays, **{"file/up": np.array("x")})
+    assert 'up must be "y", "z" or None; got \'x\'' in refused(tmp_path / "a.npz")
+
+
+# Turning
+
+
+def turned(points, up="z"):
+    """Return points turned, by the definition."""
+    return [[x, -z, y] if up == "z" else [x, z, -y] for x, y, z in np.reshape(points, (-1, 3)).tolist()]
+
+
+@pytest.mark.parametrize(("old", "up"), [("y", "z"), ("z", "y")])
+def test_every_geometry_is_turned(tmp_path, old, up):
+    for name, geometry in GEOMETRIES.items():
+        made = stated(geometry, up=old)
+        rb.save(tmp_path / f"{name}.npz", made)
+        found = rb.load(tmp_path / f"{name}.npz", up=up)
+        assert facts(found) == ({"lost": 1}, "metre", up)
+        assert rb.load(tmp_path / f"{name}.npz", up=old).equals(made)
+        rb.save(tmp_path / f"{name}.npz", found)
+        assert rb.load(tmp_path / f"{name}.npz", up=old).equals(made)
+        if name == "mesh":
+            assert found.triangles.reshape(-1, 3).tolist() == turned(made.triangles, up)
+            assert (found.ids.tolist(), found.objects.tolist()) == (["a", "b"], [0, 1])
+        if name == "rays":
+            assert found.origins.tolist() == turned(made.origins, up)
+            assert found.directions.tolist() == turned(made.directions, up)
+            assert found.t_max.tolist() == [5, 6]
+        if name == "boxes":
+            ends = np.sort([turned(made.lower, up), turned(made.upper, up)], axis=0)
+            assert [found.lower.tolist(), found.upper.tolist()] == ends.tolist()
+            assert (found.ids.tolist(), found.labels["n"].tolist()) == (["a", "b"], [1, 2])
+        if name == "instances":
+            wanted = turned(rb.Instances(MESH, made.transforms).boxes().bounds, up)
+            np.testing.assert_array_equal(found.bounds, np.sort(wanted, axis=0))
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=9, max_size=9))
+def test_turning_is_exact(tmp_path_factory, numbers):
+    path = tmp_path_factory.mktemp("up") / "a.npz"
+    mesh = rb.Mesh(np.reshape(numbers, (3, 3)), [[0, 1, 2]])
+    rb.save(path, with_facts(mesh, up="y"))
+    found = rb.load(path, up="z")
+    assert found.vertices.tolist() == turned(numbers)
+    rb.save(path, found)
+    assert rb.load(path, up="y").vertices.tolist() == mesh.vertices.tolist()
+
+
+def test_with_z_up_the_sweep_of_a_lidar_hits_the_floor_of_a_glb(put):
+    floor = "v -50 0 -50\nv 50 0 -50\nv 50 0 50\nv -50 0 50\n"
+    trimesh = pytest.importorskip("trimesh")
+    vertices = [list(map(float, line.split()[1:])) for line in floor.splitlines()]
+    path = put("floor.glb", trimesh.Trimesh(vertices, [[0, 2, 1], [0, 3, 2]]).export(file_type="glb"))
+    sweep = rb.Rays.lidar([0, 0, 2], azimuths=np.arange(0, 360, 15.0), elevations=[-40.0, -20.0, -10.0])
+    assert rb.Scene(rb.load(path, up="z")).nearest(sweep).hit.all()
+    assert not rb.Scene(rb.load(path)).nearest(sweep).hit.all()
+    assert rb.load(path, up="z", boxes=True).bounds.tolist() == [[-50, -50, 0], [50, 50, 0]]
+
+
+def test_an_axis_that_no_file_states_is_refused(put):
+    for name, content in (("a.ply", ply()), ("a.csv", "min_x,min_y,max_x,max_y\n0,0,1,1\n")):
+        text = refused(put(name, content), up="z")
+        assert "does not state which axis is up; load it without up, and if y is up turn it" in text
+    with pytest.raises(rb.InvalidInput, match='up must be "y", "z" or None; got \'x\''):
+        rb.load(put("a.ply", ply()), up="x")
+
+
+def test_grids_and_flat_boxes_are_not_turned(tmp_path):
+    grid = rb.Grid([0, 1], [0, 1], [0, 1], occupied=[True])
+    for geometry, name in (
+        (grid, "Grid"),
+        (rb.Boxes([0, 0], [1, 1]), "Boxes"),
+        (rb.Planes([[0, 0, 1]], [1]), "Planes"),
+    ):
+        rb.save(tmp_path / "a.npz", with_facts(geometry, up="y"))
+        assert f"holds {name} that raybox does not turn; load it without up" in refused(
+            tmp_path / "a.npz", up="z"
+        )
+
+
+def test_facts_of_a_map():
+    assert SourceFacts(up="z").under(np.eye(3)[[0, 2, 1]]).up == "y"
+    assert SourceFacts(units="foot").under(np.eye(3)) == SourceFacts(units="foot")
+
+
+def test_commands_turn_and_show(tmp_path):
+    from click.testing import CliRunner
+
+    from raybox.cli import main
+
+    path = str(CASES / "g05_gpu_inst.glb")
+    shown = CliRunner().invoke(main, ["info", path])
+    rows = dict(line.split("  ", 1) for line in shown.output.splitlines())
+    assert (rows["units"].strip(), rows["up"].strip()) == ("metre", "y")
+    one = CliRunner().invoke(main, ["info", "--json", "--up", "z", path])
+    assert '"up": "z"' in one.output
+    assert '"lower_bound": [0.0, 0.0, 0.0], "upper_bound": [21.0, 0.0, 1.0]' in one.output
+    wrong = CliRunner().invoke(main, ["info", "--up", "z", str(CASES / "o01_bom.obj")])
+    assert wrong.exit_code == 2
+    assert "does not state which axis is up" in wrong.output
