@@ -46,9 +46,18 @@ def read_terminal(file):
         return b""
 
 
+UNTIL_DRAWN = """
+import threading, tqdm
+from raybox.compiler.jit import compile as compiles
+drawn, refresh, compiled = threading.Event(), tqdm.tqdm.refresh, compiles._compile
+tqdm.tqdm.refresh = lambda *args, **how: (refresh(*args, **how), drawn.set())
+compiles._compile = lambda source: (drawn.clear(), drawn.wait(60), compiled(source))[2]
+"""
+
+
 @pytest.mark.jit
 def test_a_terminal_shows_how_many_kernels_are_compiled(tmp_path):
-    written = on_terminal(tmp_path, 0.0)
+    written = on_terminal(tmp_path, 0.0, UNTIL_DRAWN)  # each lasts until its bar was drawn
     assert "compiling kernels, once: 0 of 1" in written
     assert "compiling kernels, once: 1 of 2" in written
     assert written.endswith("\r")

@@ -69,17 +69,17 @@ def test_modes_that_cannot_be_set_are_an_error(monkeypatch):
 
 # Whatever is not listed must be guarded: these return or rearrange what is stored.
 STORED = {
-    rb.Rays: "__init__ t_min t_max skipped shape ndim_space reshape",
-    rb.Boxes: "lower upper ids labels skipped ndim_space",
-    rb.Mesh: "vertices faces objects ids labels skipped ndim_space triangles corners",
-    rb.Planes: "normals offsets ids labels skipped ndim_space",
-    rb.Grid: "shape edges occupied ids labels skipped ndim_space bounds",
-    rb.Instances: "geometry transforms ids labels skipped ndim_space",
+    rb.Rays: "__init__ t_min t_max skipped units up shape ndim_space reshape",
+    rb.Boxes: "lower upper ids labels skipped units up ndim_space",
+    rb.Mesh: "vertices faces objects ids labels skipped units up ndim_space triangles corners",
+    rb.Planes: "normals offsets ids labels skipped units up ndim_space",
+    rb.Grid: "shape edges occupied ids labels skipped units up ndim_space bounds",
+    rb.Instances: "geometry transforms ids labels skipped units up ndim_space",
     rb.Hits: "__init__ index primitive t shape t_enter t_exit",
     rb.AllHits: "__init__ offsets index primitive t shape t_enter t_exit",
     rb.Scene: "geometry",
     hits.RayHits: "__init__ index primitive geometry object ids labels t t_enter t_exit lengths points"
-    " distances uv",
+    " distances uv normals",
     hits.ObjectHits: "__init__ ray geometry object t_first t_last contacts",
     RayMeshIntersector: "",
     trimesh.RayTriangleIntersector: "",
@@ -98,7 +98,8 @@ def is_guarded(member) -> bool:
 
 def is_query(cls, name) -> bool:
     """Return whether a method does nothing but run a query, for which its scene is guarded."""
-    return "_run" in getattr(cls, name).__code__.co_names and cls in QueryMethods.__bases__
+    code = getattr(getattr(cls, name), "__code__", None)
+    return code is not None and "_run" in code.co_names and cls in QueryMethods.__bases__
 
 
 def public_members(cls):
