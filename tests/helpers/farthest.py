@@ -14,16 +14,13 @@ from raybox.compiler.intrinsics import larger, smaller
 from raybox.compiler.simd import Lanes
 from raybox.compiler.struct_ref import struct
 from raybox.exact import definition
-from raybox.geometry import RayRows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import certain_order, first_contacts, intersect, tie
 from raybox.queries.exact_fallback import OrderedHits
-from raybox.queries.merge import (
-    exact_time,
-)
+from raybox.queries.merge import exact_time
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import Query, Request, RunOne
 from raybox.queries.scheduler import run
@@ -43,7 +40,6 @@ from raybox.traversal.workspace import (
     list_undecided,
     packet_ray,
 )
-from raybox.validation import Ints
 
 
 class FarthestResults(NamedTuple):

@@ -1,7 +1,5 @@
 """`concatenate`: what is joined equals what is made or asked at once."""
 
-import pickle
-
 import numpy as np
 import pytest
 

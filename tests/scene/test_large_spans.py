@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from compare import assert_all, assert_nearest, assert_scene
+from compare import assert_scene
 from exact import INF
 from exact_instances import along, assert_queries
 from grid_hits import check as check_grid

@@ -15,7 +15,7 @@ from raybox.bvh import sah_bins, sah_rows
 from raybox.bvh.frame import SAMPLE, FramedBoxes
 from raybox.compiler.entry_points import entry
 from raybox.compiler.struct_ref import struct
-from raybox.validation import Floats, Floats32, Ints, Ints32
+from raybox.validation import Floats32, Ints, Ints32
 
 BITS = 33  # of a place along the curve
 _GROUP = 16  # boxes of one call of `along_curve`

@@ -3,6 +3,7 @@
 import codecs
 import stat
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,15 +94,12 @@ def _zarr(path: Path, options: ReadOptions) -> FileArrays:
 
 def _saved_scene(path: Path, options: ReadOptions) -> Loaded:
     """Return the geometry of a saved scene."""
-    from raybox.io import scene_files  # which reads files by this package
-
-    return scene_files.load(path, boxes=options.boxes)
+    found: Loaded = import_module("raybox.io.scene_files").load(path, boxes=options.boxes)
+    return found
 
 
 def _announced_scene(path: Path) -> Announced:
-    from raybox.io import scene_files
-
-    whole = scene_files.open_folder(path)
+    whole = import_module("raybox.io.scene_files").open_folder(path)
     return Announced(whole.size, whole.opened.bytes)
 
 
@@ -128,8 +126,8 @@ FORMATS = {
     ".las": _table(_las, b"LASF", "LAS", RAYS),
     ".laz": _table(_las, b"LASF", "LAZ", RAYS),
     ".pcd": Format(pcd.read, b"", "PCD", (RAYS,), pcd.announced, first=b"# .PCD"),
-    ".zarr": Format(_zarr, b"", "a Zarr group", (SCENE, RAYS), open=zarr_arrays.open_zarr, is_folder=True),
-    SAVED_SCENE: Format(_saved_scene, b"", "a saved scene", announced=_announced_scene, is_folder=True),
+    ".zarr": Format(_zarr, b"", "Zarr", (SCENE, RAYS), open=zarr_arrays.open_zarr, is_folder=True),
+    SAVED_SCENE: Format(_saved_scene, b"", "raybox scene", announced=_announced_scene, is_folder=True),
 }
 
 
@@ -177,7 +175,7 @@ def format_of(path: Path, kind: str | None = None) -> Format:
     with reader_errors(path, form.name):
         if form.is_folder:
             if not stat.S_ISDIR(path.stat().st_mode):
-                raise file_error(path, "is not a folder", f"give the folder of {form.name}")
+                raise file_error(path, "is not a folder", f"give a {form.name} folder")
             return form
         _check_start(path, first_bytes(path), form)
     return form
