@@ -76,17 +76,14 @@ class Given(NamedTuple):
         return self.once(self.files["rays"], lambda: rays_from(self.files["rays"]))
 
     def scene(self) -> Any:
-        """Return the scene of the case, in parts if its options contain a number."""
-        parts = self.options.get("parts")
-        if parts:
-            return self.once("parts", lambda: rb.SplitScene(self.geometry(), parts=parts))
+        """Return the scene of the case."""
         return self.once("scene", lambda: rb.Scene(self.geometry()))
 
 
 def query(given: Given) -> Task:
     """Call a query of a scene, on all rays or on one at a time."""
     options = dict(given.options)
-    name, masked, _ = options.pop("query"), options.pop("masked", False), options.pop("parts", 0)
+    name, masked = options.pop("query"), options.pop("masked", False)
     if masked:
         options["where"] = _mask(given.geometry())
     method, k = getattr(given.scene(), name), [options.pop("k")] if "k" in options else []

@@ -161,7 +161,7 @@ def _builds(scene: str, extent: Extent) -> Iterator[Case]:
 
 
 def _pairs(extent: Extent) -> Iterator[Case]:
-    """Yield pairwise tests, moving boxes, and scenes in parts."""
+    """Yield pairwise tests and moving boxes."""
     most = min(extent.rays, LARGE)
     for scene in ("uniform-1e5", "mesh", "planes", "hard-boxes", "hard-mesh"):
         for form in ("rows", "one", "grid", "single"):
@@ -171,11 +171,6 @@ def _pairs(extent: Extent) -> Iterator[Case]:
         for workers in (1, 2):
             how = {"count": count, "workers": workers}
             yield Case(f"{scene}/sweep/workers={workers}", "sweep", scene, (), how)
-    for scene in ("uniform-1e5", "mesh", "hard-boxes"):
-        for query in (*QUERIES, "visits"):
-            how = {"query": query, "parts": 8} | ({"k": 4} if query == "first" else {})
-            rays = (_kind(scene), min(most, DENSE))
-            yield Case(f"{scene}/parts/{query}", "query", scene, rays, how)
 
 
 def _files(extent: Extent) -> Iterator[Case]:

@@ -29,7 +29,7 @@ def prepare(case: dict[str, Any]) -> dict[str, str]:
     if _state["scene"] != case["files"]["geometry"]:
         _state.update(scene=case["files"]["geometry"], stored={}, task=None)
     while len(_state["stored"]) > MOST_STORED:
-        del _state["stored"][next(key for key in _state["stored"] if key not in ("scene", "parts"))]
+        del _state["stored"][next(key for key in _state["stored"] if key != "scene")]
     task = ACTIONS[case["action"]](Given(case["files"], case["options"], _state["stored"]))
     _state["task"] = task
     state = task.before()

@@ -1,10 +1,10 @@
 """Damage folders of scenes in many ways, and count what raybox makes of them.
 
-Folders of scenes in parts, and of scenes for workers, are written, damaged and read by another process, which
-compares the results of two queries with those of the whole scene. Prints a count for each damage and outcome:
+Saved scenes are damaged and opened with check=True by another process, which compares the results of two
+queries with those of the scene that was saved. Prints a count for each damage and outcome:
 
-    refused    a `RayboxError` of one line that says to write the folder again
-    same       the results of the whole scene: the damage hides nothing that is read
+    refused    a `RayboxError` of one line that names the folder
+    same       the results of the scene: the damage hides nothing that is read
     unclear    a `RayboxError` of another text
     foreign    an exception that is none of raybox
     wrong      other results, and no error
@@ -27,11 +27,10 @@ from typing import Any
 import numpy as np
 
 import raybox as rb
-from raybox.io import scene_files
 
 FINE = {"refused", "same"}
 SECONDS = 60.0
-_BOXES, _RAYS, _PARTS = 600, 400, 5
+_BOXES, _RAYS = 600, 400
 Random = np.random.Generator
 
 
@@ -55,17 +54,17 @@ def rays() -> rb.Rays:
     return rb.Rays(origins, goals - origins)
 
 
-def write(folder: Path, in_parts: bool, geometry: Any) -> None:
-    """Write a scene into a folder, in parts or for workers."""
-    if in_parts:
-        rb.SplitScene(geometry, folder=folder, parts=_PARTS, workers=1)
-    else:
-        folder.mkdir()
-        scene_files.write_scene(folder, rb.Scene(geometry, workers=1))
+def several(seed: int) -> list[Any]:
+    """Return a geometry of each kind in the unit cube."""
+    rng = np.random.default_rng(seed)
+    edges = np.linspace(0, 1, 12)
+    grid = rb.Grid(edges, edges, edges, occupied=rng.random((11, 11, 11)) < 0.1, ids=range(1331))
+    copies = rb.Instances(mesh(seed)[:50], [np.eye(3, 4) + rng.random((3, 4)) / 4 for _ in range(9)])
+    return [boxes(seed)[:100], copies, rb.Planes(rng.normal(size=(2, 3)), [0.5, 0.5]), grid]
 
 
 def results(scene: Any) -> tuple[bytes, ...]:
-    """Return the results of two queries, which visit every part."""
+    """Return the results of two queries."""
     hits = scene.nearest(rays(), workers=1)
     counts = scene.count(rays(), workers=1)
     return hits.index.tobytes(), hits.t.tobytes(), counts.tobytes()
@@ -187,14 +186,14 @@ DAMAGES: tuple[Damage, ...] = (
 )
 
 
-def outcome(folder: Path, in_parts: bool, wanted: tuple[bytes, ...]) -> str:
+def outcome(folder: Path, wanted: tuple[bytes, ...]) -> str:
     """Return what becomes of a folder, and the error."""
     try:
-        scene = rb.SplitScene.open(folder) if in_parts else scene_files.read_scene(folder)
+        scene = rb.Scene.open(folder, check=True)
         return "same" if results(scene) == wanted else "wrong"
     except rb.RayboxError as error:
-        clear = "write the folder again" in str(error) and str(folder) in str(error)
-        return "refused" if clear and "\n" not in str(error) else f"unclear {error}"
+        is_clear = str(error).startswith(str(folder)) and "\n" not in str(error)
+        return "refused" if is_clear else f"unclear {error}"
     except Exception as error:
         return f"foreign {type(error).__name__}: {error}"
 
@@ -242,18 +241,18 @@ class Reader:
 def campaign(place: Path, folders: int, seed: int, read: Callable[..., str]) -> Iterator[tuple[str, str]]:
     """Yield the name of each damage and what becomes of the folder."""
     cases = []
-    for in_parts, make in ((True, boxes), (True, mesh), (False, boxes), (False, mesh)):
-        name = f"{'parts' if in_parts else 'whole'}-{make.__name__}"
-        for number in (1, 2):
-            write(place / f"{name}-{number}", in_parts, make(number))
-        cases.append((place / f"{name}-1", place / f"{name}-2", in_parts, results(rb.Scene(make(1)))))
+    for make in (boxes, mesh, several):
+        one, other = (place / f"{make.__name__}-{number}.scene" for number in (1, 2))
+        rb.Scene(make(1), workers=1).save(one)
+        rb.Scene(make(2), workers=1).save(other)
+        cases.append((one, other, results(rb.Scene(make(1)))))
     for number in range(folders):
         random = np.random.default_rng([seed, number])
-        whole, other, in_parts, wanted = cases[number // len(DAMAGES) % len(cases)]
+        whole, other, wanted = cases[number // len(DAMAGES) % len(cases)]
         damage, damaged = DAMAGES[number % len(DAMAGES)], place / "damaged"
         shutil.copytree(whole, damaged)
         damage(damaged, other, random)
-        yield damage.__name__, read(damaged, in_parts, wanted)
+        yield damage.__name__, read(damaged, wanted)
         shutil.rmtree(damaged)
 
 

@@ -134,16 +134,16 @@ def intersect(trial: Trial) -> Iterator[Outcome]:
     yield equal("intersect", got.tolist(), want.tolist())
 
 
-def split(trial: Trial) -> Iterator[Outcome]:
-    if not trial.case.primitive.startswith("SplitScene"):
+def saved(trial: Trial) -> Iterator[Outcome]:
+    if not trial.case.primitive.startswith("saved"):
         return
     with tempfile.TemporaryDirectory() as folder:
-        parts = rb.SplitScene(trial.geometry, parts=3, folder=f"{folder}/parts", workers=1)
-        hits = parts.nearest(trial.rays)
-        yield from (o._replace(query=_renamed(o.query)) for o in fields(trial, hits))
-        yield equal("count", parts.count(trial.rays).tolist(), [len(row) for row in trial.truth.rows])
-        yield equal("occluded", parts.occluded(trial.rays).tolist(), [bool(r) for r in trial.truth.rows])
-        yield from _listed("all", parts.all(trial.rays), trial.truth.rows)
+        trial.scene.save(f"{folder}/a.scene")
+        opened = rb.Scene.open(f"{folder}/a.scene", check=True)
+        yield from (o._replace(query=_renamed(o.query)) for o in fields(trial, opened.nearest(trial.rays)))
+        yield equal("count", opened.count(trial.rays).tolist(), [len(row) for row in trial.truth.rows])
+        yield equal("occluded", opened.occluded(trial.rays).tolist(), [bool(r) for r in trial.truth.rows])
+        yield from _listed("all", opened.all(trial.rays), trial.truth.rows)
 
 
 def check(trial: Trial) -> Iterator[Outcome]:
@@ -170,7 +170,7 @@ CHECKS = (
     edge_sums.segments,
     update,
     intersect,
-    split,
+    saved,
 )
 
 

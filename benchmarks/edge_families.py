@@ -179,8 +179,8 @@ MAKERS = {
     "grid 2D": Maker(grid, 2, 4),
     "grid 3D": Maker(grid, 3, 3),
     "several": Maker(several, 3, 2),
-    "SplitScene of boxes": Maker(boxes, 3, 1),
-    "SplitScene of a mesh": Maker(mesh, 3, 1),
+    "saved boxes": Maker(boxes, 3, 1),
+    "saved mesh": Maker(mesh, 3, 1),
 }
 OTHERS = {  # with the kinds that they belong to
     "sweep": (edge_sweeps.make, (1, 2, 3, 4, 5), 2),

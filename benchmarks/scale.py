@@ -1,7 +1,7 @@
-"""Measure the figures of docs/scale.md: core time and bytes of rays, visits to parts, overhead of clusters.
+"""Measure the figures of docs/scale.md: core time and bytes of rays, overhead of clusters.
 
 ``python benchmarks/scale.py`` prints its tables, in about two minutes of two cores; ``--only sizes`` (or
-``parts``, ``files``) one of them, and ``--small`` takes a hundredth, to see that it runs. Rays are those of
+``files``) one of them, and ``--small`` takes a hundredth, to see that it runs. Rays are those of
 raybox.bench, from outside of the scene and in all directions: the hardest kind. Costs are core-seconds, which
 other programs on the machine do not count into.
 """
@@ -74,27 +74,6 @@ def sizes(small: bool) -> None:
         row(f"10^{power}", f"{built:.2f}", f"{48 + scenes[0].stats()['bytes_per_box']:.0f}", *costs)
 
 
-def parts(small: bool) -> None:
-    """Print the cost of a scene in parts: visits, and core-seconds relative to one scene."""
-    size, count = (10**4, 2**14) if small else (10**6, 2**19)
-    boxes, rays = make_input(size, count)
-    whole = rb.Scene(boxes, workers=1)
-    alone = [cost(partial(getattr(whole, query), rays, workers=1), 1) for query in QUERIES]
-    columns = [f"visits a ray: {query}" for query in QUERIES] + [
-        f"{query}, times the whole" for query in QUERIES
-    ]
-    head("parts", "split, core-s", *columns)
-    for number in (8, 64, 512):
-        scenes: list[rb.SplitScene] = []
-        split, _ = spent(
-            lambda scenes=scenes, number=number: scenes.append(rb.SplitScene(boxes, parts=number, workers=1))
-        )
-        visits = [scenes[0].visits(rays, query, workers=1).mean() for query in QUERIES]
-        costs = [cost(partial(getattr(scenes[0], query), rays, workers=1), 1) for query in QUERIES]
-        ratios = [now / one for now, one in zip(costs, alone, strict=True)]
-        row(number, f"{split:.1f}", *(f"{v:.2f}" for v in visits), *(f"{ratio:.1f}" for ratio in ratios))
-
-
 def files(small: bool) -> None:
     """Print the overhead of files and of a cluster."""
     count = 2**16 if small else 2**22
@@ -142,7 +121,7 @@ def written_anew(scene: rb.Scene, source: Path, folder: Path) -> None:
     rb.stream.cast(scene, source, folder, workers=2, format="parquet")
 
 
-TABLES = {"sizes": sizes, "parts": parts, "files": files}
+TABLES = {"sizes": sizes, "files": files}
 
 
 def main() -> None:

@@ -20,9 +20,7 @@ from raybox.primitives.ray import Ray
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import certain_order, first_contacts, intersect, tie
 from raybox.queries.exact_fallback import OrderedHits
-from raybox.queries.merge import (
-    exact_time,
-)
+from raybox.queries.merge import exact_time
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import Query, Request, RunOne
 from raybox.queries.scheduler import run

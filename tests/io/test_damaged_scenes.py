@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -51,7 +50,7 @@ def whole(folder, geometry=BOXES):
 def sign_again(folder):
     """Write the manifest of a scene's folder for the files as they are now."""
     facts = manifest.read(folder / "scene.json").facts
-    manifest.write(folder / "scene.json", facts, sorted(path.name for path in folder.glob("*.npy")))
+    manifest.write(folder / "scene.json", facts, sorted(path.name for path in folder.glob("*.np[yz]")))
 
 
 def change(folder, name, place, value, kind=None):
@@ -114,81 +113,122 @@ def test_sound_trees_break_no_rule():
     assert "parts" in broken_rule(tree._replace(parts=np.array([0])), len(BOXES))
 
 
-def split(folder, **how):
-    return rb.SplitScene(BOXES, folder=folder, parts=4, **how)
+CHANGES = {
+    "size of a face": ("mesh", "rows-corners", (0, 0, 0), 0.5, None, "other corners"),
+    "frame": ("boxes", "frame", 9, 0.125, None, "another frame"),
+    "frame that is no number": ("boxes", "frame", 16, np.nan, None, "another frame"),
+    "rows in 2D": ("flat", "rows-lower", (3, 2), 1.0, None, "other rows than boxes"),
+    "normal": ("planes", "normals", 1, 0.0, None, "a normal is zero"),
+    "offset": ("planes", "offsets", 1, np.inf, None, "a plane is not finite"),
+    "matrix": ("copies", "placed", (1, 2, 3), np.nan, None, "a matrix is not finite"),
+    "flag": ("copies", "rows-tame", 1, 7, np.uint8, "a flag is neither 0 nor 1"),
+    "box of copies": ("copies", "of-lower", (0, 1), -np.inf, None, "a box of instances is not finite"),
+    "node of copies": ("copies", "nodes", (0, CHILD), 99, None, "parent"),
+    "inner node": ("copies", "of-nodes", (0, CHILD), 99, None, "parent"),
+    "edge": ("grid", "x_edges", 3, 0.0, None, "edges do not increase"),
+    "block": ("grid", "rows-blocks", (0, 0), 0, None, "a mask of another number of words"),
+    "first word": ("grid", "rows-blocks", (0, 1), 3, None, "a mask of another number of words"),
+    "cell": ("grid", "rows-words", -1, -1, None, "a cell that does not exist"),
+    "word": ("grid", "rows-words", 0, 5, None, "another tree than its cells"),
+    "first node": ("grid", "nodes", (0, 1), 9**9, None, "another tree than its cells"),
+    "plane": ("grid", "planes", 3, 0.7, None, "another tree than its cells"),
+    "start": ("grid", "starts", (0, 0, 0), 9**9, None, "another tree than its cells"),
+    "object": ("objects", "objects", 5, -1, None, "an object below 0"),
+}
+KINDS = {
+    "boxes": BOXES,
+    "mesh": MESH,
+    "flat": rb.Boxes(BOXES.lower[:, :2], BOXES.upper[:, :2]),
+    "planes": rb.Planes(np.eye(3), 0.5),
+    "copies": rb.Instances(BOXES[:60], [np.eye(3, 4), 2 * np.eye(3, 4)]),
+    "grid": rb.Grid(*[np.linspace(0, 1, 14)] * 3, occupied=np.random.default_rng(1).random((13,) * 3) < 0.3),
+    "objects": rb.Mesh(MESH.vertices, MESH.faces, objects=np.arange(100) // 2),
+}
 
 
-@pytest.mark.parametrize("before", [1, 2, 4])
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_number_that_compiled_code_relies_on(tmp_path, name):
+    """Its checksums are right: check=True refuses the number, and check=False does not read it."""
+    kind, array, place, value, view, words = CHANGES[name]
+    folder = whole(tmp_path / "scene", KINDS[kind])
+    change(folder, array, place, value, view)
+    rb.Scene.open(folder)
+    with pytest.raises(rb.FileFormatError, match=rf"scene: holds no valid scene \(.*{words}.*\); {AGAIN}"):
+        rb.Scene.open(folder, check=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_byte_of_each_file_is_checked(tmp_path, kind):
+    """A bit of the header is refused always, one of the data by check=True; a size is refused always."""
+    folder = whole(tmp_path / "scene", KINDS[kind])
+    for path in sorted(folder.iterdir()):
+        data = path.read_bytes()
+        for position, checks in ((9, (False, True)), (len(data) - 1, (True,))):
+            damaged = bytearray(data)
+            damaged[position] ^= 4
+            path.write_bytes(damaged)
+            for check in checks:
+                with pytest.raises(rb.FileFormatError, match=rf"{path.name}: .*; {AGAIN}"):
+                    rb.Scene.open(folder, check=check)
+        for other in (data[:-1], data + b"\0", b""):
+            path.write_bytes(other)
+            with pytest.raises(rb.FileFormatError, match=rf"{path.name}: .*; {AGAIN}"):
+                rb.Scene.open(folder)
+        path.unlink()
+        with pytest.raises(rb.FileFormatError, match=r"is missing|holds no scene"):
+            rb.Scene.open(folder)
+        path.write_bytes(data)
+    rb.Scene.open(folder, check=True)
+
+
+def changed(path, **columns):
+    """Write an archive again with other arrays."""
+    with np.load(path) as archive:
+        arrays = dict(archive) | columns
+    np.savez(path, **arrays)
+
+
+NAMED = rb.Mesh(MESH.vertices, MESH.faces, objects=np.arange(100) // 2, ids=range(50))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "words"),
+    [
+        ("objects.npy", lambda path: np.save(path, NAMED.objects[1:]), "another array"),
+        ("objects.npy", lambda path: np.save(path, NAMED.objects + 50), "without ids or labels"),
+        ("objects.npy", lambda path: np.save(path, NAMED.objects * 1.0), "another array"),
+        ("attributes.npz", lambda path: changed(path, id=np.array(["a"])), "without ids or labels"),
+        ("attributes.npz", lambda path: changed(path, **{"skipped/count": np.ones(2)}), "skipped must have"),
+        ("attributes.npz", lambda path: path.write_bytes(b"PK"), "its archive is damaged or cut off"),
+    ],
+)
+@pytest.mark.parametrize("signed", [True, False])
+def test_damaged_attributes_are_refused(tmp_path, name, damage, words, signed):
+    folder = whole(tmp_path / "scene", NAMED)
+    damage(folder / name)
+    if signed:  # damage that the checksums do not show
+        sign_again(folder)
+    with pytest.raises(rb.FileFormatError) as error:
+        rb.Scene.open(folder, check=True)
+    assert "\n" not in str(error.value)
+    assert (words if signed else name) in str(error.value)
+
+
+@pytest.mark.parametrize("before", [1, 2, 3, 5])
 def test_a_folder_of_another_version(tmp_path, before):
     """As raybox wrote it before manifests had checksums, before records, and as a later one may."""
-    split(tmp_path / "parts")
-    path = tmp_path / "parts" / "split.json"
+    path = whole(tmp_path / "scene") / "scene.json"
     facts = {"kind": "boxes", "size": 500, "parts": 4, "dimension": 3, "digest": "0" * 32}
     texts = {
         1: json.dumps({"format": 1, **facts}).encode(),
         2: json.dumps({"checksum": "0" * 32, "content": {"facts": {"format": 2, **facts}}}).encode(),
-        4: record.encode(dataclasses.replace(manifest.MANIFEST, version=4), content_of(path)),
+        3: record.encode(dataclasses.replace(manifest.MANIFEST, version=3), content_of(path)),
+        5: record.encode(dataclasses.replace(manifest.MANIFEST, version=5), content_of(path)),
     }
     path.write_bytes(texts[before])
     with pytest.raises(rb.FileFormatError) as caught:
-        rb.SplitScene.open(tmp_path / "parts")
+        rb.Scene.open(tmp_path / "scene")
     assert str(caught.value) == f"{path}: was written by another version of raybox; {AGAIN}"
-
-
-def test_sizes_are_checked_at_once_and_data_when_a_part_is_opened(tmp_path):
-    split(tmp_path / "parts")
-    path = tmp_path / "parts" / "part-00002" / "upper.npy"
-    data = bytearray(path.read_bytes())
-    data[-3] ^= 1
-    path.write_bytes(data)
-    scene = rb.SplitScene.open(tmp_path / "parts")
-    scene._open_parts.get(0)
-    with pytest.raises(rb.FileFormatError, match=rf"part-00002/upper\.npy: is damaged: .*; {AGAIN}"):
-        scene.count(RAYS)
-    path.write_bytes(data[:-1])
-    with pytest.raises(rb.FileFormatError, match=r"upper\.npy: has [\d,]+ bytes in place of"):
-        rb.SplitScene.open(tmp_path / "parts")
-
-
-def test_a_part_that_changed_while_it_was_closed_is_checked_again(tmp_path, monkeypatch):
-    largest = max(split(tmp_path / "parts")._open_parts.bytes)
-    scene = rb.SplitScene.open(tmp_path / "parts", memory=largest)
-    checked, check = [], manifest.Manifest.check_data
-    monkeypatch.setattr(
-        manifest.Manifest, "check_data", lambda self, name: checked.append(name) or check(self, name)
-    )
-    want = scene.count(RAYS)
-    assert len(checked) == 4 * 7
-    np.testing.assert_array_equal(scene.count(RAYS), want)
-    assert len(checked) == 4 * 7, "data is checked once"
-    lower = np.load(tmp_path / "parts" / "part-00001" / "lower.npy")
-    scene._open_parts.get(0)
-    np.save(tmp_path / "parts" / "part-00001" / "lower.npy", lower - 0.5)
-    with pytest.raises(rb.FileFormatError, match=r"lower\.npy: is damaged"):
-        scene.count(RAYS)
-
-
-def test_numbers_that_are_no_rows(tmp_path):
-    place = tmp_path / "parts"
-    split(place)
-    part = place / "part-00001"
-    change(part, partition.NUMBERS.removesuffix(".npy"), -1, 500)
-    content = content_of(place / "split.json")
-    content["facts"]["parts"][1] = manifest.read(part / "scene.json").checksum
-    write_content(place / "split.json", content)
-    with pytest.raises(rb.FileFormatError, match=r"numbers\.npy: does not number the rows of the part"):
-        rb.SplitScene.open(place).count(RAYS)
-
-
-def test_a_part_of_another_scene(tmp_path):
-    split(tmp_path / "parts")
-    rb.SplitScene(rb.Boxes(BOXES.lower, BOXES.upper + 1), folder=tmp_path / "other", parts=4)
-    shutil.rmtree(tmp_path / "parts" / "part-00001")
-    shutil.copytree(tmp_path / "other" / "part-00001", tmp_path / "parts" / "part-00001")
-    with pytest.raises(
-        rb.FileFormatError, match=rf"part-00001/scene\.json: belongs to another scene; {AGAIN}"
-    ):
-        rb.SplitScene.open(tmp_path / "parts")
 
 
 @pytest.mark.parametrize(
@@ -202,14 +242,14 @@ def test_a_part_of_another_scene(tmp_path):
     ],
 )
 def test_files_that_the_system_does_not_read(tmp_path, monkeypatch, error, text):
-    rb.SplitScene(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]), parts=1, folder=tmp_path / "parts")
+    folder = whole(tmp_path / "scene")
 
     def refuse(_path, _mode):
         raise error
 
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(rb.FileFormatError, match=text):
-        rb.SplitScene.open(tmp_path / "parts")
+        rb.Scene.open(folder)
 
 
 @pytest.mark.parametrize(
@@ -227,12 +267,19 @@ def test_manifests_that_raybox_does_not_write(tmp_path, content):
     write_content(tmp_path / "scene.json", content)
     with pytest.raises(rb.FileFormatError, match=rf"scene\.json: is no scene manifest of raybox; {AGAIN}"):
         scene_files.read_scene(tmp_path)
-    scene_facts = {"kind": "boxes", "quality": "best"}
-    for facts in ({}, {"kind": 99}, scene_facts, scene_facts | {"kind": ["boxes"]}):
-        manifest.write(tmp_path / "scene.json", facts, [])
-        with pytest.raises(rb.FileFormatError, match=AGAIN):
+    part = ["boxes", 1, 3, 0, None]
+    facts = {"quality": "best", "is_list": False, "parts": [part]}
+    wrong_parts = [[], [part] * 2, [part[1:]], [["tubes", *part[1:]]], [["boxes", "1", 3, 0, None]], 5]
+    wrong_parts += [[["boxes", -1, 3, 0, None]], [["boxes", 1, 4, 0, None]], [["instances", *part[1:]]]]
+    wrong_parts += [[[*part[:4], part]], [["instances", 1, 3, 0, ["planes", 1, 3, 0, None]]]]
+    wrong = [{}, {"quality": "best"}, facts | {"quality": "good"}, facts | {"quality": []}]
+    wrong += [facts | {"parts": parts} for parts in wrong_parts]
+    wrong.append({"quality": "best", "is_list": True, "parts": [part, ["boxes", 1, 2, 0, None]]})
+    for one in wrong:
+        manifest.write(tmp_path / "scene.json", one, [])
+        with pytest.raises(rb.FileFormatError, match=rf"is the manifest of no scene; {AGAIN}"):
             scene_files.read_scene(tmp_path)
-    manifest.write(tmp_path / "scene.json", scene_facts | {"size": 1, "scale": 1.0, "exponent": 0}, [])
+    manifest.write(tmp_path / "scene.json", facts, [])
     with pytest.raises(rb.FileFormatError, match=r"lower\.npy: holds another array than a scene has there"):
         scene_files.read_scene(tmp_path)
 

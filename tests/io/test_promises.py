@@ -12,7 +12,6 @@ from file_samples import pcd, samples
 from raybox.casting import block_caster, engine, parquet_footer
 from raybox.casting.part import PartFile
 from raybox.cli import main
-from raybox.io import scene_files
 from streaming import BOXES, IDS, RAYS, SCENE, fail_at, interrupted, pq
 from streaming import content as bytes_of
 from streaming import put as put_rays
@@ -320,18 +319,14 @@ def test_an_output_that_is_an_array_of_the_cast(tmp_path, kind, option):
     rb.stream.cast(SCENE, rays, out, query=query, **{option: np.load(array)})  # in memory, it is no file
 
 
-@pytest.mark.parametrize("place", ["second file", "parts", "mapped scene", "rays in Zarr", "unfinished"])
+@pytest.mark.parametrize("place", ["second file", "mapped scene", "rays in Zarr", "unfinished"])
 def test_an_output_that_is_a_part_of_an_input(tmp_path, place):
     scene, rays, out = SCENE, [put_rays(tmp_path / f"{k}.npy", RAYS) for k in range(2)], tmp_path / "out.npy"
     if place == "second file":
         out = rays[1]
-    elif place == "parts":
-        scene = rb.SplitScene(BOXES, parts=2, folder=tmp_path / "parts")
-        out = scene.folder / "bounds.npy"
     elif place == "mapped scene":
-        (tmp_path / "scene").mkdir()
-        scene_files.write_scene(tmp_path / "scene", SCENE)
-        scene, out = scene_files.read_scene(tmp_path / "scene"), tmp_path / "scene" / "upper.npy"
+        SCENE.save(tmp_path / "a.scene")
+        scene, out = rb.Scene.open(tmp_path / "a.scene"), tmp_path / "a.scene" / "upper.npy"
     elif place == "rays in Zarr":
         rays = put_rays(tmp_path / "rays.zarr", RAYS)
         out = rays / "out.npy"

@@ -307,9 +307,7 @@ def test_other_files_and_folders(tmp_path):
         with pytest.raises(rb.FileFormatError, match=r"empty\.scene: holds no scene; give a folder that Sce"):
             read(tmp_path / "empty.scene")
     (tmp_path / "file.scene").write_bytes(b"x")
-    with pytest.raises(
-        rb.FileFormatError, match=r"file\.scene: is not a folder; give the folder of a saved sc"
-    ):
+    with pytest.raises(rb.FileFormatError, match=r"file\.scene: is not a folder; give a raybox scene folder"):
         rb.load(tmp_path / "file.scene")
 
 

@@ -10,7 +10,7 @@ import raybox as rb
 from raybox.geometry import Instances
 from raybox.scene import geometry_parts
 from raybox.scene import scene as scene_module
-from raybox.scene.scene import restore, state_of
+from raybox.scene.scene import PartState, restore, state_of
 
 RNG = np.random.default_rng(12)
 LOWER = RNG.uniform(-9, 9, (3000, 3))
@@ -122,7 +122,8 @@ def test_a_scene_that_was_updated_goes_on_alike(name):
 def test_a_mapped_scene_is_pickled_with_its_tree(monkeypatch):
     scene = rb.Scene(BOXES)
     refuse_builds(monkeypatch)
-    mapped = restore(BOXES, state_of(scene).part.tree, "best")
+    state = PartState(BOXES, geometry_parts.TreeState(state_of(scene).part.tree))
+    mapped = restore(is_list=False, quality="best", parts=[state])
     assert_same(pickle.loads(pickle.dumps(mapped)), scene)
 
 

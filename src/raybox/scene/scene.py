@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from math import prod
 from typing import Any, NamedTuple, Never, final
 
@@ -173,9 +174,7 @@ class Scene(QueryMethods):
         >>> rb.Scene.open(f"{folder}/two.scene").nearest(rb.Rays([4, 0], [1, 0])).index
         array(1)
         """
-        from raybox.io import scene_files
-
-        scene_files.save(folder, self)
+        import_module("raybox.io.scene_files").save(folder, self)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, check: bool = False) -> Scene:
@@ -202,9 +201,8 @@ class Scene(QueryMethods):
             If the folder is missing (then it is a FileNotFoundError, too), holds no scene of this version of
             raybox, or is damaged, as far as it is checked.
         """
-        from raybox.io import scene_files
-
-        return scene_files.open_scene(folder, check=check)
+        found: Scene = import_module("raybox.io.scene_files").open_scene(folder, check=check)
+        return found
 
     def check(self) -> None:
         """Raise `RayboxError` unless the tree has each box once, within all bounds above it."""

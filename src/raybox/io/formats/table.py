@@ -3,6 +3,7 @@
 import codecs
 import stat
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,15 +82,12 @@ def _table(table: Callable[[Path, ReadOptions], Table], magic: bytes, name: str,
 
 def _saved_scene(path: Path, options: ReadOptions) -> Loaded:
     """Return the geometry of a saved scene."""
-    from raybox.io import scene_files  # which reads files by this package
-
-    return scene_files.load(path, boxes=options.boxes)
+    found: Loaded = import_module("raybox.io.scene_files").load(path, boxes=options.boxes)
+    return found
 
 
 def _announced_scene(path: Path) -> Announced:
-    from raybox.io import scene_files
-
-    whole = scene_files.open_folder(path)
+    whole = import_module("raybox.io.scene_files").open_folder(path)
     return Announced(whole.size, whole.opened.bytes)
 
 
@@ -118,7 +116,7 @@ FORMATS = {
     ".laz": _LAS._replace(name="LAZ"),
     ".pcd": Format(pcd.read, b"", "PCD", (RAYS,), pcd.announced, first=b"# .PCD"),
     ".zarr": _table(zarr_arrays.open_zarr, b"", "Zarr", SCENE, RAYS)._replace(announced=None, is_folder=True),
-    SAVED_SCENE: Format(_saved_scene, b"", "a saved scene", announced=_announced_scene, is_folder=True),
+    SAVED_SCENE: Format(_saved_scene, b"", "raybox scene", announced=_announced_scene, is_folder=True),
 }
 
 
@@ -159,7 +157,7 @@ def format_of(path: Path, kind: str | None = None) -> Format:
     with reader_errors(path, form.name):
         if form.is_folder:
             if not stat.S_ISDIR(path.stat().st_mode):
-                raise file_error(path, "is not a folder", f"give the folder of {form.name}")
+                raise file_error(path, "is not a folder", f"give a {form.name} folder")
             return form
         _check_start(path, first_bytes(path), form)
     return form
