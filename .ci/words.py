@@ -59,10 +59,6 @@ BANNED = frozenset(
 
 # Identifiers that stay, each with its reason, and the folders or files where it may stand.
 ALLOWED = {
-    "ask": (
-        "raybox.cluster.ask is public",
-        ("src/raybox/cluster.py", "src/raybox/casting/dask", "tests/casting", "tests/scene"),
-    ),
     "tell": ("the method of Python's files", FOLDERS),
 }
 # Of the allowed ones, those that are names of attributes alone, and the files that define such a method.

@@ -5,8 +5,8 @@
 Campaigns are kills, changes, commands, clusters, damages and links. Every cast is killed by ``kill -9`` up
 to three times, and continued by the same call until it ends. It must end without an error, with the bytes of
 a cast that nothing stopped; on the way there is no output, or the whole of it; nothing is left next to it.
-Prints a table of Markdown for docs/scale.md, and each failure to stderr. Exits with 1 if there is any. Cases that this
-version of raybox refuses before any work are counted as "not offered".
+Prints a table of Markdown for docs/scale.md, and each failure to stderr. Exits with 1 if there is any. Cases
+that this version of raybox refuses before any work are counted as "not offered".
 """
 
 import argparse

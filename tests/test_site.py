@@ -145,8 +145,8 @@ def test_every_public_name_is_in_the_api(site):
     pages, _ = site
     documented = set().union(*(content.ids for page, content in pages.items() if page.parts[0] == "api"))
     names = [name for name in rb.__all__ if name not in ("__version__", "cluster", "stream", "textbook")]
-    inside = [f"textbook.{name}" for name in rb.textbook.__all__] + ["stream.cast", "stream.Summary"]
-    inside += ["cluster.cast", "cluster.ask"]
+    inside = [f"textbook.{name}" for name in rb.textbook.__all__]
+    inside += ["cast", "casting.cast_blocks", "casting.finish", "casting.Summary"]
     wanted = {f"raybox.{name}" for name in [*names, *inside]}
     wanted |= {
         f"raybox.{name}.{member}"

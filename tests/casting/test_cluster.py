@@ -187,4 +187,4 @@ def test_the_command(cluster, tmp_path):
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     done = CliRunner().invoke(main, [*command, "-", *address])
     assert done.exit_code == 2
-    assert "A cluster writes to a file" in done.stderr
+    assert "Several processes write to a file" in done.stderr

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from raybox.split import partition
 
 import raybox as rb
 from raybox.bvh.node import CHILD, EMPTY

@@ -167,7 +167,8 @@ def cast(  # noqa: PLR0913
         return engine.cast_numbers(call, partial(ThreadRunner, workers=threads), blocks, stored=True)
     stream: Any = out if is_open else None
     if cluster is None:
-        return engine.run(call, stream, partial(ThreadRunner, workers=threads), shown=progress)
+        runner = partial(ThreadRunner, workers=threads, extends=True)
+        return engine.run(call, stream, runner, shown=progress)
     from raybox.casting.dask.connection import connect, scheduler_watched
     from raybox.casting.dask.runner import DaskRunner
 

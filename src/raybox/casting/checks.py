@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from raybox.casting.arguments import mapped_from
 from raybox.casting.blocks import RayFile
 from raybox.casting.cast_folder import cast_folder
@@ -16,7 +18,8 @@ from raybox.io.formats import point_files
 from raybox.io.formats.common import ReadOptions, file_error, require, resolved
 from raybox.io.formats.loading import check_options
 from raybox.io.formats.saving import check_target as check_saved
-from raybox.scene.scene import Scene, geometries_of
+from raybox.scene.scene import Scene, geometries_of, state_of
+from raybox.validation import Array
 
 DATASETS = (".parquet", ".zarr")
 """The formats of datasets."""
@@ -98,8 +101,18 @@ def input_files(rays: Sequence[Path], scene: Scene, *arrays: object) -> list[Pat
 
 
 def scene_files(scene: Scene) -> list[Path]:
-    """Return the files that arrays of a scene are mapped from."""
-    return list(_mapped_files([array for one in geometries_of(scene) for array in content_of(one)[1]]))
+    """Return the files that arrays of a scene are mapped from: of its geometries, and of its trees."""
+    own = [array for one in geometries_of(scene) for array in content_of(one)[1]]
+    return list(dict.fromkeys(_mapped_files([*own, *_arrays_in(state_of(scene).parts)])))
+
+
+def _arrays_in(value: object) -> Iterator[Array]:
+    """Yield the arrays in named tuples, also in those that are fields of them."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple):
+        for field in value:
+            yield from _arrays_in(field)
 
 
 def _mapped_files(arrays: Sequence[object]) -> Iterator[Path]:

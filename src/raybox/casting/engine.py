@@ -73,7 +73,7 @@ def opened(call: CastCall, *, shared: bool = False) -> Iterator[CastFolder]:
         try:
             yield cast
         except BaseException as error:
-            found = explained(error, cast, caster)
+            found = explained(error, cast, caster, shared=shared)
             if found is error:
                 raise
             raise found from error

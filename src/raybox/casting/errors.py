@@ -45,8 +45,11 @@ def system_error(target: Path, error: OSError) -> RayboxError:
     return file_error(path, f"cannot be {step}: {reason}", f"{way_out}, and cast again")
 
 
-def explained(error: BaseException, cast: CastFolder, caster: BlockCaster) -> BaseException:
-    """Return an error with the number of rays that are stored; remove the folder if there are none."""
+def explained(error: BaseException, cast: CastFolder, caster: BlockCaster, *, shared: bool) -> BaseException:
+    """Return an error with the number of rays that are stored; remove the folder if there are none.
+
+    shared: other processes may be about to store some.
+    """
     stored = _stored_rays(cast)
     if isinstance(error, MemoryError):
         problem = f"chunks of {caster.job.size:,} rays do not fit into memory; give a smaller chunk"
@@ -54,7 +57,7 @@ def explained(error: BaseException, cast: CastFolder, caster: BlockCaster) -> Ba
     elif isinstance(error, OSError) and not isinstance(error, RayboxError):
         error = system_error(cast.target, error)
     if not stored:
-        if stored == 0:
+        if stored == 0 and not shared:
             _remove(cast)
         return error
     done = f"{stored:,} rays are done and stored in {cast.folder.path.name}"

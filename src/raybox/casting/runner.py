@@ -44,17 +44,18 @@ class ThreadRunner:
     """Runs blocks in threads of this process.
 
     Two blocks are queried at the same time, by half the workers each: while the workers of one wait for each
-    other, between the steps of a query, those of the other run. Sums are added one block after the other.
+    other, between the steps of a query, those of the other run. Sums are added one block after the other;
+    extends: see `SumWriter`.
     """
 
-    def __init__(self, caster: BlockCaster, workers: int) -> None:
-        self._caster, self._workers = caster, workers
+    def __init__(self, caster: BlockCaster, workers: int, *, extends: bool = False) -> None:
+        self._caster, self._workers, self._extends = caster, workers, extends
 
     def run(self, folders: PartFolders, spans: Iterable[BlockSpan]) -> Generator[Done, None, None]:
         """Write parts for all blocks of some spans: see `Runner`."""
         caster = self._caster
         if caster.job.part_format == SUMS:
-            writer = SumWriter(caster, folders, self._workers)
+            writer = SumWriter(caster, folders, self._workers, extends=self._extends)
             return _Pipeline(caster, spans, 1).run(writer.add, writer.finish)
         queries = 1 if self._workers == 1 else _CASTING
         pipeline = _Pipeline(caster, spans, _CASTING)

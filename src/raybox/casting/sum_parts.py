@@ -13,10 +13,13 @@ _SECONDS = 0.25  # at least, between two parts
 
 
 class SumWriter:
-    """Adds up the terms of blocks that follow one another, and writes parts of them from time to time."""
+    """Adds up the terms of blocks that follow one another, and writes parts of them from time to time.
 
-    def __init__(self, caster: BlockCaster, folders: PartFolders, workers: int) -> None:
-        self._caster, self._folders, self._workers = caster, folders, workers
+    extends: continue the part of all blocks before the first one; no other process may use it meanwhile.
+    """
+
+    def __init__(self, caster: BlockCaster, folders: PartFolders, workers: int, *, extends: bool) -> None:
+        self._caster, self._folders, self._workers, self._extends = caster, folders, workers, extends
         self._total, self._parts, self._blocks = _new(caster), list[CastPart](), list[BlockFacts]()
         self._next_write = time.monotonic() + _SECONDS
 
@@ -27,7 +30,7 @@ class SumWriter:
         if covered and (is_alone or block.facts.number != covered[-1].number + 1):
             done = self.finish()
             self._total, self._parts, self._blocks = _new(self._caster), [], []
-        if not self._covered:
+        if not self._covered and self._extends:
             self._begin(block.facts.number)
         self._caster.add_to(self._total, block, self._workers)
         self._blocks.append(block.facts)
