@@ -1,4 +1,4 @@
-"""Casts on a Dask cluster: ``cast(..., cluster=...)``; see `raybox.casting.dask`."""
+"""Casts on a Dask cluster: ``cast(..., cluster=...)``; see `raybox.casting.cluster`."""
 
 from raybox.casting import cast
 

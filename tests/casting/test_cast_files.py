@@ -11,10 +11,11 @@ import pytest
 
 import raybox as rb
 from file_samples import POINTS, samples
-from raybox.casting import parquet, readers, result_columns
+from raybox.casting import columns as cast_columns
+from raybox.casting import readers, writers
+from raybox.casting.columns import rows_of
+from raybox.casting.engine import progress
 from raybox.casting.part import PartFile, PartFolders
-from raybox.casting.progress import progress
-from raybox.casting.result_columns import rows_of
 from raybox.io.formats import csv_table, numpy_arrays, point_clouds, zarr_arrays
 from raybox.queries.all_hits import file_columns
 from raybox.queries.columns import Sparse
@@ -279,9 +280,9 @@ def test_archives_hold_no_time(tmp_path):
 
 def written(folder, columns, times=1):
     """Append columns to a Parquet file some times, and return its path."""
-    dtypes = {name: result_columns.as_array(column).dtype for name, column in columns.items()}
+    dtypes = {name: cast_columns.as_array(column).dtype for name, column in columns.items()}
     file = PartFile(PartFolders(make_folder(folder / "parts"), make_folder(folder / "records")))
-    writer = parquet.ParquetWriter(result_columns.OutputSpec(dtypes, None), file)
+    writer = writers.ParquetWriter(cast_columns.OutputSpec(dtypes, None), file)
     for _ in range(times):
         writer.add(columns)
     writer.finish()
@@ -293,7 +294,7 @@ def written(folder, columns, times=1):
 @pytest.mark.parametrize("page", [7, 129, 1 << 17])
 def test_row_groups_hold_every_bit(tmp_path, monkeypatch, rows, page):
     """Whole numbers with differences of every width, floats of every kind, bools, sparse columns."""
-    monkeypatch.setattr(parquet, "_PAGE", page)
+    monkeypatch.setattr(writers, "_PAGE", page)
     rng = np.random.default_rng(rows)
     ends = np.iinfo(np.int64)
     columns = {"ray": range(12345678901, 12345678901 + rows), "same": np.full(rows, -1)}
@@ -305,7 +306,7 @@ def test_row_groups_hold_every_bit(tmp_path, monkeypatch, rows, page):
     for name, there in gaps.items():
         numbers = rng.choice([np.nan, np.inf, -0.0, 1.5], np.count_nonzero(there))
         columns[name] = Sparse(there, numbers)
-        laid = result_columns.as_array(columns[name])
+        laid = cast_columns.as_array(columns[name])
         assert laid[there].tobytes() == numbers.tobytes()
         assert np.isnan(laid[~there]).all()
     table = pq.read_table(written(tmp_path, columns, times=3))
@@ -316,7 +317,7 @@ def test_row_groups_hold_every_bit(tmp_path, monkeypatch, rows, page):
             assert (~np.asarray(read.is_null())).tolist() == gaps[name].tolist() * 3
             assert read.drop_null().to_numpy().tobytes() == column.numbers.tobytes() * 3
         else:
-            assert np.asarray(read).tobytes() == result_columns.as_array(column).tobytes() * 3, name
+            assert np.asarray(read).tobytes() == cast_columns.as_array(column).tobytes() * 3, name
 
 
 @pytest.mark.parametrize("dimension", [2, 3])

@@ -172,7 +172,7 @@ def test_workers_unload_the_scene_and_tasks_are_small(cluster, tmp_path, monkeyp
 
 
 def loaded_jobs():
-    return len(sys.modules["raybox.casting.dask.worker"]._LOADED)
+    return sys.modules["raybox.casting.cluster"].loaded.cache_info().currsize
 
 
 def test_the_command(cluster, tmp_path):

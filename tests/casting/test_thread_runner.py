@@ -2,7 +2,6 @@
 
 import threading
 import time
-from contextlib import closing
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import raybox as rb
 from raybox.casting.blocks import BlockSpan, Position
 from raybox.casting.caster import BlockCaster
 from raybox.casting.job import CastJob
-from raybox.casting.part import PARTS, RECORDS, PartFile, PartFolders
+from raybox.casting.part import PartFile, part_folders
 from raybox.casting.runner import ThreadRunner, _Pipeline
 from raybox.io.formats.common import ReadOptions
 from raybox.store.folder import make_folder
@@ -23,7 +22,7 @@ ALL = [BlockSpan(0, Position(), None)]
 
 @pytest.fixture
 def folders(tmp_path):
-    with closing(PartFolders(make_folder(tmp_path / PARTS), make_folder(tmp_path / RECORDS))) as made:
+    with make_folder(tmp_path) as folder, part_folders(folder) as made:
         yield made
 
 
@@ -147,9 +146,9 @@ def test_one_block_is_written_while_another_is_queried(caster, folders, monkeypa
             started.set()
         yield from results_of_block(caster, block, workers, lock)
 
-    def complete_late(file, part, **how):
-        assert part.number or started.wait(60)
-        return complete(file, part, **how)
+    def complete_late(file, job, form, blocks, **how):
+        assert blocks[0].number or started.wait(60)
+        return complete(file, job, form, blocks, **how)
 
     monkeypatch.setattr(BlockCaster, "_results", results)
     monkeypatch.setattr(PartFile, "complete", complete_late)

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import raybox as rb
-from raybox.casting.dask.runner import DaskRunner
+from raybox.casting.cluster import DaskRunner
 from streaming import IDS, SCENE, content
 
 distributed = pytest.importorskip("distributed")

@@ -12,7 +12,8 @@ import pytest
 
 import raybox as rb
 from raybox.casting.caster import BlockCaster, ReadBlock
-from raybox.casting.result_columns import QUERIES, column_dtypes, rows_of
+from raybox.casting.columns import QUERIES, rows_of
+from raybox.queries import table as queries
 
 pq = pytest.importorskip("pyarrow.parquet")
 zarr = pytest.importorskip("zarr")
@@ -84,7 +85,7 @@ def results_of(scene, rays, query):
 
 def ids_for(query):
     """Return ids for a query whose results have indices, else None."""
-    return IDS if "index" in column_dtypes(query, 3, None) else None
+    return IDS if "index" in queries.columns_of(query).dtypes(3, None) else None
 
 
 def check(path, wanted, ids=None):

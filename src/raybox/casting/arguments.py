@@ -1,7 +1,6 @@
 """What a cast passes to its query besides rays: values of primitives, weights of rays, options."""
 
 import mmap
-from collections.abc import Iterator
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -17,6 +16,7 @@ from raybox.queries import table
 from raybox.queries.query import Argument
 from raybox.scene.scene import Scene, masks_of
 from raybox.store import checksum
+from raybox.store.checksum import Facts
 from raybox.validation import Array, ArrayInput, Bools, MaskInput
 
 Value: TypeAlias = Array | list[Bools | None] | str
@@ -26,44 +26,34 @@ Arguments = dict[str, Value]
 _ROWS = 1 << 20  # rows of an array that are checked at once: arrays may be mapped, and larger than memory
 
 
-def checked(scene: Scene, query: str, rays: int | None, **given: ArrayInput | None) -> Arguments:
-    """Return the arguments that were given, of those that a cast of the query takes.
+def checked(scene: Scene, query: str, where: MaskInput, **given: ArrayInput | None) -> Arguments:
+    """Return the arguments that were given, of those that a cast of the query takes, and `where`.
 
-    rays: how many the file has, if that is known.
+    Arrays are copied, so that they do not change during the cast; but those of rays, which parts state.
     """
     kinds, arguments = table.columns_of(query).arguments, Arguments()
     for name, value in given.items():
         if value is None:
             continue
         if name not in kinds:
-            raise _unused(name, query)
+            takers = [other for other in table.file_queries() if name in table.columns_of(other).arguments]
+            queries = " or ".join(map(repr, takers))
+            raise InvalidInput(f"{name} is for query {queries}; got it with {query!r}. Leave it out.")
         if kinds[name] is Argument.OPTION:
             arguments[name] = value  # type: ignore[assignment]  # a text
             continue
         array = validation.array(value, name)
         if kinds[name] is Argument.PER_RAY:
-            _check_per_ray(array, name, rays)
-            arguments[name] = array
-        else:  # copied: what is in memory does not change during the cast
-            arguments[name] = _by_rows(scene, rows_at(array, 0, len(array)) if array.ndim else array)
+            _check_per_ray(array, name)
+        else:
+            array = _by_rows(scene, rows_at(array, 0, len(array)) if array.ndim else array)
+        arguments[name] = array
+    if where is not None:
+        found = masks_of(scene, where)
+        is_list = isinstance(found, list)
+        copies = [None if mask is None else mask.copy() for mask in (found if is_list else [found])]
+        arguments["where"] = copies if is_list else copies[0]  # type: ignore[assignment]
     return arguments
-
-
-def masks(scene: Scene, where: MaskInput) -> Arguments:
-    """Return which primitives may be hit, as the argument `where`; nothing for all."""
-    if where is None:
-        return {}
-    found = masks_of(scene, where)
-    if isinstance(found, list):
-        return {"where": [None if mask is None else mask.copy() for mask in found]}
-    return {"where": found.copy()}
-
-
-def _unused(name: str, query: str) -> InvalidInput:
-    takers = [other for other in table.file_queries() if name in table.columns_of(other).arguments]
-    return InvalidInput(
-        f"{name} is for query {' or '.join(map(repr, takers))}; got it with {query!r}. Leave it out."
-    )
 
 
 def _by_rows(scene: Scene, array: Array) -> Array:
@@ -74,15 +64,13 @@ def _by_rows(scene: Scene, array: Array) -> Array:
     return array.reshape(-1, *array.shape[len(shape) :]) if of_cells else array
 
 
-def _check_per_ray(array: NDArray[Any], name: str, rays: int | None) -> None:
-    """Raise `InvalidInput` unless an array holds finite numbers, a row for each ray."""
+def _check_per_ray(array: NDArray[Any], name: str) -> None:
+    """Raise `InvalidInput` unless an array holds finite numbers, in rows."""
     if array.ndim not in (1, 2) or array.dtype.kind not in "fiub" or 0 in array.shape[1:]:
         raise InvalidInput(
             f"{name} must be numbers of shape (N,) or (N, C), a row for each ray of the file; got shape "
             f"{array.shape} of {array.dtype}. Repeat a single number with np.full."
         )
-    if rays is not None and rays != len(array):
-        raise _wrong_count(array, name, f"{rays:,} rays")
     for begin in range(0, len(array), _ROWS):
         _check_finite(rows_at(array, begin, begin + _ROWS), name, begin)
 
@@ -139,8 +127,11 @@ def mapped_from(array: object) -> Mapped | None:
 def per_ray(query: str, arguments: Arguments) -> dict[str, Array]:
     """Return the arguments that have a row for each ray."""
     kinds = table.columns_of(query).arguments
-    per_ray = [name for name in arguments if kinds.get(name) is Argument.PER_RAY]
-    return {name: array for name in per_ray if isinstance(array := arguments[name], np.ndarray)}
+    return {
+        name: value
+        for name, value in arguments.items()
+        if kinds.get(name) is Argument.PER_RAY and isinstance(value, np.ndarray)
+    }
 
 
 def rows_of_block(array: Array, name: str, first: int, rays: int) -> Array:
@@ -166,15 +157,15 @@ def _wrong_count(array: Array, name: str, rays: str) -> InvalidInput:
     )
 
 
-def facts(query: str, arguments: Arguments) -> Iterator[tuple[str, str]]:
-    """Yield what identifies each argument, but for those of rays, which parts state."""
-    varying = per_ray(query, arguments)
+def facts(query: str, arguments: Arguments) -> Facts:
+    """Return what identifies each argument, but for those of rays, which parts state."""
+    varying, found = per_ray(query, arguments), Facts()
     for name, value in arguments.items():
         if name in varying:
             continue
-        arrays = value if isinstance(value, list) else [value]
-        yield name, ", ".join(map(_fact, arrays))
-
-
-def _fact(value: Array | str | None) -> str:
-    return f"checksum {checksum.of_arrays(value)[:16]}" if isinstance(value, np.ndarray) else str(value)
+        arrays: list[Any] = value if isinstance(value, list) else [value]
+        found[name] = ", ".join(
+            f"checksum {checksum.of_arrays(one)[:16]}" if isinstance(one, np.ndarray) else str(one)
+            for one in arrays
+        )
+    return found

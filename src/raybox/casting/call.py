@@ -1,17 +1,21 @@
-"""A checked call of a cast: its arguments, and what determines its results."""
+"""A checked call of a cast: its arguments, its output, and what determines its results."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias
 
+from raybox._version import __version__
 from raybox.casting import arguments as cast_arguments
-from raybox.casting import checks
-from raybox.casting.cast_folder import digest_of
+from raybox.casting.cast_folder import cast_folder
 from raybox.casting.caster import BlockCaster
-from raybox.casting.job import CastJob, job_facts
-from raybox.casting.scenes import scene_text
-from raybox.io.formats.common import path_of
+from raybox.casting.columns import QUERIES, rows_of
+from raybox.casting.job import SUFFIXES, CastJob
+from raybox.casting.scenes import mapped_files, objects_of, scene_text
+from raybox.errors import InvalidInput
+from raybox.io.formats import point_files
+from raybox.io.formats.common import file_error, path_of, require, resolved
+from raybox.io.formats.saving import check_target as check_saved
 from raybox.scene.scene import Scene
 from raybox.store import checksum
 from raybox.store.checksum import Facts
@@ -20,17 +24,8 @@ from raybox.validation import ArrayInput, MaskInput
 
 Out: TypeAlias = str | os.PathLike[str] | BinaryIO
 
-
-class CastRequest(NamedTuple):
-    """The arguments of a cast that describe its output."""
-
-    scene: Scene
-    job: CastJob
-    """As far as it does not depend on the output."""
-    ids: Sequence[str] | None
-    given: Mapping[str, ArrayInput | None]
-    """What the query takes besides rays."""
-    where: MaskInput
+DATASETS = (".parquet", ".zarr")
+"""The formats of datasets."""
 
 
 class CastCall(NamedTuple):
@@ -45,22 +40,37 @@ class CastCall(NamedTuple):
     """None: an open file."""
 
 
-def prepare(request: CastRequest, out: Out, form: str | None) -> CastCall:
-    """Check the arguments of a cast, before any work; form: of a dataset."""
-    scene, job, query = request.scene, request.job, request.job.query
-    checks.check_arguments(scene, query, request.ids, job.size)
-    dataset = checks.dataset_format(out, form)
+def prepare(
+    scene: Scene,
+    job: CastJob,
+    out: Out,
+    form: str | None,
+    ids: Sequence[str] | None,
+    *,
+    where: MaskInput,
+    **given: ArrayInput | None,
+) -> CastCall:
+    """Check the arguments of a cast, before any work.
+
+    job: as far as it does not depend on the output; form: of a dataset; given: what the query takes besides
+    rays.
+    """
+    query = job.query
+    _check_arguments(scene, query, ids, job.size)
+    dataset = dataset_format(out, form)
     target = path_of(out) if isinstance(out, str | os.PathLike) else None
-    files = checks.input_files(job.rays, scene, *request.given.values())
+    files = [*job.rays, *mapped_files(*given.values(), scene)]
     if target:
-        checks.check_out(target, dataset, query)
-        checks.check_no_input(target, files)
+        check_out(target, dataset, query)
+        for source in files:
+            if overwrites(target, source):
+                problem = f"got {target} and {source}"
+                raise InvalidInput(f"out must not be an input, nor be inside of one; {problem}.")
     suffix = dataset or (target.suffix.lower() if target else ".csv")
     inputs = InputFiles(files)
     job = job._replace(suffix=suffix, is_dataset=dataset is not None)
-    arguments = cast_arguments.checked(scene, query, None, **request.given)
-    arguments |= cast_arguments.masks(scene, request.where)
-    caster = BlockCaster(job, scene, arguments, request.ids)
+    arguments = cast_arguments.checked(scene, query, where, **given)
+    caster = BlockCaster(job, scene, arguments, ids)
     if caster.source.total is not None:
         cast_arguments.check_end(query, arguments, caster.source.total)
     caster.check()
@@ -68,15 +78,90 @@ def prepare(request: CastRequest, out: Out, form: str | None) -> CastCall:
 
 
 def call_of(caster: BlockCaster, target: Path | None, inputs: InputFiles) -> CastCall:
-    """Return the call of a caster; its job gets the digest of what determines the results."""
-    job, spec = caster.job, caster.columns.spec
-    given: Facts = {
-        **dict(cast_arguments.facts(job.query, caster.arguments)),
+    """Return the call of a caster; its job gets the digest of what determines the results.
+
+    Calls with equal facts continue each other.
+    """
+    job, spec, origin = caster.job, caster.columns.spec, caster.job.options.origin
+    facts: Facts = {
+        "raybox": __version__,
+        "query": job.query,
+        "scene": scene_text(caster.scene),
+        "origin": None if origin is None else list(origin),
+        "layout": job.options.layout,
+        "chunk": job.size,
+        "output": f"a dataset of {job.suffix[1:]}" if job.is_dataset else f"one file, {job.suffix[1:]}",
+        "carry": list(job.carry),
+        **cast_arguments.facts(job.query, caster.arguments),
         **caster.columns.objects.facts(),
+        "ids": None if spec.ids is None else f"checksum {checksum.of_texts(*spec.ids)[:16]}",
+        "columns": ", ".join(f"{k} {spec.arrow_types.get(k, dtype)}" for k, dtype in spec.dtypes.items()),
     }
-    given["ids"] = None if spec.ids is None else f"checksum {checksum.of_texts(*spec.ids)[:16]}"
-    given["columns"] = ", ".join(f"{k} {spec.arrow_types.get(k, dtype)}" for k, dtype in spec.dtypes.items())
-    facts = job_facts(job, scene_text(caster.scene), given)
     scaled = {"sums": str(caster.sums)}  # by the largest weight: with another one, parts are cast again
-    caster.job = job._replace(digest=digest_of(facts | scaled))
+    caster.job = job._replace(digest=checksum.of_facts(facts | scaled))
     return CastCall(caster, facts, inputs, target)
+
+
+def _check_arguments(scene: Scene, query: str, ids: Sequence[str] | None, chunk: int) -> None:
+    """Raise `InvalidInput` for a wrong scene, query, number of ids or chunk size."""
+    if not isinstance(scene, Scene):
+        raise InvalidInput(
+            f"scene must be a raybox.Scene; got {type(scene).__name__}. Make one: Scene(boxes)."
+        )
+    if query not in QUERIES:
+        raise InvalidInput(f"query must be one of {', '.join(QUERIES)}; got {query!r}.")
+    parts = objects_of(scene)
+    if rows_of(query) == "primitives" and len(parts) > 1:
+        raise InvalidInput(
+            f"{query} writes a row for each primitive of one geometry; got {scene!r}. "
+            "Cast the rays at one geometry after the other."
+        )
+    count = sum(own.objects.count(own.size) for own in parts)
+    if ids is not None and len(ids) != count:
+        raise InvalidInput(f"ids must name every object: got {len(ids)} for {count} objects")
+    if isinstance(chunk, bool) or not hasattr(chunk, "__index__") or int(chunk) < 1:
+        raise InvalidInput(f"chunk must be a whole number of rays, at least 1; got {chunk!r}.")
+
+
+def dataset_format(out: object, form: str | None) -> str | None:
+    """Return the format of an output that is a dataset, as a suffix; None for one file.
+
+    An output is a dataset if its format is given, or if its name ends with a slash.
+    """
+    is_folder = isinstance(out, str | os.PathLike) and os.fspath(out).endswith(("/", os.sep))
+    if form is None:
+        return DATASETS[0] if is_folder else None
+    suffix = f".{form.removeprefix('.')}"
+    if suffix not in DATASETS:
+        known = " or ".join(repr(name[1:]) for name in DATASETS)
+        raise InvalidInput(f"format is that of a dataset, {known}; got {form!r}. Leave it out for one file.")
+    return suffix
+
+
+def check_out(path: Path, dataset: str | None = None, query: str = "nearest") -> None:
+    """Raise, before any work, if an output cannot be written there; dataset: its format, if it is one."""
+    suffix = dataset or path.suffix.lower()
+    if dataset == ".zarr" and rows_of(query) != "rays":
+        problem = f"a dataset of Zarr has a row for each ray, and {query} has others"
+        raise file_error(path, problem, "write a dataset of Parquet, or one .zarr")
+    if suffix in point_files.SUFFIXES:
+        way_out = "write a table, such as .parquet; in Python: raybox.save(path, scene.nearest(rays))"
+        raise file_error(path, "cannot be written: cast writes no files of points", way_out)
+    if suffix != ".zarr" and not dataset:
+        check_saved(path, SUFFIXES)
+        return
+    if not resolved(path).parent.is_dir():
+        problem = f"cannot be written: there is no folder {path.parent}"
+        raise file_error(path, problem, "make the folder first")
+    require("zarr" if suffix == ".zarr" else "pyarrow", suffix[1:] if suffix == ".zarr" else "io", suffix)
+
+
+def overwrites(target: Path, source: Path) -> bool:
+    """Return whether an output would change an input: a file of any name, by links too, or a folder.
+
+    The folder of the unfinished output counts as the output.
+    """
+    if target.exists() and source.exists() and target.samefile(source):
+        return True
+    out, given = resolved(target), resolved(source)
+    return given in (out, *out.parents) or not {given, *given.parents}.isdisjoint((out, cast_folder(target)))

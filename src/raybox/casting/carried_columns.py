@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from raybox.casting.blocks import Others, RayFile
+from raybox.casting.columns import Dtypes, as_array
 from raybox.casting.job import SUMS, CastJob
-from raybox.casting.result_columns import Dtypes, as_array
 from raybox.errors import InvalidInput
 from raybox.io.formats.common import file_error, require
 from raybox.io.formats.parquet import ParquetTable
@@ -42,10 +42,15 @@ class CarriedColumns(NamedTuple):
 
     def of_block(self, others: Others, path: Path) -> dict[str, Column]:
         """Return the columns of the rays of a block, by their names in the output."""
-        as_text = not self.arrow_types
+        columns = {new: [some[name] for some in others] for name, new in self.names.items()}
+        if not self.arrow_types:
+            return {
+                new: np.concatenate([_as_text(x, new, path) for x in some]) for new, some in columns.items()
+            }
+        arrow = require("pyarrow", "io", ".parquet")
         return {
-            new: _joined([_as_text(some[name], new, path) if as_text else some[name] for some in others])
-            for name, new in self.names.items()
+            new: np.concatenate(some) if isinstance(some[0], np.ndarray) else arrow.concat_arrays(some)
+            for new, some in columns.items()
         }
 
     def checksum_of(self, columns: Mapping[str, Column]) -> str:
@@ -55,13 +60,6 @@ class CarriedColumns(NamedTuple):
         arrow = require("pyarrow", "io", ".parquet")
         batch = arrow.record_batch([*columns.values()], [*columns])
         return checksum.of_bytes(str(batch.schema).encode(), memoryview(batch.serialize()))
-
-
-def _joined(parts: Sequence[Column]) -> Column:
-    """Return arrays that follow each other as one: of NumPy, or of Arrow."""
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    return require("pyarrow", "io", ".parquet").concat_arrays(parts)
 
 
 def rows_of_hits(carried: Mapping[str, Column], columns: Columns, first: int) -> dict[str, Any]:
@@ -88,20 +86,18 @@ def carried(source: RayFile, job: CastJob, used_names: Sequence[str]) -> Carried
     if job.suffix not in SUFFIXES:
         problem = f"{job.suffix} has no columns of any type, which carry needs"
         raise file_error(Path(f"out{job.suffix}"), problem, f"write {' or '.join(SUFFIXES)}")
-    tables = [_table(file) for file in source.files]
+    tables = list[Table]()
+    for file in source.files:
+        if file.table is None or not file.table.has_names:
+            problem = "has no named columns to carry"
+            raise file_error(file.path, problem, f"give rays in {' or '.join(SUFFIXES)}")
+        tables.append(file.table)
     names = _names(tables, job, used_names)
     if not names:
         return None
     types = [{} if job.suffix == ".csv" else _arrow_types(table, names) for table in tables]
     _check_types(tables, types)
     return CarriedColumns(names, types[0])
-
-
-def _table(file: RayFile) -> Table:
-    """Return the table of a file; raise if its columns have no names."""
-    if file.table is None or not file.table.has_names:
-        raise file_error(file.path, "has no named columns to carry", f"give rays in {' or '.join(SUFFIXES)}")
-    return file.table
 
 
 def _names(tables: Sequence[Table], job: CastJob, used_names: Sequence[str]) -> dict[str, str]:
@@ -119,17 +115,13 @@ def _names(tables: Sequence[Table], job: CastJob, used_names: Sequence[str]) -> 
             if name not in there:
                 known = f"it has {', '.join(there)}" if there else "it has none but those of rays"
                 raise file_error(table.path, f"has no column {name!r} to carry", known)
-    renamed = {name: _output_name(name, used_names) for name in names}
+    is_used = {name: queries.is_result_column(name) or name in used_names for name in names}
+    renamed = {name: f"ray_{name}" if is_used[name] else name for name in names}
     for name, new in renamed.items():
         if [*renamed.values(), *used_names].count(new) > 1:
             problem = f"the column {name!r} would be the second {new!r}"
             raise file_error(tables[0].path, problem, "rename it")
     return renamed
-
-
-def _output_name(name: str, used: Sequence[str]) -> str:
-    """Return a column's name in the output: ``ray_id`` for ``id``."""
-    return f"ray_{name}" if queries.is_result_column(name) or name in used else name
 
 
 def _as_text(column: Column, name: str, path: Path) -> Column:

@@ -11,16 +11,18 @@ name         holds
 ===========  ====================================================================================
 """
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from raybox.casting.part import PARTS, RECORDS, PartFolders
+from raybox.casting.part import PartFolders, part_folders
 from raybox.errors import FileFormatError, RayboxError
 from raybox.io.formats.common import file_error, resolved
-from raybox.store import checksum
 from raybox.store.checksum import Facts
+from raybox.store.disk import DiskError
 from raybox.store.folder import TEMPORARY, Folder
 from raybox.store.lock import LOCK, locked
 from raybox.store.record import RecordKind
@@ -28,13 +30,19 @@ from raybox.store.record import RecordKind
 SUFFIX = ".raybox"
 FILES = "files"
 _JOB = "job"
-
-
-def _parsed(value: Any) -> Facts:
-    return dict(value)
-
-
-JOB = RecordKind("cast", 2, _parsed)
+_NOT_OURS = "rename or remove it, or give another output"
+JOB = RecordKind[Facts]("cast", 2, dict)
+_WAYS_OUT = {
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "make room: the quota is used up",
+    errno.ENOMEM: "free memory, or give a smaller chunk",
+    errno.EMFILE: "close files, or raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "close files of other programs",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.ELOOP: "give a path without links in a circle",
+    errno.EIO: "check the disk",
+    errno.EROFS: "give an output on a disk that can be written",
+}
 
 
 class CastFolder(NamedTuple):
@@ -65,11 +73,6 @@ def target_of(folder: Path) -> Path:
     return folder.with_name(folder.name.removesuffix(SUFFIX))
 
 
-def digest_of(facts: Facts) -> str:
-    """Return the digest of a job."""
-    return checksum.of_facts(facts)
-
-
 @contextmanager
 def open_cast(target: Path, facts: Facts, *, shared: bool = False) -> Iterator[CastFolder]:
     """Yield the folder of an output, locked; raise `FileFormatError` if another job has started it.
@@ -78,33 +81,27 @@ def open_cast(target: Path, facts: Facts, *, shared: bool = False) -> Iterator[C
     """
     with locked(target, cast_folder(target), shared=shared) as folder:
         _check_job(folder, target, facts)
-        with folder.subfolder(PARTS) as parts, folder.subfolder(RECORDS) as records:
-            yield CastFolder(folder, PartFolders(parts, records), resolved(target))
-
-
-def read_job(folder: Folder) -> Facts:
-    """Return what determines the results of a folder; raise if it is no folder of a cast."""
-    try:
-        return folder.read_record(_JOB, JOB).value
-    except FileNotFoundError as error:
-        raise _foreign(folder.path, f"exists, but has no {_JOB}") from error
-    except FileFormatError as error:
-        raise _foreign(folder.path, f"has a {_JOB} that is damaged") from error
+        with part_folders(folder) as parts:
+            yield CastFolder(folder, parts, resolved(target))
 
 
 def _check_job(folder: Folder, target: Path, facts: Facts) -> None:
     """Store the job in a new folder; raise `FileFormatError` if there is another one."""
     if folder.stat(_JOB) is None:
         if any(name != LOCK and not name.startswith(TEMPORARY) for name in folder.names()):
-            raise _foreign(folder.path, f"exists, but has no {_JOB}")
+            raise file_error(folder.path, f"exists, but has no {_JOB}", _NOT_OURS)
         folder.write_record(_JOB, JOB, facts, durable=True)
         return
-    there = read_job(folder)
+    try:
+        there = folder.read_record(_JOB, JOB).value
+    except FileFormatError as error:
+        raise file_error(folder.path, f"has a {_JOB} that is damaged", _NOT_OURS) from error
     differ = [name for name in {**there, **facts} if there.get(name) != facts.get(name)]
     if differ:
-        changes = ", ".join(
-            f"{name} {_as_text(there.get(name))} there, {_as_text(facts.get(name))} now" for name in differ
-        )
+        words = [
+            ["none" if own.get(name) is None else own[name] for name in differ] for own in (there, facts)
+        ]
+        changes = ", ".join(f"{name} {a} there, {b} now" for name, a, b in zip(differ, *words, strict=True))
         raise file_error(
             target,
             f"another command has started it, in {folder.path.name} ({changes})",
@@ -112,10 +109,21 @@ def _check_job(folder: Folder, target: Path, facts: Facts) -> None:
         )
 
 
-def _foreign(folder: Path, problem: str) -> RayboxError:
-    """Return the error for a folder that is not one of raybox."""
-    return file_error(folder, problem, "rename or remove it, or give another output")
+@contextmanager
+def system_errors(target: Path) -> Iterator[None]:
+    """Turn errors of the system into errors about an output, with the path, the step and a way out."""
+    try:
+        yield
+    except RayboxError:
+        raise
+    except OSError as error:
+        raise system_error(target, error) from error
 
 
-def _as_text(value: object) -> str:
-    return "none" if value is None else str(value)
+def system_error(target: Path, error: OSError) -> RayboxError:
+    """Return the error for a file that the system does not write, or read."""
+    path = error.path if isinstance(error, DiskError) else Path(os.fsdecode(error.filename or target))
+    step = error.step if isinstance(error, DiskError) else "written"
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    way_out = _WAYS_OUT.get(error.errno or 0, "check its permissions")
+    return file_error(path, f"cannot be {step}: {reason}", f"{way_out}, and cast again")

@@ -5,23 +5,32 @@ from contextlib import AbstractContextManager
 from itertools import groupby
 from typing import NamedTuple
 
+import numpy as np
+
 from raybox.casting import arguments as cast_arguments
 from raybox.casting import blocks as ray_blocks
-from raybox.casting import sums
 from raybox.casting.arguments import Arguments
 from raybox.casting.blocks import BlockBuffers, BlockSpan, FileBlock, Position, RayFile
 from raybox.casting.carried_columns import CarriedColumns, carried, rows_of_hits
-from raybox.casting.checks import check_dimension, scene_files
+from raybox.casting.columns import (
+    ObjectColumns,
+    OutputSpec,
+    as_array,
+    object_columns,
+    spec_of,
+    with_labels,
+)
 from raybox.casting.job import SUMS, CastJob
-from raybox.casting.object_columns import ObjectColumns, object_columns, spec_of, with_labels
 from raybox.casting.part import BlockFacts, CastPart, PartFile, PartFolders
 from raybox.casting.readers import open_ray_files
-from raybox.casting.result_columns import OutputSpec, run_one_ray, run_query
-from raybox.casting.sums import SumJob, Sums
+from raybox.casting.scenes import dimension_of, mapped_files
+from raybox.casting.sums import Sums, sum_job
 from raybox.casting.writers import WRITERS
+from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.io.formats.common import file_error
 from raybox.io.formats.tables import Column
+from raybox.queries import table as queries
 from raybox.queries.columns import ChunkResults, Columns, Scratch, row_count
 from raybox.scene.scene import Scene
 from raybox.store.checksum import Checksum
@@ -58,33 +67,43 @@ class _BlockRows(NamedTuple):
 class BlockCaster:
     """All that a process needs to cast blocks of a job; several threads may use it at once.
 
-    ids: of all objects, None for those of the scene; sum_job: how sums are computed, if another process has
-    found that out.
+    ids: of all objects, None for those of the scene.
     """
 
     def __init__(
-        self,
-        job: CastJob,
-        scene: Scene,
-        arguments: Arguments,
-        ids: Sequence[str] | None = None,
-        sum_job: SumJob | None = None,
+        self, job: CastJob, scene: Scene, arguments: Arguments, ids: Sequence[str] | None = None
     ) -> None:
         self.job, self.scene, self.arguments, self.ids = job, scene, arguments, ids
         self.source: RayFile = open_ray_files(job.rays, job.options)
         self.columns = _columns_of(job, scene, self.source, arguments, ids)
-        check_dimension(scene, self.source)
-        self.sums = sum_job
-        if job.part_format == SUMS and sum_job is None:
-            self.sums = sums.sum_job(scene, self.source.dimension, job.size, arguments)
+        if self.source.dimension != dimension_of(scene):
+            raise InvalidInput(
+                f"{self.source.files[0].path}: holds rays in {self.source.dimension}D, while the scene is in "
+                f"{dimension_of(scene)}D; add or drop a coordinate"
+            )
+        is_sum = job.part_format == SUMS
+        self.sums = sum_job(scene, self.source.dimension, job.size, arguments) if is_sum else None
         self.buffers = BlockBuffers()
-        self._scene_files = InputFiles(scene_files(scene))
+        self._scene_files = InputFiles(mapped_files(scene))
         self._scratch: list[Scratch] = []
 
     def check(self) -> None:
         """Run the query for one ray, which raises for wrong arguments before any work."""
-        if not self.sums:
-            run_one_ray(self.scene, self.job.query, self.source.dimension, **self.arguments)
+        if self.sums:
+            return
+        ray = Rays(*np.random.default_rng(0).random((2, 1, self.source.dimension)))
+        one_row = {name: np.ones((1, *x.shape[1:])) for name, x in self._per_ray.items()}
+        for results in self._query(ray, 0, 1, self.arguments | one_row):
+            for column in results.columns({}).values():
+                as_array(column)
+
+    def _query(self, rays: Rays, first: int, workers: int, arguments: Arguments) -> Iterator[ChunkResults]:
+        columns = queries.columns_of(self.job.query)
+        return columns.chunks(self.scene, rays, first, workers, **arguments)
+
+    @property
+    def _per_ray(self) -> dict[str, Array]:
+        return cast_arguments.per_ray(self.job.query, self.arguments)
 
     def read(self, span: BlockSpan) -> Iterator[ReadBlock]:
         """Yield the blocks of a span."""
@@ -150,7 +169,7 @@ class BlockCaster:
         checksum, columns = Checksum(), self.columns.carried
         weights = {
             name: cast_arguments.rows_of_block(array, name, block.first, block.size)
-            for name, array in cast_arguments.per_ray(self.job.query, self.arguments).items()
+            for name, array in self._per_ray.items()
         }
         for name, rows in weights.items():
             checksum.update(f"{name} {rows.dtype.str} {rows.shape} ".encode())
@@ -164,23 +183,19 @@ class BlockCaster:
         self, block: ReadBlock, folders: PartFolders, workers: int, lock: AbstractContextManager[object]
     ) -> CastPart:
         """Query a block, and write its part; lock: of queries."""
-        job, file = self.job, PartFile(folders)
+        form = self.job.part_format
         try:
-            writer = WRITERS[job.part_format](self.columns.spec, file)
-            rows = hit_count = 0
-            for results in self._results(block, workers, lock):
-                writer.add(results.columns)
-                rows, hit_count = rows + row_count(results.columns), hit_count + results.hit_count
-            body = writer.finish()
-            self.check_scene()
-            part = CastPart(
-                *(job.digest, job.options.invalid, (block.facts,), job.part_format, rows, hit_count, 0, ""),
-                body,
-            )
-            return file.complete(part, durable=job.is_dataset)
+            with PartFile(folders) as file:
+                writer = WRITERS[form](self.columns.spec, file)
+                rows = hit_count = 0
+                for columns, hits in self._results(block, workers, lock):
+                    writer.add(columns)
+                    rows, hit_count = rows + row_count(columns), hit_count + hits
+                body = writer.finish()
+                self.check_scene()
+                return file.complete(self.job, form, [block.facts], counts=(rows, hit_count), body=body)
         finally:
             self.buffers.release(block.block.buffers)
-            file.discard()
 
     def check_scene(self) -> None:
         """Raise `FileFormatError` if a file was changed that a part does not have the checksum of."""
@@ -196,12 +211,10 @@ class BlockCaster:
 
     def _results(
         self, block: ReadBlock, workers: int, lock: AbstractContextManager[object]
-    ) -> "Iterator[_Results]":
-        """Yield the rows of a block, in the order of its rays."""
+    ) -> Iterator[tuple[Columns, int]]:
+        """Yield rows of a block, in the order of its rays, with the number of hits, or of rays that hit."""
         given = self.arguments | block.weights
-        results: Iterator[ChunkResults] = run_query(
-            self.scene, self.job.query, block.rays, block.block.first, workers, **given
-        )
+        results = self._query(block.rays, block.block.first, workers, given)
         scratch: Scratch = self._scratch.pop() if self._scratch else {}
         while True:
             with lock:
@@ -212,15 +225,7 @@ class BlockCaster:
             columns = self.columns.objects.with_rows(some.columns(scratch))
             if block.carried and row_count(columns):
                 columns = columns | rows_of_hits(block.carried, columns, block.block.first)
-            yield _Results(columns, some.hit)
-
-
-class _Results(NamedTuple):
-    """Rows of the output."""
-
-    columns: Columns
-    hit_count: int
-    """Hits, or rays that hit."""
+            yield columns, some.hit
 
 
 def _columns_of(
@@ -231,8 +236,7 @@ def _columns_of(
     given = {name: value for name, value in arguments.items() if name != "where"}
     spec = spec_of(job.query, source.dimension, objects, job.suffix, **given)
     if job.labels:
-        objects = with_labels(objects, scene, job.labels, spec)
-        spec = spec.with_columns(objects.dtypes, objects.arrow_types)
+        objects, spec = with_labels(objects, scene, job.labels, spec)
     more = carried(source, job, list(spec.dtypes))
     if more:
         spec = spec.with_columns(more.dtypes, more.arrow_types)

@@ -8,16 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 
-from raybox.casting import checks, engine, job_files
+from raybox.casting import engine, job_files
 from raybox.casting.blocks import BLOCK
-from raybox.casting.call import CastRequest, prepare
-from raybox.casting.engine import Summary
+from raybox.casting.call import prepare
+from raybox.casting.finishing import Summary
 from raybox.casting.job import CastJob
 from raybox.casting.readers import paths_of
 from raybox.casting.runner import ThreadRunner
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import Invalid
+from raybox.io.formats.common import ReadOptions
+from raybox.io.formats.loading import check_options
 from raybox.queries.names import Per
 from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
@@ -25,7 +27,7 @@ from raybox.threads.chunks import check_workers
 from raybox.validation import ArrayInput, MaskInput
 
 if TYPE_CHECKING:
-    from raybox.casting.dask.connection import ClusterInput
+    from raybox.casting.cluster import ClusterInput
 
 DatasetFormat: TypeAlias = Literal["parquet", "zarr"]
 
@@ -150,10 +152,12 @@ def cast(  # noqa: PLR0913
     2,0
     <BLANKLINE>
     """
-    paths, options = tuple(paths_of(rays)), checks.read_options(origin, invalid, layout)
-    job = CastJob(paths, options, query, chunk, tuple(labels), tuple(carry))
-    given = {"values": values, "weights": weights, "per": per}
-    call, threads = prepare(CastRequest(scene, job, ids, given, where), out, format), check_workers(workers)
+    start = None if origin is None else tuple(map(float, origin))
+    options = check_options(ReadOptions("rays", start, False, invalid, layout=layout))
+    job = CastJob(tuple(paths_of(rays)), options, query, chunk, tuple(labels), tuple(carry))
+    given: dict[str, Any] = {"values": values, "weights": weights, "per": per}
+    call = prepare(scene, job, out, format, ids, where=where, **given)
+    threads = check_workers(workers)
     is_open = call.target is None
     if is_open and (cluster is not None or blocks is not None):
         raise InvalidInput(
@@ -169,10 +173,9 @@ def cast(  # noqa: PLR0913
     if cluster is None:
         runner = partial(ThreadRunner, workers=threads, extends=True)
         return engine.run(call, stream, runner, shown=progress)
-    from raybox.casting.dask.connection import connect, scheduler_watched
-    from raybox.casting.dask.runner import DaskRunner
+    from raybox.casting.cluster import DaskRunner, connect
 
-    with connect(cluster) as client, scheduler_watched(client):
+    with connect(cluster) as client:
         runner = partial(DaskRunner, client, threads=workers)
         return engine.run(call, stream, runner, shown=progress)
 
@@ -223,4 +226,4 @@ def finish(folder: str | os.PathLike[str]) -> Summary:
     FileFormatError
         If blocks are missing, or were cast from other rays than the files hold now.
     """
-    return engine.finish_parts(job_files.call_in(Path(folder)))
+    return engine.run(job_files.call_in(Path(folder)), None, None, shown=False)

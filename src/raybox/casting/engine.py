@@ -1,69 +1,70 @@
-"""From a call to its output: parts that count are kept, missing ones cast, and all finished in one pass."""
+"""From a call to its output: parts that count are kept, missing ones cast, and all finished in one pass.
+
+Parts of earlier calls count if they are made of exactly these rays and rows, and their bytes are whole.
+"""
 
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from raybox.casting import job_files
 from raybox.casting.arguments import check_end
-from raybox.casting.blocks import BlockSpan
+from raybox.casting.blocks import BlockSpan, Position
 from raybox.casting.call import CastCall
-from raybox.casting.cast_folder import CastFolder, open_cast
+from raybox.casting.cast_folder import CastFolder, open_cast, system_error, system_errors
 from raybox.casting.caster import BlockCaster
-from raybox.casting.errors import explained, system_errors
-from raybox.casting.finishing import StreamOutput, Totals, check_place, finish, source_of
+from raybox.casting.finishing import StreamOutput, Summary, check_place, finish, source_of, summary_of
 from raybox.casting.job import SUMS
-from raybox.casting.part import PARTS, RECORDS, CastPart, PartFolders
-from raybox.casting.progress import Progress, progress
+from raybox.casting.part import BlockFacts, CastPart, PartFolders, part_folders
 from raybox.casting.runner import Runner
-from raybox.casting.stored_parts import missing, parts_that_count, without_overlaps
+from raybox.errors import FileFormatError, OutOfMemory, RayboxError
 from raybox.io.formats.common import file_error
-from raybox.store.folder import make_folder, open_folder
+from raybox.store.folder import make_folder
 
 MakeRunner: TypeAlias = Callable[[BlockCaster], Runner]
 
 
-class Summary(NamedTuple):
-    """The totals of a cast."""
-
-    rays: int
-    """Rays of the file."""
-    hit_count: int
-    """Rays that hit anything; of ``all`` and ``segments``: hits; of ``deposit``: sums that are not zero."""
-    rows: int
-    """Rows of the output."""
-    resumed: int
-    """Rays that an earlier call had done."""
-    seconds: float
-    """Time for the others, reading and writing included."""
-
-
-class _Outcome(NamedTuple):
-    totals: Totals
-    resumed: int
-
-
-def run(call: CastCall, out: BinaryIO | None, make_runner: MakeRunner, *, shown: bool) -> Summary:
+def run(call: CastCall, out: BinaryIO | None, make_runner: MakeRunner | None, *, shown: bool) -> Summary:
     """Cast what is missing, make the output, and return the summary.
 
-    out: the open file, without a target; shown: whether a bar is.
+    out: the open file, without a target; make_runner: None if no block may be missing; shown: whether a bar
+    is.
     """
     started = time.perf_counter()
     with progress(call.caster.source.total, shown) as bar, system_errors(call.target or Path("out")):
         if call.target is None:
             assert out is not None
-            totals, resumed = _to_stream(call, make_runner, out, bar)
+            assert make_runner is not None
+            summary = _to_stream(call, make_runner, out, bar)
         else:
-            with opened(call) as cast:
-                totals, resumed = _to_target(call, cast, make_runner, bar)
-    return Summary(totals.rays, totals.hit_count, totals.rows, resumed, time.perf_counter() - started)
+            with _opened(call) as cast:
+                summary = _to_target(call, cast, make_runner, bar)
+    return summary._replace(seconds=time.perf_counter() - started)
+
+
+def cast_numbers(
+    call: CastCall, make_runner: MakeRunner, numbers: Sequence[int], *, stored: bool = False
+) -> Summary:
+    """Cast the blocks of some numbers, and leave their parts in the folder of the output.
+
+    stored: write the files of the job there, too, for other processes.
+    """
+    started, caster = time.perf_counter(), call.caster
+    with system_errors(call.target or Path()), _opened(call, shared=True) as cast:
+        if stored:
+            job_files.write(cast.folder, caster)
+        there = parts_that_count(caster, cast.parts, numbers)
+        covered = {block.number for part in there for block in part.blocks}
+        spans = caster.spans_of([number for number in numbers if number not in covered])
+        written = _cast_spans(call, make_runner(caster), cast.parts, spans, Progress())
+    return summary_of([*there, *written], there)._replace(seconds=time.perf_counter() - started)
 
 
 @contextmanager
-def opened(call: CastCall, *, shared: bool = False) -> Iterator[CastFolder]:
+def _opened(call: CastCall, *, shared: bool = False) -> Iterator[CastFolder]:
     """Yield the folder of a call; an error says how many rays are stored there."""
     caster, target = call.caster, call.target
     assert target is not None
@@ -73,45 +74,79 @@ def opened(call: CastCall, *, shared: bool = False) -> Iterator[CastFolder]:
         try:
             yield cast
         except BaseException as error:
-            found = explained(error, cast, caster, shared=shared)
+            found = _explained(error, cast, caster, shared)
             if found is error:
                 raise
             raise found from error
 
 
-def _to_target(call: CastCall, cast: CastFolder, make_runner: MakeRunner, bar: Progress) -> _Outcome:
+def _explained(error: BaseException, cast: CastFolder, caster: BlockCaster, shared: bool) -> BaseException:
+    """Return an error with the number of rays that are stored; remove the folder if there are none.
+
+    shared: other processes may be about to store some.
+    """
+    if isinstance(error, MemoryError):
+        problem = f"chunks of {caster.job.size:,} rays do not fit into memory; give a smaller chunk"
+        error = OutOfMemory(f"{caster.source.path}: {problem}")
+    elif isinstance(error, OSError) and not isinstance(error, RayboxError):
+        error = system_error(cast.target, error)
+    with suppress(OSError, RayboxError):  # the error that ended the cast counts
+        blocks = {block.number: block.size for part in cast.parts.listed() for block in part.blocks}
+        if blocks:
+            done = f"{sum(blocks.values()):,} rays are done and stored in {cast.folder.path.name}"
+            text = f"{done}; the same command continues from there"
+            if isinstance(error, RayboxError):
+                return type(error)(f"{error}; {text}")
+            error.add_note(text)
+        elif not shared:
+            cast.remove()
+    return error
+
+
+def _to_target(call: CastCall, cast: CastFolder, make_runner: MakeRunner | None, bar: "Progress") -> Summary:
     """Cast what is missing of an output, and finish it."""
     caster = call.caster
-    if placed := _placed(caster, cast):
-        cast.remove()
-        return _Outcome(placed, placed.rays)
     there = parts_that_count(caster, cast.parts)
     cast.parts.remove_others(there)
-    resumed = sum(part.rays for part in there)
-    bar.skip(resumed)
-    spans = missing(there, caster.source.block_count(caster.job.size))
-    written = cast_spans(call, make_runner(caster), cast.parts, spans, bar)
-    return _Outcome(finish(caster, cast, complete(call, [*there, *written])), resumed)
+    bar.skip(summary_of(there).rays)
+    spans, written = missing(there, caster.source.block_count(caster.job.size)), list[CastPart]()
+    if make_runner:
+        written = _cast_spans(call, make_runner(caster), cast.parts, spans, bar)
+    elif lacking := [str(facts.number) for span in spans for facts in caster.facts(span)]:
+        shown = ", ".join(lacking[:8]) + (", …" if len(lacking) > 8 else "")
+        problem = f"lacks {len(lacking):,} blocks of rays: {shown}"
+        raise file_error(cast.folder.path, problem, "cast them, or run the cast as a whole")
+    parts = _complete(call, [*there, *written])
+    return summary_of(finish(caster, cast, parts), there, rays=parts)
 
 
-def _placed(caster: BlockCaster, cast: CastFolder) -> Totals | None:
-    """Return the totals of a dataset that was moved to its place just before its call ended, else None."""
-    if not caster.job.is_parts or not cast.target.is_dir() or cast.parts.parts.names():
-        return None
-    with open_folder(cast.target, own=False) as there:
-        parts = parts_that_count(caster, PartFolders(there, cast.parts.records))
-        is_all = {part.name for part in parts} == set(there.names())
-    spans = missing(parts, caster.source.block_count(caster.job.size))
-    is_all = is_all and not any(True for span in spans for _ in caster.facts(span))
-    return Totals.of(parts) if parts and is_all else None
+def _to_stream(call: CastCall, make_runner: MakeRunner, out: BinaryIO, bar: "Progress") -> Summary:
+    """Cast all rays to an open file; parts are in a temporary folder."""
+    caster = call.caster
+    with (
+        tempfile.TemporaryDirectory(prefix="raybox-") as path,
+        make_folder(Path(path)) as folder,
+        part_folders(folder) as folders,
+    ):
+        caster.job = caster.job._replace(folder=Path(path))
+        runner, spans = make_runner(caster), missing((), caster.source.block_count(caster.job.size))
+        if caster.job.part_format == SUMS:
+            parts = _complete(call, _cast_spans(call, runner, folders, spans, bar))
+            with source_of(caster, folder, folders, parts) as source:
+                StreamOutput(source.folders, source.spec, out).add_all(source.parts)
+                return summary_of(source.parts, rays=parts)
+        stream = StreamOutput(folders, caster.columns.spec, out)
+        parts = _complete(call, _cast_spans(call, runner, folders, spans, bar, stream.add))
+        stream.add_all(())
+        return summary_of(parts)
 
 
-def cast_spans(
+def _cast_spans(
     call: CastCall,
     runner: Runner,
     folders: PartFolders,
     spans: Iterable[BlockSpan],
-    bar: Progress,
+    bar: "Progress",
     add: Callable[[CastPart], None] = lambda part: None,
 ) -> list[CastPart]:
     """Cast the blocks of spans, and return their parts; add: called with each.
@@ -135,64 +170,94 @@ def cast_spans(
     return written
 
 
-def complete(call: CastCall, parts: Collection[CastPart]) -> list[CastPart]:
+def _complete(call: CastCall, parts: Collection[CastPart]) -> list[CastPart]:
     """Return the parts that an output is made of, in order; raise if weights go on after the last ray."""
-    found = list(without_overlaps(sorted(parts, key=lambda part: (part.number, -part.end))))
-    check_end(call.caster.job.query, call.caster.arguments, sum(part.rays for part in found))
+    found = list(_without_overlaps(sorted(parts, key=lambda part: (part.number, -part.end))))
+    check_end(call.caster.job.query, call.caster.arguments, summary_of(found).rays)
     return found
 
 
-def _to_stream(call: CastCall, make_runner: MakeRunner, out: BinaryIO, bar: Progress) -> _Outcome:
-    """Cast all rays to an open file; parts are in a temporary folder."""
-    caster = call.caster
-    with (
-        tempfile.TemporaryDirectory(prefix="raybox-") as path,
-        make_folder(Path(path)) as folder,
-        closing(PartFolders(folder.subfolder(PARTS), folder.subfolder(RECORDS))) as folders,
-    ):
-        caster.job = caster.job._replace(folder=Path(path))
-        runner, spans = make_runner(caster), missing((), caster.source.block_count(caster.job.size))
-        if caster.job.part_format == SUMS:
-            parts = complete(call, cast_spans(call, runner, folders, spans, bar))
-            source = source_of(caster, folder, folders, parts)
-            StreamOutput(source.folders, source.spec, out).add_all(source.parts)
-            return _Outcome(Totals.of(source.parts)._replace(rays=sum(part.rays for part in parts)), 0)
-        stream = StreamOutput(folders, caster.columns.spec, out)
-        parts = complete(call, cast_spans(call, runner, folders, spans, bar, stream.add))
-        stream.add_all(())
-        return _Outcome(Totals.of(parts), 0)
+# Parts of earlier calls
 
 
-def cast_numbers(
-    call: CastCall, make_runner: MakeRunner, numbers: Sequence[int], *, stored: bool = False
-) -> Summary:
-    """Cast the blocks of some numbers, and leave their parts in the folder of the output.
+def parts_that_count(
+    caster: BlockCaster, folders: PartFolders, numbers: Container[int] | None = None
+) -> list[CastPart]:
+    """Return the parts that count, in order, each block in one of them; all rays of them are read.
 
-    stored: write the files of the job there, too, for other processes.
+    A part without invalid rays is also of a job that permits them. numbers: of blocks; parts of others are
+    left out. None: of all.
     """
-    started, caster = time.perf_counter(), call.caster
-    with system_errors(call.target or Path()), opened(call, shared=True) as cast:
-        if stored:
-            job_files.write(cast.folder, caster)
-        there = parts_that_count(caster, cast.parts, numbers)
-        covered = {block.number for part in there for block in part.blocks}
-        spans = caster.spans_of([number for number in numbers if number not in covered])
-        written = cast_spans(call, make_runner(caster), cast.parts, spans, Progress())
-    totals, resumed = Totals.of([*there, *written]), sum(part.rays for part in there)
-    return Summary(totals.rays, totals.hit_count, totals.rows, resumed, time.perf_counter() - started)
+    job = caster.job
+    candidates = [
+        part
+        for part in folders.listed()
+        if (numbers is None or all(block.number in numbers for block in part.blocks))
+        and part.invalid in ("raise", job.options.invalid)
+        and (part.job, part.format) == (job.digest, job.part_format)
+        and folders.is_whole(part)
+    ]
+    chosen = list(_without_overlaps(candidates))
+    found = dict[int, BlockFacts]()
+    with suppress(FileFormatError):  # what cannot be read is read again by the cast, which raises
+        for facts in caster.facts_of([block.number for part in chosen for block in part.blocks]):
+            found[facts.number] = facts
+    return [
+        part._replace(blocks=tuple(found[block.number] for block in part.blocks))  # where they are now
+        for part in chosen
+        if all(block.number in found and found[block.number].equals(block) for block in part.blocks)
+    ]
 
 
-def finish_parts(call: CastCall) -> Summary:
-    """Make the output of the parts that other calls have cast; raise if some are missing."""
-    started, caster = time.perf_counter(), call.caster
-    with system_errors(call.target or Path()), opened(call) as cast:
-        there = parts_that_count(caster, cast.parts)
-        spans = missing(there, caster.source.block_count(caster.job.size))
-        lacking = [facts.number for span in spans for facts in caster.facts(span)]
-        if lacking:
-            shown = ", ".join(map(str, lacking[:8])) + (", …" if len(lacking) > 8 else "")
-            problem = f"lacks {len(lacking):,} blocks of rays: {shown}"
-            raise file_error(cast.folder.path, problem, "cast them, or run the cast as a whole")
-        cast.parts.remove_others(there)
-        totals = finish(caster, cast, complete(call, there))
-    return Summary(totals.rays, totals.hit_count, totals.rows, totals.rays, time.perf_counter() - started)
+def _without_overlaps(parts: Sequence[CastPart]) -> Iterator[CastPart]:
+    """Yield parts that cover no block twice, the longest first where several begin alike."""
+    end = 0
+    for part in parts:
+        if part.number >= end:
+            yield part
+            end = part.end
+
+
+def missing(parts: Iterable[CastPart], count: int | None) -> Iterator[BlockSpan]:
+    """Yield the spans of blocks that no part covers; count: of all blocks, None if unknown."""
+    number, position = 0, Position()
+    for part in parts:
+        if part.number > number:
+            yield BlockSpan(number, position, part.number - number)
+        number, position = part.end, part.blocks[-1].end
+    if count is None or number < count:
+        yield BlockSpan(number, position, None if count is None else count - number)
+
+
+# The bar on stderr
+
+
+class Progress:
+    """Rays that are done, shown on a bar if there is one."""
+
+    def __init__(self, bar: Any = None) -> None:
+        self._bar = bar
+
+    def skip(self, rays: int) -> None:
+        """Count rays that were done before, which do not count for the rate."""
+        if self._bar is not None:
+            self._bar.initial = self._bar.n = rays
+
+    def advance(self, rays: int, fraction: float | None) -> None:
+        """Count rays; fraction: of the file that is done, if the number of its rays is unknown."""
+        if self._bar is not None:
+            if fraction:  # the number of rays is estimated from the bytes read
+                self._bar.total = max(self._bar.n + rays, round((self._bar.n + rays) / fraction))
+            self._bar.update(rays)
+
+
+@contextmanager
+def progress(total: int | None, shown: bool) -> Iterator[Progress]:
+    """Show a bar with the rate and the time left, after half a second; total: rays, None if unknown."""
+    if not shown:
+        yield Progress()
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=" rays", unit_scale=True, delay=0.5) as bar:
+        yield Progress(bar)

@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from raybox._version import __version__
-from raybox.casting.result_columns import rows_of
+from raybox.casting.columns import rows_of
 from raybox.io.formats.common import ReadOptions
-from raybox.store.checksum import Facts
 
 SUMS, ROWS, ZARR = ".sums", ".rows", ".zarr"
 SUFFIXES = (".npy", ".csv", ".npz", ".parquet", ZARR)
@@ -46,22 +44,3 @@ class CastJob(NamedTuple):
     def rows_format(self) -> str:
         """The format of parts that have rows of the output."""
         return _PART_FORMATS[self.suffix]
-
-
-def job_facts(job: CastJob, scene: str, given: Facts) -> Facts:
-    """Return what determines the results, but for rays: calls with equal facts continue each other.
-
-    given: checksums of ids, labels and arguments, by name.
-    """
-    origin = job.options.origin
-    return {
-        "raybox": __version__,
-        "query": job.query,
-        "scene": scene,
-        "origin": None if origin is None else list(origin),
-        "layout": job.options.layout,
-        "chunk": job.size,
-        "output": f"a dataset of {job.suffix[1:]}" if job.is_dataset else f"one file, {job.suffix[1:]}",
-        "carry": list(job.carry),
-        **given,
-    }

@@ -13,8 +13,8 @@ from raybox.casting.arguments import Arguments, Value
 from raybox.casting.call import CastCall, call_of
 from raybox.casting.cast_folder import FILES, target_of
 from raybox.casting.caster import BlockCaster
-from raybox.casting.checks import input_files
 from raybox.casting.job import CastJob
+from raybox.casting.scenes import mapped_files
 from raybox.io import manifest, scene_files
 from raybox.io.formats.common import ReadOptions, file_error
 from raybox.io.manifest import Manifest, SceneFacts
@@ -95,7 +95,7 @@ def caster_in(folder: Path, *, large_pages: bool = False) -> BlockCaster:
 def call_in(folder: Path) -> CastCall:
     """Return the call that began a folder, for another process."""
     target, caster = target_of(folder), caster_in(folder)
-    return call_of(caster, target, InputFiles(input_files(caster.job.rays, caster.scene)))
+    return call_of(caster, target, InputFiles([*caster.job.rays, *mapped_files(caster.scene)]))
 
 
 def _read_argument(opened: Manifest, value: "str | tuple[bool, list[str]]") -> Value:

@@ -45,38 +45,25 @@ def shift_offsets(footer: bytes, by: int) -> bytes:
     """Return a footer whose row groups stand `by` bytes further on."""
     fields = _parse(footer)
     for group in fields[_GROUPS][1].items:
-        _add_to_offset(group, _GROUP_OFFSET, by)
+        _shift(group, (_GROUP_OFFSET,), by)
         for column in group[_COLUMNS][1].items:
-            _shift_column(column, by)
+            _shift(column, _CHUNK_OFFSETS, by)
+            _shift(column[_META][1], _META_OFFSETS, by)
     return _serialise(fields)
 
 
-def _shift_column(column: Fields, by: int) -> None:
-    """Shift the offsets of a column by a number of bytes."""
-    for field in _CHUNK_OFFSETS:
-        _add_to_offset(column, field, by)
-    for field in _META_OFFSETS:
-        _add_to_offset(column[_META][1], field, by)
-
-
-def _add_to_offset(fields: Fields, field: int, by: int) -> None:
-    """Add to an offset, if there is one.
-
-    0 is none, because the magic stands there.
-    """
-    if field in fields and fields[field][1] > 0:
-        fields[field] = fields[field][0], fields[field][1] + by
+def _shift(fields: Fields, offsets: tuple[int, ...], by: int) -> None:
+    """Add to the offsets that are there: 0 is none, because the magic stands there."""
+    for field in offsets:
+        if field in fields and fields[field][1] > 0:
+            fields[field] = fields[field][0], fields[field][1] + by
 
 
 def merge(footers: list[bytes]) -> bytes:
     """Return one footer for all row groups of several."""
-    first = _parse(footers[0])
-    groups = list[Fields]()
-    rows = 0
-    for footer in footers:
-        fields = _parse(footer)
-        rows += fields[_ROWS][1]
-        groups += fields[_GROUPS][1].items
+    parsed = [_parse(footer) for footer in footers]
+    first, groups = parsed[0], [group for fields in parsed for group in fields[_GROUPS][1].items]
+    rows = sum(fields[_ROWS][1] for fields in parsed)
     for number, group in enumerate(groups):
         # 16 bits in the format; it is for encryption only, and optional
         group.pop(_ORDINAL, None)
@@ -94,7 +81,7 @@ def with_tail(footer: bytes) -> bytes:
 
 def _parse(data: bytes) -> Fields:
     """Read a struct."""
-    return _read_struct(data, 0)[0]
+    return _Reader(data).fields()
 
 
 def _serialise(fields: Fields) -> bytes:
@@ -104,60 +91,51 @@ def _serialise(fields: Fields) -> bytes:
     return bytes(out)
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value, at
+class _Reader:
+    """Reads values from bytes, one after the other."""
 
+    def __init__(self, data: bytes) -> None:
+        self._data, self._offset = data, 0
 
-def _read_struct(data: bytes, at: int) -> tuple[Fields, int]:
-    fields: Fields = {}
-    number = 0
-    while data[at]:
-        kind, delta = data[at] & 15, data[at] >> 4
-        at += 1
-        if delta:
-            number += delta
-        else:
-            zigzag, at = _read_varint(data, at)
-            number = zigzag >> 1 ^ -(zigzag & 1)
-        value, at = (kind == TRUE, at) if kind in (TRUE, FALSE) else _read(data, at, kind)
-        fields[number] = kind, value
-    return fields, at + 1
+    def _take(self, size: int) -> bytes:
+        self._offset += size
+        return self._data[self._offset - size : self._offset]
 
+    def _varint(self) -> int:
+        value = shift = 0
+        while (byte := self._take(1)[0]) >= 0x80:
+            value, shift = value | (byte & 0x7F) << shift, shift + 7
+        return value | byte << shift
 
-def _read(data: bytes, at: int, kind: int) -> tuple[Any, int]:
-    if kind in (I16, I32, I64):
-        zigzag, at = _read_varint(data, at)
-        return zigzag >> 1 ^ -(zigzag & 1), at
-    if kind == BINARY:
-        size, at = _read_varint(data, at)
-        return data[at : at + size], at + size
-    if kind in (LIST, SET):
-        return _read_list(data, at)
-    if kind == STRUCT:
-        return _read_struct(data, at)
-    if kind == DOUBLE:
-        return struct.unpack_from("<d", data, at)[0], at + 8
-    if kind in (TRUE, FALSE, BYTE):
-        return data[at], at + 1
-    raise ValueError(f"a footer of Parquet holds nothing of type {kind}")
+    def _integer(self) -> int:
+        zigzag = self._varint()
+        return zigzag >> 1 ^ -(zigzag & 1)
 
+    def fields(self) -> Fields:
+        """Return the next struct."""
+        fields, number = Fields(), 0
+        while head := self._take(1)[0]:
+            kind, delta = head & 15, head >> 4
+            number = number + delta if delta else self._integer()
+            fields[number] = kind, kind == TRUE if kind in (TRUE, FALSE) else self._value(kind)
+        return fields
 
-def _read_list(data: bytes, at: int) -> tuple[ThriftList, int]:
-    kind, size = data[at] & 15, data[at] >> 4
-    at += 1
-    if size == 15:
-        size, at = _read_varint(data, at)
-    items = []
-    for _ in range(size):
-        item, at = _read(data, at, kind)
-        items.append(item)
-    return ThriftList(kind, items), at
+    def _value(self, kind: int) -> Any:
+        if kind in (I16, I32, I64):
+            return self._integer()
+        if kind == BINARY:
+            return self._take(self._varint())
+        if kind in (LIST, SET):
+            head = self._take(1)[0]
+            size = head >> 4 if head < 0xF0 else self._varint()
+            return ThriftList(head & 15, [self._value(head & 15) for _ in range(size)])
+        if kind == STRUCT:
+            return self.fields()
+        if kind == DOUBLE:
+            return struct.unpack("<d", self._take(8))[0]
+        if kind in (TRUE, FALSE, BYTE):
+            return self._take(1)[0]
+        raise ValueError(f"a footer of Parquet holds nothing of type {kind}")
 
 
 def _write_varint(out: bytearray, value: int) -> None:

@@ -5,15 +5,15 @@ each block, and of the part's own bytes. A part counts only if all of that is ri
 folder of a cast is trusted. Both files are written under temporary names and renamed.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from secrets import token_hex
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Self
 
 from raybox.casting.blocks import Position
+from raybox.casting.job import SUMS, CastJob
 from raybox.errors import FileFormatError
 from raybox.io.formats.common import file_error
-from raybox.store import checksum
 from raybox.store.checksum import Checksum, Data, as_bytes
 from raybox.store.folder import TEMPORARY, Folder
 from raybox.store.record import RecordKind
@@ -82,13 +82,8 @@ class CastPart(NamedTuple):
     @property
     def name(self) -> str:
         """Its file name."""
-        return part_name(self.number, self.end, self.format)
-
-
-def part_name(number: int, end: int, form: str) -> str:
-    """Return the file name of the part of a block, or of a run of blocks."""
-    run = "" if end == number + 1 else f"-to-{end - 1:09}"
-    return f"part-{number:09}{run}{form}"
+        run = "" if len(self.blocks) == 1 else f"-to-{self.end - 1:09}"
+        return f"part-{self.number:09}{run}{self.format}"
 
 
 def _parsed(value: Any) -> CastPart:
@@ -113,14 +108,14 @@ class PartFolders(NamedTuple):
     parts: Folder
     records: Folder
 
-    def close(self) -> None:
-        """Close both."""
-        self.parts.close()
-        self.records.close()
-
     def listed(self) -> list[CastPart]:
         """Return the parts with whole records, in order; of those that begin alike, the longest first."""
-        found = [part for name in self.records.names() if (part := self._record(name))]
+        found = list[CastPart]()
+        for name in self.records.names():
+            with suppress(FileFormatError, FileNotFoundError):
+                found.append(self.records.read_record(name, PART).value)
+                if found[-1].name != name:
+                    found.pop()
         return sorted(found, key=lambda part: (part.number, -part.end))
 
     def remove_others(self, parts: Collection[CastPart]) -> None:
@@ -131,41 +126,35 @@ class PartFolders(NamedTuple):
                 if name not in names:
                     folder.remove(name)
 
-    def _record(self, name: str) -> CastPart | None:
-        with suppress(FileFormatError, FileNotFoundError):
-            part = self.records.read_record(name, PART).value
-            return part if part.name == name else None
-        return None
-
-    def is_whole(self, part: CastPart) -> bool:
-        """Return whether the file of a part has its bytes."""
-        try:
-            with self.parts.open(part.name) as file:
-                size = file.seek(0, 2)
-                file.seek(0)
-                return size == part.size and checksum.of_file(file) == part.checksum
-        except FileNotFoundError:
-            return False
-
     def remove(self, part: CastPart) -> None:
         """Remove a part: first what makes it count."""
         self.records.remove(part.name)
         self.parts.remove(part.name)
 
+    def is_whole(self, part: CastPart) -> bool:
+        """Return whether the file of a part has its bytes."""
+        with suppress(FileNotFoundError), self.parts.open(part.name) as file:
+            return PartReader(file, part).checksum() == part.checksum
+        return False
+
     @contextmanager
     def open(self, part: CastPart) -> Iterator["PartReader"]:
         """Yield a part; remove it, and raise `FileFormatError`, if its bytes turn out to be others."""
-        try:
-            with self.parts.open(part.name) as file:
-                reader = PartReader(file, part)
-                yield reader
-                if reader.checksum() == part.checksum:
-                    return
-        except FileNotFoundError:
-            pass
+        with suppress(FileNotFoundError), self.parts.open(part.name) as file:
+            reader = PartReader(file, part)
+            yield reader
+            if reader.checksum() == part.checksum:
+                return
         self.remove(part)
         path = self.parts.path / part.name
         raise file_error(path, "is damaged", "cast again: it is written anew")
+
+
+@contextmanager
+def part_folders(folder: Folder, parts: str = PARTS, records: str = RECORDS) -> Iterator[PartFolders]:
+    """Yield the folders of parts in the folder of a cast, made if there are none."""
+    with folder.subfolder(parts) as opened, folder.subfolder(records) as opened_records:
+        yield PartFolders(opened, opened_records)
 
 
 class PartReader:
@@ -194,16 +183,25 @@ class PartReader:
 
 
 class PartFile:
-    """A part while it is written, under a temporary name."""
+    """A part while it is written, under a temporary name; removed at the end of a ``with``, if incomplete."""
 
     def __init__(self, folders: PartFolders) -> None:
         self._folders, self._name = folders, TEMPORARY + token_hex(6)
         self._file, self._checksum = folders.parts.create(self._name), Checksum()
         self.length = 0
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.closed:
+            self._file.abandon()
+            with suppress(OSError):  # the first error counts
+                self._folders.parts.remove(self._name)
+
     @property
     def closed(self) -> bool:
-        """Whether the part is complete, or discarded."""
+        """Whether the part is complete, or removed."""
         return self._file.closed
 
     def write(self, data: Data) -> None:
@@ -212,22 +210,24 @@ class PartFile:
         self._checksum.update(raw)
         self.length += self._file.write(raw)
 
-    def complete(self, part: CastPart, *, durable: bool = False) -> CastPart:
-        """Give the part its name, then its record; return it with size and checksum.
+    def complete(
+        self,
+        job: CastJob,
+        form: str,
+        blocks: Sequence[BlockFacts] = (BlockFacts(0, 0, Position(), "", ""),),
+        *,
+        counts: tuple[int, int] = (0, 0),
+        body: tuple[int, int] = (0, 0),
+    ) -> CastPart:
+        """Give the part its name, then its record; one of a dataset is on the disk before it is renamed.
 
-        durable: it is on the disk before it is renamed.
+        blocks: by default, none; counts: of rows and hits.
         """
-        part = part._replace(size=self.length, checksum=self._checksum.text())
-        if durable:
+        made = job.digest, job.options.invalid, tuple(blocks), form
+        part = CastPart(*made, *counts, self.length, self._checksum.text(), body)
+        if job.is_dataset and form != SUMS:
             self._file.sync()
         self._file.close()
         self._folders.parts.rename(self._name, part.name)
         self._folders.records.write_record(part.name, PART, part)
         return part
-
-    def discard(self) -> None:
-        """Close and remove the unfinished part; nothing for a complete one."""
-        if not self._file.closed:
-            self._file.abandon()
-            with suppress(OSError):  # the first error counts
-                self._folders.parts.remove(self._name)

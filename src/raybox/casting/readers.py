@@ -99,7 +99,17 @@ def open_ray_files(paths: Sequence[Path], options: ReadOptions) -> RayFile:
 
 def _join(sources: Sequence[RayFile]) -> RayFile:
     """Return files as one."""
-    _check_alike(sources)
+    kinds = [
+        (
+            {name: width for name, width in source.widths.items() if name not in RANGES},
+            f"{'points' if 'points' in source.widths else 'rays'} in {source.dimension}D",
+        )
+        for source in sources
+    ]
+    for source, (widths, words) in zip(sources, kinds, strict=True):
+        if widths != kinds[0][0]:
+            problem = f"holds {words}, {sources[0].path} holds {kinds[0][1]}"
+            raise file_error(source.path, problem, "cast files of different kinds one after the other")
     totals = [source.total for source in sources]
     total = None if None in totals else sum(t for t in totals if t is not None)
     joined = _JoinedRows(sources, total)
@@ -113,22 +123,6 @@ def _join(sources: Sequence[RayFile]) -> RayFile:
         joined.place,
         joined=tuple(sources),
     )
-
-
-def _check_alike(sources: Sequence[RayFile]) -> None:
-    first = sources[0]
-    for source in sources[1:]:
-        if _shape(source) != _shape(first):
-            problem = f"holds {_words(source)}, {first.path} holds {_words(first)}"
-            raise file_error(source.path, problem, "cast files of different kinds one after the other")
-
-
-def _shape(source: RayFile) -> dict[str, int]:
-    return {name: width for name, width in source.widths.items() if name not in RANGES}
-
-
-def _words(source: RayFile) -> str:
-    return f"{'points' if 'points' in source.widths else 'rays'} in {source.dimension}D"
 
 
 class _JoinedRows:

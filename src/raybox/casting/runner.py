@@ -1,6 +1,7 @@
 """Run blocks by threads of this process: one reads, two query and write parts."""
 
 import queue
+import time
 from collections.abc import Callable, Generator, Iterable
 from threading import BoundedSemaphore, Event, Thread
 from typing import NamedTuple, Protocol, TypeVar
@@ -8,13 +9,15 @@ from typing import NamedTuple, Protocol, TypeVar
 from raybox.casting.blocks import BlockSpan
 from raybox.casting.caster import BlockCaster, ReadBlock
 from raybox.casting.job import SUMS
-from raybox.casting.part import CastPart, PartFolders
-from raybox.casting.sum_parts import SumWriter
+from raybox.casting.part import BlockFacts, CastPart, PartFolders
+from raybox.casting.sums import Sums, total_of
 
 T = TypeVar("T")
 
 _CASTING = 2  # threads, each with a block in memory: one writes its part while the other queries
 _WAIT = 0.1  # seconds between checks for a stop while a thread waits
+_SHARE = 20.0  # how many times as long as they took to write, sums are not written again
+_SECONDS = 0.25  # at least, between two parts of sums
 
 
 class Done(NamedTuple):
@@ -177,3 +180,56 @@ class _Slots:
 
     def __exit__(self, *_: object) -> None:
         self._free.release()
+
+
+class SumWriter:
+    """Adds up the terms of blocks that follow one another, and writes parts of them from time to time.
+
+    A longer part replaces those that it covers. extends: continue the part of all blocks before the first
+    one; no other process may use it meanwhile.
+    """
+
+    def __init__(self, caster: BlockCaster, folders: PartFolders, workers: int, *, extends: bool) -> None:
+        assert caster.sums is not None
+        self._caster, self._folders, self._workers, self._extends = caster, folders, workers, extends
+        self._job = caster.sums
+        self._total, self._parts, self._blocks = Sums(self._job), list[CastPart](), list[BlockFacts]()
+        self._next_write = time.monotonic() + _SECONDS
+
+    @property
+    def _covered(self) -> list[BlockFacts]:
+        """The blocks in the sums so far."""
+        return [*(block for part in self._parts for block in part.blocks), *self._blocks]
+
+    def add(self, block: ReadBlock) -> CastPart | None:
+        """Add a block; return the part that was written, if one was."""
+        caster, done, covered = self._caster, None, self._covered
+        is_alone = not self._job.shifts and covered and covered[0].number > 0  # order counts for floats
+        if covered and (is_alone or block.facts.number != covered[-1].number + 1):
+            done = self.finish()
+            self._total, self._parts, self._blocks = Sums(self._job), [], []
+        if not self._covered and self._extends:
+            self._begin(block.facts.number)
+        caster.add_to(self._total, block, self._workers)
+        self._blocks.append(block.facts)
+        return self.finish() if time.monotonic() >= self._next_write else done
+
+    def _begin(self, number: int) -> None:
+        """Begin with the sums of the blocks before the first one, if a part covers all of them."""
+        for part in self._folders.listed():
+            if (part.number, part.end) == (0, number) and part.job == self._caster.job.digest:
+                self._total, self._parts = total_of(self._job, self._folders, [part]), [part]
+
+    def finish(self) -> CastPart | None:
+        """Write a part of all blocks so far, in place of those that it covers; None without new blocks."""
+        if not self._blocks:
+            return None
+        started = time.monotonic()
+        self._caster.check_scene()
+        part = self._total.write(self._caster.job, self._folders, self._covered)
+        for old in self._parts:
+            self._folders.remove(old)
+        self._parts, self._blocks = [part], []
+        now = time.monotonic()
+        self._next_write = now + max(_SECONDS, _SHARE * (now - started))
+        return part

@@ -1,11 +1,14 @@
 """Scenes of casts: what they are made of, their objects, and what identifies them."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from raybox.casting.arguments import mapped_from
 from raybox.geometry import Boxes, Geometry, Grid, Instances, Mesh, ObjectRows, object_rows
-from raybox.scene.scene import Scene, geometries_of
+from raybox.scene.scene import Scene, geometries_of, state_of
 from raybox.store import checksum
 from raybox.validation import Array
 
@@ -26,11 +29,6 @@ class SceneObjects(NamedTuple):
 def objects_of(scene: Scene) -> list[SceneObjects]:
     """Return the objects of each geometry of a scene."""
     return [SceneObjects(object_rows(one), len(one)) for one in geometries_of(scene)]
-
-
-def has_copies(scene: Scene) -> bool:
-    """Return whether a scene has `Instances`."""
-    return any(isinstance(one, Instances) for one in geometries_of(scene))
 
 
 def content_of(geometry: Geometry) -> tuple[str, tuple[Array, ...]]:
@@ -55,3 +53,18 @@ def scene_text(scene: Scene) -> str:
     contents = [content_of(one) for one in geometries_of(scene)]
     found = checksum.of_arrays(*(array for _, arrays in contents for array in arrays))[:16]
     return f"{len(scene)} {', '.join(kind for kind, _ in contents)}, checksum {found}"
+
+
+def mapped_files(*values: object) -> list[Path]:
+    """Return the files that arrays are mapped from, also those in fields of tuples, and in scenes."""
+    return list(dict.fromkeys(path for value in values for path in _mapped_in(value)))
+
+
+def _mapped_in(value: object) -> Iterator[Path]:
+    if mapped := mapped_from(value):
+        yield mapped.path
+    elif isinstance(value, tuple):
+        for field in value:
+            yield from _mapped_in(field)
+    elif isinstance(value, Scene):
+        yield from _mapped_in((*(content_of(one) for one in geometries_of(value)), state_of(value).parts))

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from raybox.casting.arguments import Arguments, rows_at
 from raybox.casting.blocks import BLOCK
-from raybox.casting.part import PartFile, PartReader
+from raybox.casting.job import SUMS, CastJob
+from raybox.casting.part import BlockFacts, CastPart, PartFile, PartFolders, PartReader
 from raybox.geometry import Rays
 from raybox.queries.columns import Columns
 from raybox.queries.deposit import partial_sums
@@ -124,11 +125,13 @@ class Sums:
         if terms.shape[-1] == 3:
             total[..., 0] += terms[..., 0]
 
-    def write(self, file: PartFile) -> None:
-        """Write the sums as `add` reads them."""
-        for begin in range(0, self._job.primitives, _ROWS):
-            file.write(self._sums[begin : begin + _ROWS])
-        file.write(self._shifts)
+    def write(self, job: CastJob, folders: PartFolders, blocks: Sequence[BlockFacts]) -> CastPart:
+        """Write the sums, of some blocks that follow one another, as a part that `add` reads."""
+        with PartFile(folders) as file:
+            for begin in range(0, self._job.primitives, _ROWS):
+                file.write(self._sums[begin : begin + _ROWS])
+            file.write(self._shifts)
+            return file.complete(job, SUMS, blocks)
 
     def rows(self, names: Sequence[str]) -> Iterator[Columns]:
         """Yield the rows of the output, a row for each primitive; names: of the columns of sums."""
@@ -153,3 +156,21 @@ def _read(part: PartReader, dtype: "np.dtype[Any]", count: int) -> NDArray[Any]:
     if len(data) < count * dtype.itemsize:  # its checksum differs, too: the caller raises that
         data = data.ljust(count * dtype.itemsize, b"\0")
     return np.frombuffer(data, dtype)
+
+
+def total_of(job: SumJob, folders: PartFolders, parts: Sequence[CastPart]) -> Sums:
+    """Return the sums of all parts, in order."""
+    total = Sums(job)
+    for part in parts:
+        with folders.open(part) as reader:
+            total.add(reader)
+    return total
+
+
+def merge(job: CastJob, sums: SumJob, folders: PartFolders, parts: Sequence[CastPart]) -> CastPart:
+    """Write one part of several that follow one another, in their place."""
+    blocks = [block for part in parts for block in part.blocks]
+    merged = total_of(sums, folders, parts).write(job, folders, blocks)
+    for part in parts:
+        folders.remove(part)
+    return merged

@@ -186,8 +186,8 @@ def _formats(given: str | None, is_folder: bool, inputs: Sequence[str]) -> tuple
 
 def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str], query: str) -> None:
     """Raise, before any work, if OUT cannot be written, is also an input, or is to stay as it is."""
+    from raybox.casting.call import check_out, dataset_format
     from raybox.casting.cast_folder import cast_folder
-    from raybox.casting.checks import check_out, dataset_format
 
     if out == STDIN:
         if options["json_"]:

@@ -30,7 +30,7 @@ def check_new(*paths: str | Path, force: bool) -> None:
 
 def check_no_input(out: str | Path, inputs: Iterable[str]) -> None:
     """Raise, before any work, if an output is also an input, whatever ``--force`` says."""
-    from raybox.casting.checks import overwrites
+    from raybox.casting.call import overwrites
 
     for given in inputs:
         if overwrites(Path(out), Path(given)):

@@ -7,7 +7,7 @@ module        holds
 ``record``    a JSON value that says what it is, and that shows damage
 ``folder``    folders that only this user writes to, by their descriptors
 ``lock``      one process at a time in a folder
-``owner``     which process made a lock, and whether it has ended
+``disk``      files whose bytes are all written, or an error with the path and the step
 ``identity``  facts that change when an input is changed or replaced
 ============  ==========================================================================
 """

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, BinaryIO, Self
 
 from raybox.store.checksum import Data, as_bytes
@@ -54,13 +53,8 @@ class OutFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abandon()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        (self.abandon if kind else self.close)()
 
     @property
     def closed(self) -> bool:

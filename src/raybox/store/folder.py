@@ -16,7 +16,6 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
-from types import TracebackType
 from typing import Any, BinaryIO, Self, TypeVar
 
 from raybox.errors import FileFormatError
@@ -52,9 +51,7 @@ class Folder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -135,7 +132,7 @@ class Folder:
         """Remove a file, a link, or a folder with all that is in it; nothing if there is none."""
         facts = self.stat(name)
         with suppress(FileNotFoundError), at(self.path / name, "removed"):
-            if facts is not None and stat.S_ISDIR(facts.st_mode):
+            if facts and stat.S_ISDIR(facts.st_mode):
                 shutil.rmtree(self._name(name), dir_fd=self._descriptor)
             else:
                 os.unlink(self._name(name), dir_fd=self._descriptor)

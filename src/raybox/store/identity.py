@@ -2,33 +2,25 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TypeAlias
 
-
-class FileIdentity(NamedTuple):
-    """A file as the system names it, and when it was last changed; 0 for what it does not offer."""
-
-    path: str
-    device: int
-    inode: int
-    size: int
-    modified: int
-    """Nanoseconds."""
-    changed: int
-    """Nanoseconds; of the inode. On Windows, when it was made."""
+FileIdentity: TypeAlias = tuple[str, int, int, int, int, int]
+"""Path, device, inode, size, and when the file and its inode were changed (in ns; on Windows, made)."""
 
 
 def identity(path: Path) -> tuple[FileIdentity, ...]:
     """Return the identity of a file, or of all files of a folder; none for a missing one."""
     try:
-        return tuple(_identity(item) for item in _files(path))
+        is_folder = path.is_dir()
+        files = sorted(item for item in path.rglob("*") if item.is_file()) if is_folder else [path]
+        return tuple(_identity(file) for file in files)
     except FileNotFoundError:  # it was removed, or a file of it was
         return ()
 
 
 def _identity(path: Path) -> FileIdentity:
     stat = path.stat()
-    return FileIdentity(str(path), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    return str(path), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 class InputFiles:
@@ -40,8 +32,3 @@ class InputFiles:
     def changed(self) -> list[Path]:
         """Return those that were changed, replaced or removed since."""
         return [path for path, before in self._before.items() if identity(path) != before]
-
-
-def _files(path: Path) -> list[Path]:
-    """Return the files of a folder in order, or the one file."""
-    return sorted(item for item in path.rglob("*") if item.is_file()) if path.is_dir() else [path]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from raybox.errors import FileFormatError
 from raybox.store.disk import DiskError
@@ -20,12 +20,6 @@ _IN_USE = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 _OPEN: set[BinaryIO] = set()
 
 
-class _Lock(NamedTuple):
-    file: BinaryIO
-    process: int
-    is_shared: bool
-
-
 @contextmanager
 def locked(target: Path, path: Path, *, shared: bool = False) -> Iterator[Folder]:
     """Yield the folder of an output, made and locked against other processes.
@@ -33,19 +27,20 @@ def locked(target: Path, path: Path, *, shared: bool = False) -> Iterator[Folder
     At the end the lock is removed, and so is the folder if it is empty then. Raise `FileFormatError` if
     another process has it. target: the output, for errors; shared: others may have it likewise.
     """
-    folder, lock = _acquire(target, path, shared)
+    process, (folder, file) = os.getpid(), _acquire(target, path, shared)
     try:
         yield folder
     finally:
-        if lock.process == os.getpid():  # else this is a child process: the lock is its parent's
-            _release(folder, lock)
+        is_owner = process == os.getpid()  # else this is a child process: the lock is its parent's
+        if is_owner:
+            _release(folder, file, shared)
         folder.close()
-        if lock.process == os.getpid():
+        if is_owner:
             with suppress(OSError):  # it holds results, or the lock of another process
                 path.rmdir()
 
 
-def _acquire(target: Path, path: Path, shared: bool) -> tuple[Folder, _Lock]:
+def _acquire(target: Path, path: Path, shared: bool) -> tuple[Folder, BinaryIO]:
     missing = None
     for _ in range(_ATTEMPTS):  # a process that ends at this moment removes the lock, and then the folder
         try:
@@ -55,8 +50,8 @@ def _acquire(target: Path, path: Path, shared: bool) -> tuple[Folder, _Lock]:
             continue
         with suppress(FileNotFoundError):
             try:
-                if lock := _lock(target, folder, shared):
-                    return folder, lock
+                if file := _lock(target, folder, shared):
+                    return folder, file
             except BaseException:
                 folder.close()
                 with suppress(OSError):
@@ -68,7 +63,7 @@ def _acquire(target: Path, path: Path, shared: bool) -> tuple[Folder, _Lock]:
     raise _in_use(target)
 
 
-def _lock(target: Path, folder: Folder, shared: bool) -> _Lock | None:
+def _lock(target: Path, folder: Folder, shared: bool) -> BinaryIO | None:
     """Return the lock of a folder; None if its file is no longer the one of this name."""
     with ExitStack() as unlocked:
         file = unlocked.enter_context(folder.open_or_create(LOCK))
@@ -86,7 +81,7 @@ def _lock(target: Path, folder: Folder, shared: bool) -> _Lock | None:
             return None
         unlocked.pop_all()
     _OPEN.add(file)
-    return _Lock(file, os.getpid(), shared)
+    return file
 
 
 def _facts(path: Path) -> os.stat_result | None:
@@ -111,17 +106,17 @@ def _in_use(target: Path) -> FileFormatError:
     return FileFormatError(f"{target}: {problem}")
 
 
-def _release(folder: Folder, lock: _Lock) -> None:
+def _release(folder: Folder, file: BinaryIO, shared: bool) -> None:
     """Remove a lock: its name first, where the system permits that of an open file."""
     is_removed = False
     with suppress(OSError):  # other processes share it, or it is open
-        if lock.is_shared:
-            _lock_file(lock.file, False)
+        if shared:
+            _lock_file(file, False)
         folder.remove(LOCK)
         is_removed = True
-    _OPEN.discard(lock.file)
-    lock.file.close()
-    if not is_removed and not lock.is_shared:
+    _OPEN.discard(file)
+    file.close()
+    if not is_removed and not shared:
         with suppress(OSError):
             folder.remove(LOCK)
 

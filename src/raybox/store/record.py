@@ -26,7 +26,6 @@ _RECORD = re.compile(
     rb'\{"raybox": "([a-z ]{1,40})", "version": (\d{1,9}), "checksum": "([0-9a-f]{32})", "value": (.*)\}\n',
     re.DOTALL,
 )
-_BEFORE = (b'{"checksum": "', b'{"format": 1,')  # records of raybox before this form
 _TAIL = re.compile(rb"([0-9a-f]{8}) raybox\n")
 _TAIL_BYTES = 16
 
@@ -76,11 +75,7 @@ def decode(kind: RecordKind[T], data: bytes) -> Record[T]:
     """Return the value of a record; raise `BrokenRecord` unless it is as it was written."""
     parts = _RECORD.fullmatch(data)
     if parts is None:
-        raise BrokenRecord(
-            "was written by another version of raybox"
-            if data.startswith(_BEFORE)
-            else "is damaged, or is no record of raybox"
-        )
+        raise BrokenRecord("is damaged, or is no record of raybox")
     name, version, found, text = parts.groups()
     if _checksum(name, version, text) != found.decode():
         raise BrokenRecord("is damaged: its checksum differs")
@@ -130,7 +125,8 @@ def read_trailer(kind: RecordKind[T], file: BinaryIO, *, check: bool) -> Trailer
     if tail is None or begin < 0 or size - begin > _MAX_BYTES:
         raise BrokenRecord("has no trailer: it was cut, or was not written by raybox")
     file.seek(begin)
-    outer = RecordKind(kind.name, kind.version, lambda found: Trailer(kind.parse(found[2]), *_data(found)))
+    parse = lambda found: Trailer(kind.parse(found[2]), int(found[0]), str(found[1]))  # noqa: E731
+    outer = RecordKind(kind.name, kind.version, parse)
     trailer = decode(outer, file.read(size - _TAIL_BYTES - begin)).value
     file.seek(0)
     if trailer.data_bytes != begin:
@@ -140,7 +136,3 @@ def read_trailer(kind: RecordKind[T], file: BinaryIO, *, check: bool) -> Trailer
             raise BrokenRecord("is damaged: its checksum differs")
         file.seek(0)
     return trailer
-
-
-def _data(found: list[Any]) -> tuple[int, str]:
-    return int(found[0]), str(found[1])

@@ -1,33 +1,84 @@
-"""Columns that follow from the primitive of each hit: its object, and the id and labels of that object."""
+"""The columns of an output: those of the results, and of the objects that are hit, with ids and labels."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.casting import column_kernels
 from raybox.casting.arguments import Value
-from raybox.casting.result_columns import Dtypes, OutputSpec, as_array, column_dtypes, rows_of
-from raybox.casting.scenes import has_copies, objects_of
+from raybox.casting.scenes import objects_of
 from raybox.errors import InvalidInput
-from raybox.geometry import ObjectRows
+from raybox.geometry import Instances, ObjectRows
 from raybox.geometry.labels import shown_names
 from raybox.geometry.object_rows import label_type
 from raybox.hits.tables import label_column
 from raybox.io.formats.common import checked_texts, require
-from raybox.queries.columns import Columns
-from raybox.scene.scene import Scene
+from raybox.queries import table
+from raybox.queries.columns import Column, Columns, Sparse, row_count
+from raybox.queries.query import RowsOf
+from raybox.scene.scene import Scene, geometries_of
 from raybox.store import checksum
 from raybox.store.checksum import Facts
-from raybox.validation import Dtype, Ints
+from raybox.validation import Array, Dtype, Ints
 
 if TYPE_CHECKING:
     import pyarrow
 
+QUERIES = table.file_queries()
 ALL = "all"
 OBJECT, GEOMETRY, PRIMITIVE = "object", "geometry", "primitive"
-_INTEGER = np.dtype(np.int64)
+SLICE_ROWS = 1 << 14  # rows that are laid out at once: a megabyte, which stays in a core's cache
 _MAX_EXACT = 2**53
+
+Dtypes: TypeAlias = dict[str, Dtype]
+"""The columns of an output, and their dtypes."""
+
+
+def rows_of(query: str) -> RowsOf:
+    """Return what the rows of a query's output are of."""
+    return table.columns_of(query).rows
+
+
+def as_array(column: Column) -> NDArray[Any]:
+    """Return a column as an array, with NaN where a sparse one has no number."""
+    if isinstance(column, Sparse):
+        out = np.empty(len(column))
+        column_kernels.expand_sparse(column.there, column.numbers, out)
+        return out
+    return np.arange(column.start, column.stop, dtype=np.int64) if isinstance(column, range) else column
+
+
+class OutputSpec(NamedTuple):
+    """The columns of an output, and their types."""
+
+    dtypes: Dtypes
+    ids: list[str] | None
+    query: str = ""
+    arrow_types: "dict[str, pyarrow.DataType]" = {}  # noqa: RUF012 - a default that is never written to
+    """Of columns that come as Arrow arrays, or as text to write as such."""
+
+    suffix: str = ".csv"
+
+    def with_columns(self, dtypes: Dtypes, arrow_types: "dict[str, pyarrow.DataType]") -> "OutputSpec":
+        """Return the same with more columns at the end."""
+        return self._replace(dtypes=self.dtypes | dtypes, arrow_types=self.arrow_types | arrow_types)
+
+
+def row_slices(columns: Columns, spec: OutputSpec, ids: Array | None) -> Iterator[dict[str, Array]]:
+    """Yield columns some rows at a time, in the order of the output; ids in place of their numbers.
+
+    ids: those of the objects, and last that of a miss.
+    """
+    full = {
+        name: as_array(column) if isinstance(column, Sparse) else column for name, column in columns.items()
+    }
+    for start in range(0, row_count(columns), SLICE_ROWS):
+        part = {name: as_array(column[start : start + SLICE_ROWS]) for name, column in full.items()}
+        if ids is not None and "id" in spec.dtypes:
+            part["id"] = ids[part["id" if "id" in part else "index"]]
+        yield {name: part[name] for name in spec.dtypes}
 
 
 class _Named(NamedTuple):
@@ -57,32 +108,11 @@ class ObjectColumns(NamedTuple):
     """of all objects that have names"""
     named: tuple[_Named | None, ...]
     """where the ids of each geometry are"""
+    after_index: tuple[str, ...]
+    """the columns of results after `index`"""
     labeled: tuple[_Named | None, ...] = ()
     labels: dict[str, LabelColumn] = {}  # noqa: RUF012 - a default that is never written to
     """by their names in the output"""
-    after_index: tuple[str, ...] = ()
-    """the columns of results after `index`"""
-
-    @property
-    def row_ids(self) -> list[str] | None:
-        """The id of each primitive that is an object; None if ids are those of what is instanced."""
-        of_rows = all(own is not None and own.rows == "index" for own in self.named)
-        return self.ids if of_rows else None
-
-    @property
-    def dtypes(self) -> Dtypes:
-        """The labels in the output, and their dtypes."""
-        return {name: column.dtype for name, column in self.labels.items()}
-
-    @property
-    def arrow_types(self) -> "dict[str, pyarrow.DataType]":
-        """The types of labels that come as Arrow arrays."""
-        return {name: column.arrow_type for name, column in self.labels.items() if column.arrow_type}
-
-    def added_to(self, dtypes: Dtypes) -> Dtypes:
-        """Return the columns of results with those after `index`, if they have that."""
-        places = {name: (name, *self.after_index) if name == "index" else (name,) for name in dtypes}
-        return {name: dtypes.get(name, _INTEGER) for names in places.values() for name in names}
 
     def with_rows(self, columns: Columns) -> Columns:
         """Return results with the object, the number of the id, and the labels of each row, if of hits."""
@@ -113,22 +143,14 @@ class ObjectColumns(NamedTuple):
 
 def _numbers(named: Sequence[_Named | None], columns: Columns, missing: int) -> Ints:
     """Return the number of the object of each row of results, `missing` where there is none."""
-    if len(named) == 1:
-        return _numbers_of(named[0], columns, slice(None), missing)
-    geometry = as_array(columns[GEOMETRY])
-    found = np.full(len(geometry), missing)
+    found = np.full(row_count(columns), missing)
+    geometry = as_array(columns[GEOMETRY]) if len(named) > 1 else None
     for k, own in enumerate(named):
-        rows = np.flatnonzero(geometry == k)
-        found[rows] = _numbers_of(own, columns, rows, missing)
+        if own is not None:
+            rows: Any = slice(None) if geometry is None else np.flatnonzero(geometry == k)
+            numbers = own.objects.of_rows(as_array(columns[own.rows])[rows])
+            found[rows] = np.where(numbers < 0, missing, numbers + own.start)
     return found
-
-
-def _numbers_of(own: _Named | None, columns: Columns, rows: Ints | slice, missing: int) -> Ints:
-    index: Ints = as_array(columns["index" if own is None else own.rows])[rows]
-    if own is None:
-        return np.full(len(index), missing)
-    numbers = own.objects.of_rows(index)
-    return np.where(numbers < 0, missing, numbers + own.start)
 
 
 def object_columns(scene: Scene, ids: Sequence[str] | None) -> ObjectColumns:
@@ -139,7 +161,8 @@ def object_columns(scene: Scene, ids: Sequence[str] | None) -> ObjectColumns:
     parts = objects_of(scene)
     objects = [_Named(own.objects) for own in parts]
     has_object = any(own.objects.numbers is not None for own in parts)
-    there = {OBJECT: has_object, GEOMETRY: len(parts) > 1, PRIMITIVE: has_copies(scene)}
+    has_copies = any(isinstance(one, Instances) for one in geometries_of(scene))
+    there = {OBJECT: has_object, GEOMETRY: len(parts) > 1, PRIMITIVE: has_copies}
     if ids is None:
         named = _places([own.objects for own in parts], _id_count)
         values = [own.objects.attributes.ids for own in named if own is not None]
@@ -152,7 +175,7 @@ def object_columns(scene: Scene, ids: Sequence[str] | None) -> ObjectColumns:
         tuple(objects) if has_object else (),
         None if names is None else checked_texts(names),
         named,
-        after_index=tuple(name for name, is_there in there.items() if is_there),
+        tuple(name for name, is_there in there.items() if is_there),
     )
 
 
@@ -183,17 +206,22 @@ def spec_of(
     query: str, dimension: int, objects: ObjectColumns, suffix: str, **arguments: Value
 ) -> OutputSpec:
     """Return the columns of a query's results, those of objects included; labels are not."""
-    is_sum = rows_of(query) == "primitives"
-    ids = objects.row_ids if is_sum else objects.ids
-    dtypes = column_dtypes(query, dimension, ids, **arguments)
-    dtypes = dtypes if is_sum else objects.added_to(dtypes)
-    return OutputSpec(dtypes, ids, query, suffix=suffix)
+    ids, after_index = objects.ids, objects.after_index
+    if rows_of(query) == "primitives":
+        after_index = ()
+        if not all(own is not None and own.rows == "index" for own in objects.named):
+            ids = None  # they are of what is instanced
+    dtypes = table.columns_of(query).dtypes(dimension, ids, **arguments)
+    names = [new for name in dtypes for new in ((name, *after_index) if name == "index" else (name,))]
+    return OutputSpec(
+        {name: dtypes.get(name, np.dtype(np.int64)) for name in names}, ids, query, suffix=suffix
+    )
 
 
 def with_labels(
     columns: ObjectColumns, scene: Scene, labels: Sequence[str], spec: OutputSpec
-) -> ObjectColumns:
-    """Return the columns with labels, in types of the output; raise `InvalidInput` where there are none."""
+) -> tuple[ObjectColumns, OutputSpec]:
+    """Return columns with labels, in types of the output; raise `InvalidInput` where there are none."""
     parts, query = [own.objects for own in objects_of(scene)], spec.query
     if "index" not in spec.dtypes or rows_of(query) == "primitives":
         raise InvalidInput(
@@ -209,7 +237,11 @@ def with_labels(
         values = [value for own in places if own is not None for value in _values(own.objects, name)]
         typed = _Values(name, label_type(parts, name), values, can_miss=rows_of(query) == "rays")
         found[label_column(name, {*spec.dtypes, *found})] = _TYPED.get(spec.suffix, _array)(typed)
-    return columns._replace(labeled=places, labels=found)
+    spec = spec.with_columns(
+        {name: column.dtype for name, column in found.items()},
+        {name: column.arrow_type for name, column in found.items() if column.arrow_type},
+    )
+    return columns._replace(labeled=places, labels=found), spec
 
 
 def _values(objects: ObjectRows, name: str) -> list[Any]:
