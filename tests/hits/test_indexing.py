@@ -175,10 +175,10 @@ def test_len_and_iteration():
 
 
 def test_truth_of_several_hits_is_refused():
-    scene, some = rb.Scene(BOXES), rays((6,), 3)
+    scene, some = rb.Scene(BOXES), rays((60,), 3)
     hits, all_hits = scene.nearest(some), scene.all(some)
     assert [bool(one) for one in hits] == hits.hit.tolist()
-    assert 0 < hits.hit.sum() < 6
+    assert 0 < hits.hit.sum() < 60
     for several in (hits, hits[:1], hits[:0], all_hits, all_hits[:1], scene.all(some[0])):
         with pytest.raises(rb.InvalidInput, match=r"ambiguous.*\.hit\.any\(\)"):
             bool(several)

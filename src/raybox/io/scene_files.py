@@ -32,6 +32,7 @@ import numpy as np
 from raybox.bvh import cell_tree
 from raybox.bvh.build import QUALITIES
 from raybox.bvh.cell_tree import CellTree
+from raybox.bvh.frame import MAX_EXPONENT
 from raybox.bvh.node import ROW, Tree
 from raybox.bvh.partial_rebuild import Costs
 from raybox.bvh.validate import broken_rule
@@ -343,7 +344,7 @@ def _map_part(files: _Files, large_pages: bool) -> PartState:
 def _map_tree(files: _Files, large_pages: bool) -> Tree:
     nodes, parts = files.array("nodes", np.int32, None, ROW), files.array("parts", np.int64, None)
     center, root, exponent = files.floats("center", 3), files.floats("root", 2, 3), files.facts.exponent
-    files.require(len(nodes) and abs(exponent) < 1000, "a tree without nodes, or of another scale")
+    files.require(len(nodes) and abs(exponent) <= MAX_EXPONENT, "a tree without nodes, or of another scale")
     tree = Tree(nodes, center, root, 2.0**exponent, exponent, parts)
     if files.check:
         problem = broken_rule(tree, files.facts.size)

@@ -13,7 +13,7 @@ from raybox.io.formats.columns import SECOND_NAMES, has_kind
 from raybox.io.formats.common import file_error
 
 LONGEST_ROW = 1 << 26
-SPACES = " "  # the delimiter of tables whose fields are separated by white space of any length
+SPACES = " "  # the delimiter of tables whose fields have blanks or tabs between them, one or more
 _DELIMITERS = f",;\t{SPACES}"
 _GIVEN = re.compile(r'"?sep=([,;:|\t ])"?\s*', re.IGNORECASE)
 _COMMENTS = ("#", "//")

@@ -75,18 +75,18 @@ class CsvTable(Table):
 
 def _complete_rows(file: BinaryIO, path: Path, header: CsvHeader) -> Iterator[tuple[int, bytes]]:
     """Yield complete rows from here on, with the position of each block; rows end outside quotes."""
-    at, pending = file.tell(), b""
+    begin, pending = file.tell(), b""
     while data := file.read(BLOCK_BYTES):
         pending += data
         end = _last_row_end(pending, header.line_end, b'"' if header.delimiter != SPACES else b"\0")
         if end:
-            yield at, pending[:end]
-            at, pending = at + end, pending[end:]
+            yield begin, pending[:end]
+            begin, pending = begin + end, pending[end:]
         elif len(pending) > LONGEST_ROW:
             problem = f"has a row of more than {LONGEST_ROW >> 20} MB"
-            raise file_error(path, problem, "check that it is a CSV file", f"byte {at}")
+            raise file_error(path, problem, "check that it is a CSV file", f"byte {begin}")
     if pending:
-        yield at, pending
+        yield begin, pending
 
 
 def _last_row_end(data: bytes, line_end: bytes, quote: bytes) -> int:
@@ -188,11 +188,11 @@ def _row_error(path: Path, header: CsvHeader, wanted: Wanted) -> FileFormatError
         if not any(map(str.strip, row)) and len(row) != len(places):
             return file_error(path, "holds blanks only", "remove the line", line)
         if len(row) != len(places):
-            whose = f"{'the first line has' if header.has_names else 'there are names for'} {len(places)}"
+            expected = f"{'the first line has' if header.has_names else 'there are names for'} {len(places)}"
             way_out = "complete the row; the file may be cut off"
             if len(row) > len(places) and header.delimiter == ",":
                 way_out = "write decimal points, not commas, and quote texts with commas"
-            return file_error(path, f"{len(row)} fields, while {whose}", way_out, line)
+            return file_error(path, f"{len(row)} fields, while {expected}", way_out, line)
         for name in wanted.numbers:
             text, place = row[places[name]], f"{line}, column {name}"
             if not text.strip() and wanted.invalid == "raise":

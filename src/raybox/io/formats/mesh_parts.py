@@ -57,7 +57,8 @@ def to_scene(
     parts = [part for part in parts if len(part.faces)]
     if not parts and (skipped or not may_be_empty):
         problem = "holds no triangles" + (f", but {counts_in_words(skipped)}" if skipped else "")
-        raise file_error(path, problem, "check that it is a mesh (point sets need origin, or --origin)")
+        hint = " (point sets need origin, or --origin)" if path.suffix.lower() == ".ply" else ""
+        raise file_error(path, problem, f"check that it is a mesh{hint}")
     vertices, faces = joined(parts, path)
     names = dict.fromkeys(name for part in parts for name in part.labels)
     labels = {name: column_of([part.labels.get(name) for part in parts]) for name in names}

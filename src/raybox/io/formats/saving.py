@@ -131,12 +131,12 @@ def save(
         raise InvalidInput(f"{problem}. Leave them out.")
     with atomic_file(target) as file:
         table = WRITERS[target.suffix.lower()](file, content, Options(ids, labels, columns))
-        beside = target.with_name(f"{target.name}.labels.csv")
+        table_path = target.with_name(f"{target.name}.labels.csv")
         if table:
-            with atomic_file(beside) as labels_file:
+            with atomic_file(table_path) as labels_file:
                 _write_csv(labels_file, table, table.keys())
-        elif target.suffix.lower() in point_files.SUFFIXES and beside.is_file():
-            beside.unlink()  # that of an earlier file
+        elif target.suffix.lower() in point_files.SUFFIXES and table_path.is_file():
+            table_path.unlink()  # that of an earlier file
 
 
 def check_target(path: Path, extensions: Sequence[str] = ()) -> None:

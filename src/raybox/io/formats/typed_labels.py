@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ID_NAMES = ("id", "uuid", "guid", "globalid", "global_id", "gml_id", "token")
 """Columns of ids, the first that a table has, in small letters or not."""
-TEXT = {*ID_NAMES, "storey"}  # columns that are text whatever they hold, in small letters or not
+TEXT = {*ID_NAMES, "storey"}  # columns that are text, also of digits alone; in small letters or not
 _MAX_EXACT = 2**53
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _FLOAT = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|-?\.[0-9]+)(?:[eE][+-]?[0-9]+)?|-?inf|nan")
