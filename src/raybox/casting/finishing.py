@@ -131,8 +131,9 @@ def _place_parts(caster: BlockCaster, cast: CastFolder, source: PartSource) -> N
         parts = [_complete(caster, file, body, 0, 0)]
     folders.remove_others(parts)
     folders.parts.sync()
-    folders.parts.publish()
+    mode = folders.parts.publish()
     _place_folder(cast, folders.parts.path.name)
+    folders.parts.set_mode(mode)
 
 
 def _place_group(caster: BlockCaster, cast: CastFolder, source: PartSource) -> None:
@@ -142,8 +143,9 @@ def _place_group(caster: BlockCaster, cast: CastFolder, source: PartSource) -> N
     with cast.folder.subfolder(_OUT) as group:
         outputs.write_zarr(source, group.path, caster.job.size if caster.job.is_dataset else None)
         _sync_all(group.path)
-        group.publish()
-    _place_folder(cast, _OUT)
+        mode = group.publish()
+        _place_folder(cast, _OUT)
+        group.set_mode(mode)
 
 
 def _sync_all(folder: Path) -> None:

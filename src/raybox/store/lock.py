@@ -120,7 +120,8 @@ def _release(folder: Folder, lock: _Lock) -> None:
         folder.remove(LOCK)
         is_removed = True
     _OPEN.discard(lock.file)
-    lock.file.close()
+    with suppress(OSError):  # it is closed all the same
+        lock.file.close()
     if not is_removed and not lock.is_shared:
         with suppress(OSError):
             folder.remove(LOCK)
