@@ -1,5 +1,6 @@
 """Each call that changes a disk fails, or kills the process: the next call of the cast ends right."""
 
+import errno
 import os
 import shutil
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import raybox as rb
+from raybox.casting.cast_folder import FILES
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from disk_faults import ERRORS, error, faults, killed  # in benchmarks/
@@ -96,3 +98,52 @@ def test_killed_at_each_call(tmp_path, rays, way):
         assert [*content(folder).values()] == wanted, number
         shutil.rmtree(folder)
     assert {"replace", "fsync", "write", "unlink"} <= names
+
+
+@pytest.fixture
+def umask_of_groups():
+    before = os.umask(0o002)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("umask_of_groups")
+@pytest.mark.skipif(os.name != "posix", reason="modes of folders")
+def test_a_dataset_that_groups_may_write_to_continues(tmp_path, rays):
+    wanted, _ = whole(tmp_path / "whole", "dataset", rays)
+    with faults() as calls:
+        cast(tmp_path, "dataset", rays)
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o775
+    shutil.rmtree(tmp_path / "out")
+    published = calls.names.index("fchmod")
+    assert "put in its place" in error_of(tmp_path, "dataset", rays, published + 1, errno.EIO)
+    assert cast(tmp_path, "dataset", rays).resumed == 103
+    assert [*content(tmp_path / "out").values()] == wanted
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o775
+
+
+def test_files_for_other_processes_that_get_no_name(tmp_path, rays, monkeypatch):
+    replace = os.replace
+
+    def failing(old, new, **folders):
+        if new == FILES:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        replace(old, new, **folders)
+
+    monkeypatch.setattr(os, "replace", failing)
+    how = {"chunk": 60, "workers": 1, "blocks": [0, 1]}
+    with pytest.raises(rb.RayboxError, match="cannot be named"):
+        rb.cast(SCENE, rays, tmp_path / "out.npy", **how)
+    monkeypatch.undo()
+    rb.cast(SCENE, rays, tmp_path / "out.npy", **how)
+    assert rb.casting.finish(tmp_path / "out.npy.raybox").rays == 103
+
+
+@pytest.mark.parametrize("name", ["ready.json", "lower.npy"])
+def test_files_for_other_processes_of_which_one_is_lost(tmp_path, rays, name):
+    how = {"chunk": 60, "workers": 1, "blocks": [0, 1]}
+    rb.cast(SCENE, rays, tmp_path / "out.npy", **how)
+    folder = tmp_path / "out.npy.raybox"
+    (folder / FILES / name).unlink()
+    assert rb.cast(SCENE, rays, tmp_path / "out.npy", **how).resumed == 103
+    assert rb.casting.finish(folder).rays == 103

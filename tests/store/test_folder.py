@@ -1,5 +1,6 @@
 """Trusted folders: only those of this user, no name followed, nothing outside touched."""
 
+import errno
 import os
 import stat
 
@@ -195,3 +196,20 @@ def test_a_closed_folder(folder):
         with pytest.raises(ValueError, match="is closed"):
             use()
     assert not list(folder.path.iterdir())
+
+
+def test_a_folder_whose_closing_fails_is_closed_once(tmp_path, monkeypatch):
+    """Its descriptor may be another file's by the time of a second call."""
+    made, closed = make_folder(tmp_path / "folder"), []
+    close = os.close
+
+    def failing(descriptor):
+        closed.append(descriptor)
+        close(descriptor)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "close", failing)
+    made.close()
+    made.close()
+    del made
+    assert len(closed) == 1

@@ -170,8 +170,9 @@ def _place_parts(caster: BlockCaster, cast: CastFolder, source: PartSource) -> N
             parts = [file.complete(caster.job, form, body=WRITERS[form](source.spec, file).finish())]
     folders.remove_others(parts)
     folders.parts.sync()
-    folders.parts.publish()
+    mode = folders.parts.publish()
     _place_folder(cast, folders.parts.path.name)
+    folders.parts.set_mode(mode)
 
 
 def _place_group(caster: BlockCaster, cast: CastFolder, source: PartSource) -> None:
@@ -186,8 +187,9 @@ def _place_group(caster: BlockCaster, cast: CastFolder, source: PartSource) -> N
                     os.fsync(descriptor)
                 finally:
                     os.close(descriptor)
-        group.publish()
-    _place_folder(cast, _OUT)
+        mode = group.publish()
+        _place_folder(cast, _OUT)
+        group.set_mode(mode)
 
 
 def _place_folder(cast: CastFolder, name: str) -> None:

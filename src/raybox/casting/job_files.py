@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, cast
@@ -15,6 +14,7 @@ from raybox.casting.cast_folder import FILES, target_of
 from raybox.casting.caster import BlockCaster
 from raybox.casting.job import CastJob
 from raybox.casting.scenes import mapped_files
+from raybox.errors import FileFormatError
 from raybox.io import manifest, scene_files
 from raybox.io.formats.common import ReadOptions, file_error
 from raybox.io.manifest import Manifest, SceneFacts
@@ -26,15 +26,34 @@ _IDS, _READY = "ids.json", "ready.json"
 
 
 def write(folder: Folder, caster: BlockCaster) -> None:
-    """Write the files of a caster into the folder of its cast, unless another process has."""
+    """Write the files of a caster into the folder of its cast, unless another process has.
+
+    Files that are not whole are written again: of a folder whose removal has failed, or of a broken disk.
+    """
     if folder.stat(FILES) is not None:
-        return
+        if _are_whole(folder.path / FILES):
+            return
+        folder.remove(FILES)
     new = f"{TEMPORARY}{FILES}-{token_hex(6)}"
     with folder.subfolder(new) as inner:
         _write(inner.path, caster)
-    with suppress(OSError):  # another process was faster
+    try:
         folder.rename(new, FILES)
-    folder.remove(new)
+    except OSError:
+        if folder.stat(FILES) is None:
+            raise
+        folder.remove(new)  # another process was faster
+
+
+def _are_whole(folder: Path) -> bool:
+    """Return whether all files are there with their checksums."""
+    try:
+        opened = manifest.read(folder / _READY)
+        for name in opened.files:
+            opened.check_data(name)
+    except FileFormatError:
+        return False
+    return True
 
 
 def _write(folder: Path, caster: BlockCaster) -> None:

@@ -151,7 +151,10 @@ def _facts_of(path: Path) -> FileFacts:
     size = path.stat().st_size
     shape, dtype = (size,), np.dtype(np.uint8)
     if path.suffix == ".npy":
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except ValueError as error:  # the disk has lost what was written just now
+            raise folder_error(path, "is damaged: it is no array") from error
         shape, dtype = array.shape, array.dtype
     facts = FileFacts(size, shape, dtype.str, "", "")
     with path.open("rb") as file:

@@ -56,9 +56,11 @@ class Folder:
 
     def close(self) -> None:
         """Close the folder, which then can no longer be used. It may be closed twice."""
-        if self._opened is not None and not self._is_closed:
+        if self._opened is None or self._is_closed:
+            return
+        self._is_closed = True  # also after an error: the descriptor's number may soon be another file's
+        with suppress(OSError):  # nothing was written by it
             os.close(self._opened)
-        self._is_closed = True
 
     __del__ = close
 
@@ -155,14 +157,26 @@ class Folder:
             if error.errno not in _NO_SYNC:
                 raise
 
-    def publish(self) -> None:
-        """Give the folder the mode that a new one of this user has, for others to read."""
+    def publish(self) -> int:
+        """Let others read the folder, as a new one of this user; return the mode of a new one.
+
+        Where the umask lets a group write, give it that mode by `set_mode` once it is in its place: a folder
+        that others write to is not trusted.
+        """
+        if self._descriptor is None:
+            return 0
+        probe = TEMPORARY + token_hex(6)
+        with at(self.path, "made readable"):
+            os.mkdir(probe, dir_fd=self._descriptor)  # the umask cannot be read without setting it
+            mode = os.stat(probe, dir_fd=self._descriptor, follow_symlinks=False).st_mode
+            os.rmdir(probe, dir_fd=self._descriptor)
+        self.set_mode(mode & ~_OTHERS_WRITE)
+        return mode
+
+    def set_mode(self, mode: int) -> None:
+        """Give the folder a mode; nothing on Windows."""
         if self._descriptor is not None:
-            probe = TEMPORARY + token_hex(6)
             with at(self.path, "made readable"):
-                os.mkdir(probe, dir_fd=self._descriptor)  # the umask cannot be read without setting it
-                mode = os.stat(probe, dir_fd=self._descriptor, follow_symlinks=False).st_mode
-                os.rmdir(probe, dir_fd=self._descriptor)
                 os.fchmod(self._descriptor, stat.S_IMODE(mode))
 
     def write_record(self, name: str, kind: RecordKind[Any], value: Json, *, durable: bool = False) -> str:

@@ -115,7 +115,8 @@ def _release(folder: Folder, file: BinaryIO, shared: bool) -> None:
         folder.remove(LOCK)
         is_removed = True
     _OPEN.discard(file)
-    file.close()
+    with suppress(OSError):  # it is closed all the same
+        file.close()
     if not is_removed and not shared:
         with suppress(OSError):
             folder.remove(LOCK)
