@@ -1,13 +1,13 @@
 """A checked call of a cast: its arguments, its output, and what determines its results."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias
 
 from raybox._version import __version__
 from raybox.casting import arguments as cast_arguments
-from raybox.casting.cast_folder import cast_folder
+from raybox.casting.cast_folder import cast_folder, system_errors
 from raybox.casting.caster import BlockCaster
 from raybox.casting.columns import QUERIES, rows_of
 from raybox.casting.job import SUFFIXES, CastJob
@@ -55,26 +55,23 @@ def prepare(
     job: as far as it does not depend on the output; form: of a dataset; given: what the query takes besides
     rays.
     """
-    query = job.query
-    _check_arguments(scene, query, ids, job.size)
+    _check_arguments(scene, job.query, ids, job.size)
     dataset = dataset_format(out, form)
     target = path_of(out) if isinstance(out, str | os.PathLike) else None
-    files = [*job.rays, *mapped_files(*given.values(), scene)]
-    if target:
-        check_out(target, dataset, query)
-        for source in files:
-            if overwrites(target, source):
-                problem = f"got {target} and {source}"
-                raise InvalidInput(f"out must not be an input, nor be inside of one; {problem}.")
     suffix = dataset or (target.suffix.lower() if target else ".csv")
-    inputs = InputFiles(files)
     job = job._replace(suffix=suffix, is_dataset=dataset is not None)
-    arguments = cast_arguments.checked(scene, query, where, **given)
-    caster = BlockCaster(job, scene, arguments, ids)
-    if caster.source.total is not None:
-        cast_arguments.check_end(query, arguments, caster.source.total)
-    caster.check()
-    return call_of(caster, target, inputs)
+    with system_errors(target or Path("out")):
+        files = [*job.rays, *mapped_files(*given.values(), scene)]
+        if target:
+            check_out(target, dataset, job.query)
+            _check_inputs(target, files)
+        inputs = InputFiles(files)
+        arguments = cast_arguments.checked(scene, job.query, where, **given)
+        caster = BlockCaster(job, scene, arguments, ids)
+        if caster.source.total is not None:
+            cast_arguments.check_end(job.query, arguments, caster.source.total)
+        caster.check()
+        return call_of(caster, target, inputs)
 
 
 def call_of(caster: BlockCaster, target: Path | None, inputs: InputFiles) -> CastCall:
@@ -154,6 +151,14 @@ def check_out(path: Path, dataset: str | None = None, query: str = "nearest") ->
         problem = f"cannot be written: there is no folder {path.parent}"
         raise file_error(path, problem, "make the folder first")
     require("zarr" if suffix == ".zarr" else "pyarrow", suffix[1:] if suffix == ".zarr" else "io", suffix)
+
+
+def _check_inputs(target: Path, files: Iterable[Path]) -> None:
+    """Raise `InvalidInput` if an output would change an input."""
+    for source in files:
+        if overwrites(target, source):
+            problem = f"got {target} and {source}"
+            raise InvalidInput(f"out must not be an input, nor be inside of one; {problem}.")
 
 
 def overwrites(target: Path, source: Path) -> bool:

@@ -33,6 +33,8 @@ _JOB = "job"
 _NOT_OURS = "rename or remove it, or give another output"
 JOB = RecordKind[Facts]("cast", 2, dict)
 _WAYS_OUT = {
+    errno.EACCES: "check its permissions",
+    errno.EPERM: "check its permissions",
     errno.ENOSPC: "make room on the disk",
     errno.EDQUOT: "make room: the quota is used up",
     errno.ENOMEM: "free memory, or give a smaller chunk",
@@ -125,5 +127,5 @@ def system_error(target: Path, error: OSError) -> RayboxError:
     path = error.path if isinstance(error, DiskError) else Path(os.fsdecode(error.filename or target))
     step = error.step if isinstance(error, DiskError) else "written"
     reason = os.strerror(error.errno) if error.errno else str(error)
-    way_out = _WAYS_OUT.get(error.errno or 0, "check its permissions")
+    way_out = _WAYS_OUT.get(error.errno or 0, "check its name and the disk")
     return file_error(path, f"cannot be {step}: {reason}", f"{way_out}, and cast again")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 from raybox.casting import engine, job_files
 from raybox.casting.blocks import BLOCK
 from raybox.casting.call import prepare
+from raybox.casting.cast_folder import system_errors
 from raybox.casting.finishing import Summary
 from raybox.casting.job import CastJob
 from raybox.casting.readers import paths_of
@@ -171,13 +172,12 @@ def cast(  # noqa: PLR0913
         return engine.cast_numbers(call, partial(ThreadRunner, workers=threads), blocks, stored=True)
     stream: Any = out if is_open else None
     if cluster is None:
-        runner = partial(ThreadRunner, workers=threads, extends=True)
-        return engine.run(call, stream, runner, shown=progress)
+        threaded = partial(ThreadRunner, workers=threads, extends=True)
+        return engine.run(call, stream, threaded, shown=progress)
     from raybox.casting.cluster import DaskRunner, connect
 
     with connect(cluster) as client:
-        runner = partial(DaskRunner, client, threads=workers)
-        return engine.run(call, stream, runner, shown=progress)
+        return engine.run(call, stream, partial(DaskRunner, client, threads=workers), shown=progress)
 
 
 @in_default_environment
@@ -203,7 +203,9 @@ def cast_blocks(folder: str | os.PathLike[str], numbers: Sequence[int], *, worke
     FileFormatError
         If the folder is none of a cast, or a file cannot be read or written.
     """
-    call, threads = job_files.call_in(Path(folder)), check_workers(workers)
+    threads = check_workers(workers)
+    with system_errors(Path(folder)):
+        call = job_files.call_in(Path(folder))
     return engine.cast_numbers(call, partial(ThreadRunner, workers=threads), numbers)
 
 
@@ -226,4 +228,6 @@ def finish(folder: str | os.PathLike[str]) -> Summary:
     FileFormatError
         If blocks are missing, or were cast from other rays than the files hold now.
     """
-    return engine.run(job_files.call_in(Path(folder)), None, None, shown=False)
+    with system_errors(Path(folder)):
+        call = job_files.call_in(Path(folder))
+    return engine.run(call, None, None, shown=False)

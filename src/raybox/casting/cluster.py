@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 SECONDS = 10.0  # to wait for a scheduler, and for its first worker
 _TASKS_PER_WORKER = 2  # submitted at a time: one runs, one waits
 _MOST_BLOCKS = 8  # of a task, which reads one while it queries others: Dask needs 10 ms for a task
-_SUM_TASKS = 2  # at a time: each leaves the sums of a whole scene on the disk
+_SUM_TASKS = 2  # at a time, of sums
+_SUM_PARTS = 3  # on the disk, those of tasks that run included: each has the sums of a whole scene
 
 # What runs on workers
 
@@ -68,7 +69,7 @@ def cast_task(task: Task, spans: Sequence[BlockSpan]) -> list[CastPart]:
     with _LOCK, system_errors(task.folder), open_folder(task.folder) as folder:
         threads = int(get_worker().state.nthreads) if task.threads == -1 else task.threads
         with part_folders(folder) as folders:
-            steps = ThreadRunner(loaded(task), threads).run(folders, spans)
+            steps = ThreadRunner(loaded(task), threads, once=True).run(folders, spans)
             return [done.part for done in steps if done.part is not None]
 
 
@@ -200,20 +201,28 @@ class DaskRunner:
             job_files.write(folder, self._caster)
         with scheduler_watched(client):
             check_folders(client, job.folder / FILES, *map(Path.absolute, job.rays))
-            tasks = self._submitted(Task(job.folder, uuid4().hex[:12], self._threads, code_version()), spans)
-            merged = list[CastPart]()
+            task = Task(job.folder, uuid4().hex[:12], self._threads, code_version())
+            sums = folders.listed() if job.part_format == SUMS else []
+            tasks = self._submitted(task, spans, sums)
             try:
                 for part in tasks:
                     yield Done(part.rays, None, part)
-                    if job.part_format == SUMS and (more := _merged(self._caster, folders, merged, part)):
-                        yield Done(0, None, more)
+                    if job.part_format == SUMS:
+                        sums.append(part)
+                        if merged := _merged(self._caster, folders, sums):
+                            yield Done(0, None, merged)
             finally:
                 tasks.close()
                 with suppress(Exception):  # the scheduler, or a worker, may have ended
                     client.run(unload, on_error="ignore")
 
-    def _submitted(self, task: Task, spans: Iterable[BlockSpan]) -> Generator[CastPart, None, None]:
-        """Submit tasks, and yield their parts; after a failure, those that are submitted are collected."""
+    def _submitted(
+        self, task: Task, spans: Iterable[BlockSpan], sums: Sequence[CastPart]
+    ) -> Generator[CastPart, None, None]:
+        """Submit tasks, and yield their parts; after a failure, those that are submitted are collected.
+
+        sums: the parts of sums that are not merged yet.
+        """
         client = self._client
         completed = _distributed().as_completed(loop=client.loop, raise_errors=False)
         at_once = max(1, len(client.nthreads())) * _TASKS_PER_WORKER
@@ -221,10 +230,13 @@ class DaskRunner:
         running: set[distributed.Future] = set()
         failure: RayboxError | None = None
 
-        def submit(count: int) -> RayboxError | None:
-            """Submit tasks; return what is wrong with the rays of the next one, if anything."""
+        def submit() -> RayboxError | None:
+            """Submit as many tasks as may run; return what is wrong with the next rays, if anything."""
+            most = at_once
+            if self._caster.sums:
+                most = max(1, min(_SUM_TASKS, _SUM_PARTS - len(sums)))
             try:
-                for some in islice(tasks, count):
+                for some in islice(tasks, max(0, most - len(running))):
                     key = f"raybox-{task.token}-{some[0].number}"
                     future = client.submit(cast_task, task, some, key=key, pure=False)
                     running.add(future)
@@ -234,7 +246,7 @@ class DaskRunner:
             return None
 
         try:
-            failure = submit(_SUM_TASKS if self._caster.job.part_format == SUMS else at_once)
+            failure = submit()
             for future in completed:
                 running.discard(future)
                 try:
@@ -242,7 +254,7 @@ class DaskRunner:
                 except RayboxError as error:
                     failure = failure or error
                 future.release()  # a task whose future exists runs again when its worker dies
-                failure = failure or submit(1)
+                failure = failure or submit()
         finally:
             with suppress(Exception):  # the scheduler may have ended
                 client.cancel(list(running))
@@ -264,25 +276,23 @@ class DaskRunner:
 
 
 def _tasks(caster: BlockCaster, spans: Iterable[BlockSpan], at_once: int) -> Iterator[list[BlockSpan]]:
-    """Yield the blocks of each task: of few blocks, so few that each worker gets some."""
+    """Yield the blocks of each task: so few that each worker gets some; of sums in floats, one."""
     count = caster.source.block_count(caster.job.size)
     most = _MOST_BLOCKS if count is None else max(1, min(_MOST_BLOCKS, count // (2 * at_once)))
+    most = 1 if caster.sums and not caster.sums.shifts else most  # each block of these is a part
     blocks = chain.from_iterable(map(caster.spans_in, spans))
     while task := list(islice(blocks, most)):
         yield task
 
 
-def _merged(
-    caster: BlockCaster, folders: PartFolders, waiting: list[CastPart], part: CastPart
-) -> CastPart | None:
-    """Write one part of sums of those that follow the first one without a gap, in their place."""
-    waiting.append(part)
-    waiting.sort()
-    run = [waiting[0]] if waiting[0].number == 0 else []
-    for following in waiting[len(run) :]:
-        if run and following.number == run[-1].end:
-            run.append(following)
+def _merged(caster: BlockCaster, folders: PartFolders, parts: list[CastPart]) -> CastPart | None:
+    """Write one part of those that cover all blocks from the first on, in their place; None if one does."""
+    parts.sort()
+    run = parts[: parts[0].number == 0]
+    for part in parts[len(run) :]:
+        if run and part.number == run[-1].end:
+            run.append(part)
     if len(run) < 2 or caster.sums is None:
         return None
-    waiting[: len(run)] = [merge(caster.job, caster.sums, folders, run)]
-    return waiting[0]
+    parts[: len(run)] = [merge(caster.job, caster.sums, folders, run)]
+    return parts[0]

@@ -5,7 +5,7 @@ Parts of earlier calls count if they are made of exactly these rays and rows, an
 
 import tempfile
 import time
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
@@ -18,7 +18,7 @@ from raybox.casting.cast_folder import CastFolder, open_cast, system_error, syst
 from raybox.casting.caster import BlockCaster
 from raybox.casting.finishing import StreamOutput, Summary, check_place, finish, source_of, summary_of
 from raybox.casting.job import SUMS
-from raybox.casting.part import BlockFacts, CastPart, PartFolders, part_folders
+from raybox.casting.part import BlockFacts, CastPart, PartFolders, part_folders, without_overlaps
 from raybox.casting.runner import Runner
 from raybox.errors import FileFormatError, OutOfMemory, RayboxError
 from raybox.io.formats.common import file_error
@@ -167,12 +167,12 @@ def _cast_spans(
             folders.remove(part)
     if changed:
         raise file_error(changed[0], "was changed while it was cast", "cast again")
-    return written
+    return without_overlaps(written)  # longer parts of sums replace shorter ones
 
 
-def _complete(call: CastCall, parts: Collection[CastPart]) -> list[CastPart]:
+def _complete(call: CastCall, parts: Iterable[CastPart]) -> list[CastPart]:
     """Return the parts that an output is made of, in order; raise if weights go on after the last ray."""
-    found = list(_without_overlaps(sorted(parts, key=lambda part: (part.number, -part.end))))
+    found = without_overlaps(parts)
     check_end(call.caster.job.query, call.caster.arguments, summary_of(found).rays)
     return found
 
@@ -197,7 +197,7 @@ def parts_that_count(
         and (part.job, part.format) == (job.digest, job.part_format)
         and folders.is_whole(part)
     ]
-    chosen = list(_without_overlaps(candidates))
+    chosen = without_overlaps(candidates)
     found = dict[int, BlockFacts]()
     with suppress(FileFormatError):  # what cannot be read is read again by the cast, which raises
         for facts in caster.facts_of([block.number for part in chosen for block in part.blocks]):
@@ -207,15 +207,6 @@ def parts_that_count(
         for part in chosen
         if all(block.number in found and found[block.number].equals(block) for block in part.blocks)
     ]
-
-
-def _without_overlaps(parts: Sequence[CastPart]) -> Iterator[CastPart]:
-    """Yield parts that cover no block twice, the longest first where several begin alike."""
-    end = 0
-    for part in parts:
-        if part.number >= end:
-            yield part
-            end = part.end
 
 
 def missing(parts: Iterable[CastPart], count: int | None) -> Iterator[BlockSpan]:

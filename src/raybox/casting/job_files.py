@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, cast
@@ -31,7 +32,9 @@ def write(folder: Folder, caster: BlockCaster) -> None:
     Files that are not whole are written again: of a folder whose removal has failed, or of a broken disk.
     """
     if folder.stat(FILES) is not None:
-        if _are_whole(folder.path / FILES):
+        with suppress(FileFormatError):
+            _opened(folder.path / FILES)
+            scene_files.read_scene(folder.path / FILES)
             return
         folder.remove(FILES)
     new = f"{TEMPORARY}{FILES}-{token_hex(6)}"
@@ -45,15 +48,12 @@ def write(folder: Folder, caster: BlockCaster) -> None:
         folder.remove(new)  # another process was faster
 
 
-def _are_whole(folder: Path) -> bool:
-    """Return whether all files are there with their checksums."""
-    try:
-        opened = manifest.read(folder / _READY)
-        for name in opened.files:
-            opened.check_data(name)
-    except FileFormatError:
-        return False
-    return True
+def _opened(folder: Path) -> Manifest:
+    """Return the manifest of the files, whose checksums are compared."""
+    opened = manifest.read(folder / _READY)
+    for name in opened.files:
+        opened.check_data(name)
+    return opened
 
 
 def _write(folder: Path, caster: BlockCaster) -> None:
@@ -101,9 +101,7 @@ def caster_in(folder: Path, *, large_pages: bool = False) -> BlockCaster:
     if not (folder / FILES).is_dir():
         problem = "holds no files of a cast"
         raise file_error(folder, problem, "begin it with blocks= of raybox.cast, or --blocks")
-    opened = manifest.read(folder / FILES / _READY)
-    for name in opened.files:
-        opened.check_data(name)
+    opened = _opened(folder / FILES)
     ids = json.loads((folder / FILES / _IDS).read_text(encoding="utf-8")) if _IDS in opened.files else None
     facts = cast(dict[str, Any], opened.facts)
     arguments: Arguments = {name: _read_argument(opened, value) for name, value in facts["arguments"].items()}

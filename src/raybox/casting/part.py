@@ -5,7 +5,7 @@ each block, and of the part's own bytes. A part counts only if all of that is ri
 folder of a cast is trusted. Both files are written under temporary names and renamed.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import Any, BinaryIO, NamedTuple, Self
@@ -102,6 +102,16 @@ def _parsed(value: Any) -> CastPart:
 PART = RecordKind("part", 2, _parsed)
 
 
+def without_overlaps(parts: Iterable[CastPart]) -> list[CastPart]:
+    """Return parts in order that cover no block twice; of those that begin alike, the longest."""
+    found, end = list[CastPart](), 0
+    for part in sorted(parts, key=lambda part: (part.number, -part.end)):
+        if part.number >= end:
+            found.append(part)
+            end = part.end
+    return found
+
+
 class PartFolders(NamedTuple):
     """The open folders of the parts of a cast, and of their records."""
 
@@ -109,14 +119,14 @@ class PartFolders(NamedTuple):
     records: Folder
 
     def listed(self) -> list[CastPart]:
-        """Return the parts with whole records, in order; of those that begin alike, the longest first."""
+        """Return the parts with whole records, some of which may cover the same blocks."""
         found = list[CastPart]()
         for name in self.records.names():
             with suppress(FileFormatError, FileNotFoundError):
                 found.append(self.records.read_record(name, PART).value)
                 if found[-1].name != name:
                     found.pop()
-        return sorted(found, key=lambda part: (part.number, -part.end))
+        return found
 
     def remove_others(self, parts: Collection[CastPart]) -> None:
         """Remove all files but those of some parts: of killed writes, and of parts that do not count."""

@@ -48,17 +48,19 @@ class ThreadRunner:
 
     Two blocks are queried at the same time, by half the workers each: while the workers of one wait for each
     other, between the steps of a query, those of the other run. Sums are added one block after the other;
-    extends: see `SumWriter`.
+    extends, once: see `SumWriter`.
     """
 
-    def __init__(self, caster: BlockCaster, workers: int, *, extends: bool = False) -> None:
-        self._caster, self._workers, self._extends = caster, workers, extends
+    def __init__(
+        self, caster: BlockCaster, workers: int, *, extends: bool = False, once: bool = False
+    ) -> None:
+        self._caster, self._workers, self._extends, self._once = caster, workers, extends, once
 
     def run(self, folders: PartFolders, spans: Iterable[BlockSpan]) -> Generator[Done, None, None]:
         """Write parts for all blocks of some spans: see `Runner`."""
         caster = self._caster
         if caster.job.part_format == SUMS:
-            writer = SumWriter(caster, folders, self._workers, extends=self._extends)
+            writer = SumWriter(caster, folders, self._workers, extends=self._extends, once=self._once)
             return _Pipeline(caster, spans, 1).run(writer.add, writer.finish)
         queries = 1 if self._workers == 1 else _CASTING
         pipeline = _Pipeline(caster, spans, _CASTING)
@@ -186,15 +188,18 @@ class SumWriter:
     """Adds up the terms of blocks that follow one another, and writes parts of them from time to time.
 
     A longer part replaces those that it covers. extends: continue the part of all blocks before the first
-    one; no other process may use it meanwhile.
+    one; no other process may use it meanwhile. once: write no part before the last of such blocks.
     """
 
-    def __init__(self, caster: BlockCaster, folders: PartFolders, workers: int, *, extends: bool) -> None:
+    def __init__(
+        self, caster: BlockCaster, folders: PartFolders, workers: int, *, extends: bool, once: bool
+    ) -> None:
         assert caster.sums is not None
         self._caster, self._folders, self._workers, self._extends = caster, folders, workers, extends
         self._job = caster.sums
         self._total, self._parts, self._blocks = Sums(self._job), list[CastPart](), list[BlockFacts]()
-        self._next_write = time.monotonic() + _SECONDS
+        self._seconds = float("inf") if once else _SECONDS
+        self._next_write = time.monotonic() + self._seconds
 
     @property
     def _covered(self) -> list[BlockFacts]:
@@ -231,5 +236,5 @@ class SumWriter:
             self._folders.remove(old)
         self._parts, self._blocks = [part], []
         now = time.monotonic()
-        self._next_write = now + max(_SECONDS, _SHARE * (now - started))
+        self._next_write = now + max(self._seconds, _SHARE * (now - started))
         return part
