@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -17,9 +18,8 @@ from raybox.casting.call import CastCall
 from raybox.casting.cast_folder import CastFolder, open_cast, system_error, system_errors
 from raybox.casting.caster import BlockCaster
 from raybox.casting.finishing import StreamOutput, Summary, check_place, finish, source_of, summary_of
-from raybox.casting.job import SUMS
 from raybox.casting.part import BlockFacts, CastPart, PartFolders, part_folders, without_overlaps
-from raybox.casting.runner import Runner
+from raybox.casting.runner import Done, Runner
 from raybox.errors import FileFormatError, OutOfMemory, RayboxError
 from raybox.io.formats.common import file_error
 from raybox.store.folder import make_folder
@@ -34,7 +34,7 @@ def run(call: CastCall, out: BinaryIO | None, make_runner: MakeRunner | None, *,
     is.
     """
     started = time.perf_counter()
-    with progress(call.caster.source.total, shown) as bar, system_errors(call.target or Path("out")):
+    with _bar(call.caster.source.total, shown=shown) as bar, system_errors(call.target or Path("out")):
         if call.target is None:
             assert out is not None
             assert make_runner is not None
@@ -59,7 +59,7 @@ def cast_numbers(
         there = parts_that_count(caster, cast.parts, numbers)
         covered = {block.number for part in there for block in part.blocks}
         spans = caster.spans_of([number for number in numbers if number not in covered])
-        written = _cast_spans(call, make_runner(caster), cast.parts, spans, Progress())
+        written = _cast_spans(call, make_runner(caster), cast.parts, spans, _bar(None))
     return summary_of([*there, *written], there)._replace(seconds=time.perf_counter() - started)
 
 
@@ -103,12 +103,12 @@ def _explained(error: BaseException, cast: CastFolder, caster: BlockCaster, shar
     return error
 
 
-def _to_target(call: CastCall, cast: CastFolder, make_runner: MakeRunner | None, bar: "Progress") -> Summary:
+def _to_target(call: CastCall, cast: CastFolder, make_runner: MakeRunner | None, bar: Any) -> Summary:
     """Cast what is missing of an output, and finish it."""
     caster = call.caster
     there = parts_that_count(caster, cast.parts)
     cast.parts.remove_others(there)
-    bar.skip(summary_of(there).rays)
+    bar.initial = bar.n = summary_of(there).rays  # they do not count for the rate
     spans, written = missing(there, caster.source.block_count(caster.job.size)), list[CastPart]()
     if make_runner:
         written = _cast_spans(call, make_runner(caster), cast.parts, spans, bar)
@@ -120,7 +120,7 @@ def _to_target(call: CastCall, cast: CastFolder, make_runner: MakeRunner | None,
     return summary_of(finish(caster, cast, parts), there, rays=parts)
 
 
-def _to_stream(call: CastCall, make_runner: MakeRunner, out: BinaryIO, bar: "Progress") -> Summary:
+def _to_stream(call: CastCall, make_runner: MakeRunner, out: BinaryIO, bar: Any) -> Summary:
     """Cast all rays to an open file; parts are in a temporary folder."""
     caster = call.caster
     with (
@@ -129,16 +129,19 @@ def _to_stream(call: CastCall, make_runner: MakeRunner, out: BinaryIO, bar: "Pro
         part_folders(folder) as folders,
     ):
         caster.job = caster.job._replace(folder=Path(path))
-        runner, spans = make_runner(caster), missing((), caster.source.block_count(caster.job.size))
-        if caster.job.part_format == SUMS:
-            parts = _complete(call, _cast_spans(call, runner, folders, spans, bar))
-            with source_of(caster, folder, folders, parts) as source:
-                StreamOutput(source.folders, source.spec, out).add_all(source.parts)
-                return summary_of(source.parts, rays=parts)
-        stream = StreamOutput(folders, caster.columns.spec, out)
-        parts = _complete(call, _cast_spans(call, runner, folders, spans, bar, stream.add))
-        stream.add_all(())
-        return summary_of(parts)
+        stream = StreamOutput(caster.columns.spec, out)
+        add = _ignore if caster.sums else partial(stream.add, folders)
+        spans = missing((), caster.source.block_count(caster.job.size))
+        parts = _complete(call, _cast_spans(call, make_runner(caster), folders, spans, bar, add))
+        with source_of(caster, folder, folders, parts) as source:
+            for part in source.parts if caster.sums else ():
+                stream.add(source.folders, part)
+            stream.flush()
+            return summary_of(source.parts, rays=parts)
+
+
+def _ignore(part: CastPart) -> None:
+    """Do nothing."""
 
 
 def _cast_spans(
@@ -146,8 +149,8 @@ def _cast_spans(
     runner: Runner,
     folders: PartFolders,
     spans: Iterable[BlockSpan],
-    bar: "Progress",
-    add: Callable[[CastPart], None] = lambda part: None,
+    bar: Any,
+    add: Callable[[CastPart], None] = _ignore,
 ) -> list[CastPart]:
     """Cast the blocks of spans, and return their parts; add: called with each.
 
@@ -157,7 +160,7 @@ def _cast_spans(
     try:
         with closing(runner.run(folders, spans)) as steps:  # else an error's traceback lets it go on
             for done in steps:
-                bar.advance(done.rays, done.fraction)
+                _advance(bar, done)
                 if done.part is not None:
                     written.append(done.part)
                     add(done.part)
@@ -223,32 +226,15 @@ def missing(parts: Iterable[CastPart], count: int | None) -> Iterator[BlockSpan]
 # The bar on stderr
 
 
-class Progress:
-    """Rays that are done, shown on a bar if there is one."""
-
-    def __init__(self, bar: Any = None) -> None:
-        self._bar = bar
-
-    def skip(self, rays: int) -> None:
-        """Count rays that were done before, which do not count for the rate."""
-        if self._bar is not None:
-            self._bar.initial = self._bar.n = rays
-
-    def advance(self, rays: int, fraction: float | None) -> None:
-        """Count rays; fraction: of the file that is done, if the number of its rays is unknown."""
-        if self._bar is not None:
-            if fraction:  # the number of rays is estimated from the bytes read
-                self._bar.total = max(self._bar.n + rays, round((self._bar.n + rays) / fraction))
-            self._bar.update(rays)
-
-
-@contextmanager
-def progress(total: int | None, shown: bool) -> Iterator[Progress]:
-    """Show a bar with the rate and the time left, after half a second; total: rays, None if unknown."""
-    if not shown:
-        yield Progress()
-        return
+def _bar(total: int | None, *, shown: bool = False) -> Any:
+    """Return a bar with the rate and the time left, after half a second; total: rays, None if unknown."""
     from tqdm import tqdm
 
-    with tqdm(total=total, unit=" rays", unit_scale=True, delay=0.5) as bar:
-        yield Progress(bar)
+    return tqdm(total=total, unit=" rays", unit_scale=True, delay=0.5, disable=not shown)
+
+
+def _advance(bar: Any, done: Done) -> None:
+    """Show a step; where the number of rays is unknown, it is estimated from the bytes read."""
+    if done.fraction:
+        bar.total = max(bar.n + done.rays, round((bar.n + done.rays) / done.fraction))
+    bar.update(done.rays)

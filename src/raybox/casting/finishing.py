@@ -221,28 +221,21 @@ def _exists_already(path: Path) -> RayboxError:
 
 
 class StreamOutput:
-    """Writes the lines of parts to an open file, in order, as they come; each part is removed then."""
+    """Writes the lines of parts to an open file."""
 
-    def __init__(self, folders: PartFolders, spec: OutputSpec, file: BinaryIO) -> None:
-        self._folders, self._file, self._waiting = folders, file, dict[int, CastPart]()
-        self._number = 0
-        self._path = Path(str(getattr(file, "name", "the open file")))
+    def __init__(self, spec: OutputSpec, file: BinaryIO) -> None:
+        self._file, self._path = file, Path(str(getattr(file, "name", "the open file")))
         write_all(file, csv_table.line([*spec.dtypes]), self._path)
 
-    def add(self, part: CastPart) -> None:
-        """Write a part, and those after it that wait for it; or let it wait."""
-        self._waiting[part.number] = part
-        while (following := self._waiting.pop(self._number, None)) is not None:
-            with self._folders.open(following) as reader:
-                for data in reader.blocks(following.body[1]):
-                    write_all(self._file, data, self._path)
-            self._folders.remove(following)
-            self._number += 1
+    def add(self, folders: PartFolders, part: CastPart) -> None:
+        """Write the next part, and remove it."""
+        with folders.open(part) as reader:
+            for data in reader.blocks(part.body[1]):
+                write_all(self._file, data, self._path)
+        folders.remove(part)
 
-    def add_all(self, parts: Iterable[CastPart]) -> None:
-        """Write the last parts, and what is buffered."""
-        for part in parts:
-            self.add(part)
+    def flush(self) -> None:
+        """Write what is buffered."""
         with at(self._path, "written"):
             self._file.flush()
 

@@ -214,11 +214,22 @@ class PartFile:
         """Whether the part is complete, or removed."""
         return self._file.closed
 
-    def write(self, data: Data) -> None:
-        """Append bytes: an array, or any object with the buffer protocol."""
+    def write(self, data: Data) -> int:
+        """Append bytes, but none to a part that was removed: Arrow writes a footer when it is collected."""
         raw = as_bytes(data)
-        self._checksum.update(raw)
-        self.length += self._file.write(raw)
+        if not self.closed:
+            self._checksum.update(raw)
+            self.length += self._file.write(raw)
+        return len(raw)
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self.length
+
+    def flush(self) -> None:
+        """Do nothing, as `close`: Arrow calls both, and `complete` closes the file."""
+
+    close = flush
 
     def complete(
         self,

@@ -1,10 +1,11 @@
 """Run blocks by threads of this process: one reads, two query and write parts."""
 
-import queue
 import time
-from collections.abc import Callable, Generator, Iterable
-from threading import BoundedSemaphore, Event, Thread
-from typing import NamedTuple, Protocol, TypeVar
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import BoundedSemaphore, Event
+from typing import NamedTuple, Protocol
 
 from raybox.casting.blocks import BlockSpan
 from raybox.casting.caster import BlockCaster, ReadBlock
@@ -12,10 +13,7 @@ from raybox.casting.job import SUMS
 from raybox.casting.part import BlockFacts, CastPart, PartFolders
 from raybox.casting.sums import Sums, total_of
 
-T = TypeVar("T")
-
 _CASTING = 2  # threads, each with a block in memory: one writes its part while the other queries
-_WAIT = 0.1  # seconds between checks for a stop while a thread waits
 _SHARE = 20.0  # how many times as long as they took to write, sums are not written again
 _SECONDS = 0.25  # at least, between two parts of sums
 
@@ -44,7 +42,7 @@ class Runner(Protocol):
 
 
 class ThreadRunner:
-    """Runs blocks in threads of this process.
+    """Runs blocks in threads of this process, and yields them in order.
 
     Two blocks are queried at the same time, by half the workers each: while the workers of one wait for each
     other, between the steps of a query, those of the other run. Sums are added one block after the other;
@@ -59,126 +57,84 @@ class ThreadRunner:
     def run(self, folders: PartFolders, spans: Iterable[BlockSpan]) -> Generator[Done, None, None]:
         """Write parts for all blocks of some spans: see `Runner`."""
         caster = self._caster
+        blocks = (block for span in spans for block in caster.read(span))
         if caster.job.part_format == SUMS:
             writer = SumWriter(caster, folders, self._workers, extends=self._extends, once=self._once)
-            return _Pipeline(caster, spans, 1).run(writer.add, writer.finish)
+            return _in_order(blocks, 1, writer.add, writer.finish)
         queries = 1 if self._workers == 1 else _CASTING
-        pipeline = _Pipeline(caster, spans, _CASTING)
-        slots, workers = _Slots(pipeline, queries), -(-self._workers // queries)
-        return pipeline.run(lambda block: caster.write_part(block, folders, workers, slots), lambda: None)
+        steps, workers = _Steps(queries), -(-self._workers // queries)
+        cast = lambda block: caster.write_part(block, folders, workers, steps)  # noqa: E731
+        return _in_order(blocks, _CASTING, cast, stop=steps.stop)
 
 
-class _Stopped(Exception):
-    """Another thread has failed, or the caller has stopped the threads."""
+def _in_order(
+    blocks: Iterator[ReadBlock],
+    threads: int,
+    cast: Callable[[ReadBlock], CastPart | None],
+    finish: Callable[[], CastPart | None] = lambda: None,
+    stop: Callable[[], None] = lambda: None,
+) -> Generator[Done, None, None]:
+    """Yield what is done of blocks, in their order; raise the first error after those that have started.
 
+    cast: writes the part of a block, or adds its sums; finish: writes what is left at the end; stop: ends
+    `cast` early, in all threads.
+    """
+    running, failures = deque[Future[Done | None]](), list[Exception]()
 
-class _Pipeline:
-    """The threads of one run, and the queues between them."""
+    def step(read: Future[ReadBlock | None]) -> Done | None:
+        block = read.result()
+        return block and Done(block.facts.size, block.block.fraction, cast(block))
 
-    def __init__(self, caster: BlockCaster, spans: Iterable[BlockSpan], threads: int) -> None:
-        self._caster, self._spans, self._count = caster, spans, threads
-        self._blocks: queue.Queue[ReadBlock | None] = queue.Queue(1)
-        self._done: queue.Queue[Done | None] = queue.Queue(1)
-        self._errors: list[tuple[float, BaseException]] = []
-        self._stop, self._failure = Event(), list[BaseException]()
+    with (
+        ThreadPoolExecutor(1, "raybox-read") as reading,
+        ThreadPoolExecutor(threads, "raybox-cast") as casting,
+    ):
 
-    def run(
-        self, cast: Callable[[ReadBlock], CastPart | None], finish: Callable[[], CastPart | None]
-    ) -> Generator[Done, None, None]:
-        """Yield what is done; raise the error of the first block that failed, after all that were written.
+        def submit() -> None:
+            running.append(casting.submit(step, reading.submit(next, blocks, None)))
 
-        cast: writes the part of a block, or adds its sums; finish: writes what is left at the end.
-        """
-        works = [self._read, *[lambda: self._cast(cast)] * self._count]
-        threads = [Thread(target=self._guarded, args=(w,), name="raybox-cast", daemon=True) for w in works]
-        for thread in threads:
-            thread.start()
-        running = self._count
         try:
+            for _ in range(threads + 1):
+                submit()
             while running:
-                done = self.wait(self._done.get)
-                if done is None:
-                    running -= 1
-                else:
+                try:
+                    done = running.popleft().result()
+                except Exception as error:
+                    failures.append(error)
+                    continue
+                if done is not None:  # else there are no more blocks
+                    if not failures:
+                        submit()
                     yield done
             if (part := finish()) is not None:
                 yield Done(0, None, part)
-        except _Stopped:
-            pass
         finally:
-            self._stop.set()
-            for thread in threads:
-                thread.join()
-        for error in self._failure:
-            raise error
-        if self._errors:
-            raise min(self._errors, key=lambda failed: failed[0])[1]
-
-    def _guarded(self, work: Callable[[], None]) -> None:
-        """Run a thread's work; its failure stops all threads."""
-        try:
-            work()
-        except _Stopped:
-            pass
-        except BaseException as error:
-            self._failure.append(error)
-            self._stop.set()
-
-    def wait(self, step: Callable[..., T]) -> T:
-        """Return what a step returns that may have to wait; raise `_Stopped` once all threads are to stop."""
-        while not self._stop.is_set():
-            try:
-                return step(timeout=_WAIT)
-            except (queue.Empty, queue.Full):
-                continue
-        raise _Stopped
-
-    def _put(self, items: "queue.Queue[T]", item: T) -> None:
-        self.wait(lambda timeout: items.put(item, timeout=timeout))
-
-    def _read(self) -> None:
-        """Read blocks, until one fails, here or later."""
-        try:
-            for span in self._spans:
-                for block in self._caster.read(span):
-                    self._put(self._blocks, block)
-                    del block
-                    if self._errors:
-                        return
-        except _Stopped:
-            raise
-        except Exception as error:  # blocks before this one are still written
-            self._errors.append((float("inf"), error))
-        finally:
-            for _ in range(self._count):
-                self._put(self._blocks, None)
-
-    def _cast(self, cast: Callable[[ReadBlock], CastPart | None]) -> None:
-        """Query blocks, and write their parts, until there are no more."""
-        while (block := self.wait(self._blocks.get)) is not None:
-            try:
-                done = Done(block.facts.size, block.block.fraction, cast(block))
-                self._put(self._done, done)
-            except _Stopped:
-                raise
-            except BaseException as error:  # blocks that have started are still written
-                self._errors.append((block.facts.number, error))
-            del block
-        self._put(self._done, None)
+            stop()
+            for pool in (reading, casting):
+                pool.shutdown(wait=False, cancel_futures=True)
+    if failures:
+        raise failures[0]
 
 
-class _Slots:
-    """Lets so many threads at a time into a ``with`` block; all stop with the pipeline."""
+class _Stopped(Exception):
+    """The caller has stopped the threads."""
 
-    def __init__(self, pipeline: _Pipeline, count: int) -> None:
-        self._pipeline, self._free = pipeline, BoundedSemaphore(count)
+
+class _Steps:
+    """A ``with`` block that some threads at a time enter, and none once it is stopped."""
+
+    def __init__(self, threads: int) -> None:
+        self._free, self._stopped = BoundedSemaphore(threads), Event()
+
+    def stop(self) -> None:
+        """Let no thread enter any more: `_Stopped` is raised there."""
+        self._stopped.set()
 
     def __enter__(self) -> None:
-        self._pipeline.wait(self._acquire)
-
-    def _acquire(self, timeout: float) -> None:
-        if not self._free.acquire(timeout=timeout):
-            raise queue.Empty
+        self._free.acquire()
+        if self._stopped.is_set():
+            self._free.release()
+            raise _Stopped
 
     def __exit__(self, *_: object) -> None:
         self._free.release()
@@ -212,16 +168,21 @@ class SumWriter:
         is_alone = not self._job.shifts and covered and covered[0].number > 0  # order counts for floats
         if covered and (is_alone or block.facts.number != covered[-1].number + 1):
             done = self.finish()
-            self._total, self._parts, self._blocks = Sums(self._job), [], []
-        if not self._covered and self._extends:
+            self._parts, self._blocks = [], []
+        if not self._covered:
             self._begin(block.facts.number)
-        caster.add_to(self._total, block, self._workers)
+        try:
+            caster.add_to(self._total, block, self._workers)
+        except BaseException:
+            self._parts, self._blocks = [], []  # the sums may hold some terms of the block
+            raise
         self._blocks.append(block.facts)
         return self.finish() if time.monotonic() >= self._next_write else done
 
     def _begin(self, number: int) -> None:
-        """Begin with the sums of the blocks before the first one, if a part covers all of them."""
-        for part in self._folders.listed():
+        """Begin with no sums, or with those of all blocks before, if a part covers them."""
+        self._total = Sums(self._job)
+        for part in self._folders.listed() if self._extends else ():
             if (part.number, part.end) == (0, number) and part.job == self._caster.job.digest:
                 self._total, self._parts = total_of(self._job, self._folders, [part]), [part]
 

@@ -95,7 +95,7 @@ class ParquetWriter:
         self._spec, self._file, self._arrow = spec, file, require("pyarrow", "io", ".parquet")
         self._ids = None if spec.ids is None else self._arrow.array([*spec.ids, ""], self._arrow.string())
         self._schema = schema_of(spec)
-        self._writer = _encoder(_ArrowFile(file), self._schema)
+        self._writer = _encoder(file, self._schema)
 
     def add(self, columns: Columns) -> None:
         """Append a row group."""
@@ -147,30 +147,6 @@ def _encoder(out: Any, schema: "pyarrow.Schema") -> Any:
         write_batch_size=_PAGE,
         **pages,
     )
-
-
-class _ArrowFile:
-    """A part as a file that Arrow writes to."""
-
-    closed = False
-
-    def __init__(self, file: PartFile) -> None:
-        self._file = file
-
-    def write(self, data: Data) -> int:
-        """Append bytes, but none to a part that was discarded: Arrow writes a footer when it is collected."""
-        if not self._file.closed:
-            self._file.write(data)
-        return len(data)
-
-    def tell(self) -> int:
-        """Return how many bytes were written."""
-        return self._file.length
-
-    def flush(self) -> None:
-        """Do nothing: all data is passed on at once."""
-
-    close = flush
 
 
 def _arrow_array(arrow: ModuleType, column: Column) -> "pyarrow.Array":
