@@ -1,5 +1,7 @@
 """`cast` of `deposit` and of `segments`: a row for each primitive, and the partition by a grid."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -7,7 +9,7 @@ from click.testing import CliRunner
 import raybox as rb
 from exact_grid import cut_all
 from grids import random_grid, random_rays
-from raybox.casting import finishing
+from raybox.casting import finishing, sums
 from raybox.cli.cast import cast
 from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, content, fail_at, get, put
 
@@ -136,13 +138,12 @@ def test_boxes_without_end(tmp_path):
     assert get(tmp_path / "out.npy")["deposit"].tolist() == [1.0, np.inf]
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt(), rb.RayboxError("enough")])
-def test_an_interrupted_deposit_continues(tmp_path, monkeypatch, stop):
+def test_an_interrupted_deposit_continues(tmp_path, monkeypatch):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     how = {"query": "deposit", "chunk": 20, "workers": 1}
     with monkeypatch.context() as patch:
-        fail_at(patch, 60, stop)
-        with pytest.raises(type(stop)):
+        fail_at(patch, 60, rb.RayboxError("enough"))
+        with pytest.raises(rb.RayboxError):
             rb.stream.cast(SCENE, rays, out, weights=WEIGHTS, **how)
     assert not out.exists()
     folder = tmp_path / "out.npy.raybox"
@@ -219,3 +220,23 @@ def test_the_command(tmp_path):
     call[3] = "-"
     done = CliRunner().invoke(cast, call)
     assert done.output.startswith("index,deposit\n0,")
+
+
+@pytest.mark.parametrize("call", [1, 4, 7, 8])
+def test_an_error_while_terms_are_added(tmp_path, monkeypatch, call):
+    rays, out, whole = put(tmp_path / "rays.npy", RAYS), tmp_path / "out.npy", tmp_path / "whole.npy"
+    how, add, calls = {"query": "deposit", "chunk": 20, "workers": 1}, sums.Sums._add, count()
+    rb.cast(SCENE, rays, whole, **how)
+
+    def add_some(total, rows, terms):
+        if next(calls) == call:
+            raise MemoryError
+        add(total, rows, terms)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sums, "_ROWS", -(-len(SCENE) // 3))  # three calls for a block
+        patch.setattr(sums.Sums, "_add", add_some)
+        with pytest.raises(rb.OutOfMemory):
+            rb.cast(SCENE, rays, out, **how)
+    rb.cast(SCENE, rays, out, **how)
+    assert out.read_bytes() == whole.read_bytes()

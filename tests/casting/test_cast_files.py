@@ -13,8 +13,8 @@ import raybox as rb
 from file_samples import POINTS, samples
 from raybox.casting import columns as cast_columns
 from raybox.casting import readers, writers
+from raybox.casting.caster import BlockCaster
 from raybox.casting.columns import rows_of
-from raybox.casting.engine import progress
 from raybox.casting.part import PartFile, PartFolders
 from raybox.io.formats import csv_table, numpy_arrays, point_clouds, zarr_arrays
 from raybox.queries.all_hits import file_columns
@@ -256,19 +256,21 @@ def test_zarr_that_is_not_rays(tmp_path):
             rb.stream.cast(SCENE, tmp_path / name, tmp_path / "out.csv")
 
 
-def test_a_bar_shows_rate_and_time_left(tmp_path, capsys):
+def test_a_bar_shows_rate_and_time_left(tmp_path, capsys, monkeypatch):
+    write_part = BlockCaster.write_part
+
+    def write_slowly(*args):
+        time.sleep(0.3)  # the bar appears after half a second
+        return write_part(*args)
+
+    monkeypatch.setattr(BlockCaster, "write_part", write_slowly)
     for name in ("rays.npz", "rays.csv"):  # the second has no number of rays
-        source = readers.open_ray_file(put(tmp_path / name, RAYS), readers.ReadOptions("rays"))
-        with progress(source.total, shown=True) as bar:
-            bar.skip(20)
-            time.sleep(0.6)
-            bar.advance(30, 0.5)
-        text = capsys.readouterr().err.split("\r")[-1]
-        assert re.search(r"49%|50%", text)
-        assert re.search(r"50\.0/10[03] \[\d\d:\d\d<\d\d:\d\d, +[\d.]+k? rays/s\]", text), text
-    with progress(source.total, shown=False) as bar:
-        time.sleep(0.6)
-        bar.advance(30, 0.5)
+        rays, out = put(tmp_path / name, RAYS), tmp_path / f"{name}-out.csv"
+        rb.cast(SCENE, rays, out, chunk=20, workers=1, progress=True)
+        text = capsys.readouterr().err
+        assert re.search(r"\d+%.*/\d+.* \[\d\d:\d\d<\d\d:\d\d, +[\d.]+k? rays/s\]", text), text
+        assert " 103/103 " in text.split("\r")[-1]
+    rb.cast(SCENE, rays, out, chunk=20, workers=1)
     assert capsys.readouterr().err == ""
 
 

@@ -11,7 +11,7 @@ from raybox.casting.blocks import BlockSpan, Position
 from raybox.casting.caster import BlockCaster
 from raybox.casting.job import CastJob
 from raybox.casting.part import PartFile, part_folders
-from raybox.casting.runner import ThreadRunner, _Pipeline
+from raybox.casting.runner import ThreadRunner
 from raybox.io.formats.common import ReadOptions
 from raybox.store.folder import make_folder
 from streaming import RAYS, SCENE, put
@@ -80,27 +80,15 @@ def test_spans(caster, folders):
     assert all(part.blocks[0].end.first == ends[part.number].first for part in found)
 
 
-@pytest.mark.parametrize("error", [rb.RayboxError("no"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize("error", [rb.RayboxError("no"), MemoryError()])
 @pytest.mark.parametrize("failing", [0, 1, 5, 11])
 def test_all_before_a_failure_are_written(caster, folders, monkeypatch, failing, error):
-    is_known, failed_in, wait_for = threading.Event(), [], _Pipeline.wait
-
-    def wait(number):
-        assert number <= failing or is_known.wait(60)
-
-    def fail(number):
-        if number == failing:
-            failed_in.append(threading.get_ident())
-            return error
-        return None
-
-    def wait_next(pipeline, step):
-        if threading.get_ident() in failed_in:
-            is_known.set()
-        return wait_for(pipeline, step)
-
-    slowly(monkeypatch, wait, fail)
-    monkeypatch.setattr(_Pipeline, "wait", wait_next)
+    waits = np.random.default_rng(failing).uniform(0, 0.02, 12)
+    slowly(
+        monkeypatch,
+        lambda number: time.sleep(waits[number]),
+        lambda number: error if number == failing else None,
+    )
     with pytest.raises(type(error)) as caught:
         parts(caster, folders)
     assert caught.value is error
@@ -108,6 +96,15 @@ def test_all_before_a_failure_are_written(caster, folders, monkeypatch, failing,
     assert {f"part-{number:09}.rows" for number in range(failing)} <= set(names)
     assert len(names) <= failing + 3  # one is cast, one waits, one is read
     assert not [name for name in names if name.startswith("new-")]
+
+
+@pytest.mark.parametrize("failing", [(3, 4), (4, 5), (2, 3, 4)])
+def test_the_error_of_the_first_block_that_failed(caster, folders, monkeypatch, failing):
+    errors = {number: rb.RayboxError(str(number)) for number in failing}
+    slowly(monkeypatch, lambda number: time.sleep(0.05 * (number == failing[0])), errors.get)
+    with pytest.raises(rb.RayboxError) as caught:
+        parts(caster, folders)
+    assert caught.value is errors[failing[0]]
 
 
 def test_an_error_of_the_rays_follows_all_before_it(caster, folders):

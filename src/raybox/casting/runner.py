@@ -166,16 +166,13 @@ class SumWriter:
         """Add a block; return the part that was written, if one was."""
         caster, done, covered = self._caster, None, self._covered
         is_alone = not self._job.shifts and covered and covered[0].number > 0  # order counts for floats
-        if covered and (is_alone or block.facts.number != covered[-1].number + 1):
+        is_next = covered and block.facts.number == covered[-1].number + 1
+        if covered and (is_alone or not is_next or not self._total.is_whole):
             done = self.finish()
             self._parts, self._blocks = [], []
         if not self._covered:
             self._begin(block.facts.number)
-        try:
-            caster.add_to(self._total, block, self._workers)
-        except BaseException:
-            self._parts, self._blocks = [], []  # the sums may hold some terms of the block
-            raise
+        caster.add_to(self._total, block, self._workers)
         self._blocks.append(block.facts)
         return self.finish() if time.monotonic() >= self._next_write else done
 
@@ -188,7 +185,7 @@ class SumWriter:
 
     def finish(self) -> CastPart | None:
         """Write a part of all blocks so far, in place of those that it covers; None without new blocks."""
-        if not self._blocks:
+        if not self._blocks or not self._total.is_whole:
             return None
         started = time.monotonic()
         self._caster.check_scene()

@@ -84,21 +84,26 @@ class Sums:
         self._job = job
         self._sums: NDArray[Any] = np.zeros((job.primitives, job.channels, job.words), job.dtype)
         self._shifts: _Shifts = np.full(job.shifts, _NO_SHIFT, np.int16)
+        self.is_whole = True
+        """False if some terms of a block are missing: an error came while they were added."""
 
     def add_block(self, scene: Scene, rays: Rays, workers: int, arguments: Arguments) -> None:
         """Add the terms of the rays of a block; their weights are among the arguments."""
         job, weights = self._job, arguments.get("weights")
-        how: Any = {"workers": workers, "where": arguments.get("where")}
+        how: Any = {"workers": workers, "where": arguments.get("where"), "per": job.per}
         if job.limits is None:
-            found = scene.deposit(rays, weights, per=job.per, **how)
-            self._add(slice(None), found.reshape(job.primitives, job.channels, 1))
-            return
-        words, fixed = partial_sums(scene, rays, weights, limits=job.limits, per=job.per, **how)
-        words = np.asarray(words).reshape(job.primitives, job.channels, 2)
+            terms, shifts = scene.deposit(rays, weights, **how), self._shifts
+        else:
+            terms, fixed = partial_sums(scene, rays, weights, limits=job.limits, **how)
+            shifts = np.asarray(fixed.shifts)
+        words = 1 if job.limits is None else 2
+        terms = np.asarray(terms).reshape(job.primitives, job.channels, words)
+        self.is_whole = False
         for begin in range(0, job.primitives, _ROWS):
             rows = slice(begin, begin + _ROWS)
-            self._add(rows, words[rows])
-        np.maximum(self._shifts, np.maximum(fixed.shifts, _NO_SHIFT), out=self._shifts, casting="unsafe")
+            self._add(rows, terms[rows])
+        np.maximum(self._shifts, np.maximum(shifts, _NO_SHIFT), out=self._shifts, casting="unsafe")
+        self.is_whole = True
 
     def add(self, part: PartReader) -> None:
         """Add the sums of a part."""
