@@ -1,13 +1,16 @@
 """rb.cluster.cast with killed workers, interrupted casts, damaged parts, or an unusable cluster."""
 
+import asyncio
 import os
 import re
 import shutil
 import signal
 import sys
+import time
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -22,7 +25,8 @@ from clustering import (
     worker_pids,
 )
 from raybox.casting import cluster as connection
-from raybox.casting.cluster import DaskRunner
+from raybox.casting import engine
+from raybox.casting.caster import BlockCaster
 from streaming import IDS, RAYS, SCENE, put
 from waiting import wait_until
 
@@ -101,37 +105,10 @@ def test_parts_that_are_swapped_are_written_again(cluster, tmp_path, swap, endin
     both(cluster, rays, ending)
 
 
-class Killer:
-    """Kills a worker right before one of the calls of a client."""
-
-    def __init__(self, client, at):
-        self.client, self.at, self.calls = client, at, 0
-        self.pids = []
-        wait_until(self.has_two_workers, "two workers answer: one that was killed before may be starting")
-        self.run = client.run
-
-    def has_two_workers(self):
-        self.pids = worker_pids(self.client)
-        return len(self.pids) >= 2
-
-    def patch(self, monkeypatch):
-        monkeypatch.setattr(self.client, "run", lambda *a, **k: self.call(self.run, a, k))
-
-    def call(self, real, args, options):
-        self.calls += 1
-        if self.calls == self.at:
-            os.kill(self.pids.pop(), signal.SIGKILL)
-        return real(*args, **options)
-
-
-@pytest.mark.parametrize("at", [1, 2, 3], ids=["version", "folders", "rays"])
-def test_a_worker_that_dies_in_the_first_second(cluster, tmp_path, monkeypatch, at):
-    """It is no worker with another raybox, nor one without, and the disk is not full."""
-    killer = Killer(cluster, at)
-    killer.patch(monkeypatch)
+def test_a_worker_that_dies_in_the_first_second(cluster, tmp_path):
+    """It is no worker without raybox, and the disk is not full."""
+    os.kill(worker_pids(cluster)[0], signal.SIGKILL)
     assert both(cluster, put(tmp_path / "rays.npz", RAYS), "npy")[1].rays == 103
-    assert killer.calls >= at
-    assert killer.pids, "a worker was left"
 
 
 # Interrupted and resumed
@@ -244,15 +221,13 @@ def test_a_task_that_breaks_down(cluster, tmp_path):
     assert both(cluster, rays, "npy")[1].rays == 600
 
 
-def test_a_client_that_is_closed(cluster):
+def test_a_client_that_is_closed(cluster, tmp_path):
     """Dask closes one that does not reach its scheduler again."""
     client = distributed.Client(cluster.scheduler.address, set_as_default=False)
     client.close()
-    with (
-        pytest.raises(rb.RayboxError, match=r"the scheduler does not answer any more \(.+\); start it again"),
-        connection.scheduler_watched(client),
-    ):
-        client.nthreads()
+    rays, text = many_rays(tmp_path, 20), r"the scheduler does not answer any more \(.+\); start it again"
+    with pytest.raises(rb.RayboxError, match=text):
+        rb.cast(SCENE, rays, tmp_path / "found.npy", cluster=client)
 
 
 def test_a_scheduler_that_is_lost_before_the_client_knows(cluster, tmp_path, monkeypatch):
@@ -288,23 +263,86 @@ def test_another_command_is_refused(cluster, tmp_path):
 
 def test_two_clients_at_one_output(cluster, tmp_path, monkeypatch):
     """The second is refused while the first runs; it disturbs nothing."""
-    rays, out, refused, parts = (
-        put(tmp_path / "rays.npz", RAYS),
-        tmp_path / "found.npy",
-        [],
-        DaskRunner._parts,
-    )
+    rays, out, refused = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy", []
 
-    def second(runner, future):
+    def second(*_):
         if not refused:
             with pytest.raises(rb.FileFormatError, match="is in use by another process") as caught:
                 rb.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
             refused.append(caught)
-        return parts(runner, future)
 
-    monkeypatch.setattr(DaskRunner, "_parts", second)
+    monkeypatch.setattr(engine, "_advance", second)
     both(cluster, rays, "npy")
     assert len(refused) == 1
+
+
+# Sums
+
+
+def read_first_block_late(gate):
+    """Let the task of the first block wait until a file exists."""
+    read = BlockCaster.unchanged = BlockCaster.read
+
+    def late(caster, span):
+        if span.number == 0:
+            wait_until(gate.exists, "the first block may be read")
+        return read(caster, span)
+
+    BlockCaster.read = late
+
+
+def read_all_blocks():
+    BlockCaster.read = BlockCaster.unchanged
+
+
+def test_sums_on_the_disk_are_four_at_most(cluster, tmp_path):
+    """Also while the first task runs longer than the others, whose sums cannot be merged."""
+    rays, gate, counts, ended = many_rays(tmp_path, 600), tmp_path / "gate", [], Event()
+    parts = folder_of(tmp_path / "found.npy") / "parts"
+
+    def count():
+        changed = time.monotonic()
+        while not ended.is_set():
+            counts.append(len([*parts.glob("*.sums")]))
+            if counts[-1] not in counts[-2:-1]:
+                changed = time.monotonic()
+            if counts[-1] > 4 or (counts[-1] > 1 and time.monotonic() > changed + 2):
+                gate.touch()
+
+    counter = Thread(target=count)
+    try:
+        cluster.run(read_first_block_late, gate)
+        counter.start()
+        assert both(cluster, rays, "npy", query="deposit")[1].rays == 600
+    finally:
+        ended.set()
+        counter.join()
+        cluster.run(read_all_blocks)
+    assert 2 <= max(counts) <= 4
+
+
+@pytest.mark.parametrize("end", ["Ctrl-C", "invalid rays"])
+def test_sums_of_an_interrupted_cast_are_merged(cluster, tmp_path, monkeypatch, end):
+    """Also if the first call permits no invalid rays, and the second does."""
+    rng, out, merged, merge = np.random.default_rng(3), tmp_path / "found.npy", [], connection.merge
+    origins, directions = rng.random((600, 3)) - 0.5, rng.normal(size=(600, 3))
+    if end == "Ctrl-C":
+        interrupted(cluster, put(tmp_path / "rays.npy", rb.Rays(origins, directions)), out, query="deposit")
+    else:
+        origins[450, 1] = np.nan
+        np.save(tmp_path / "rays.npy", np.hstack([origins, directions]))
+        with pytest.raises(rb.FileFormatError, match="is not a finite number"):
+            rb.cast(SCENE, tmp_path / "rays.npy", out, cluster=cluster, chunk=20, ids=IDS, query="deposit")
+    (first,) = (path.name for path in parts_of(out) if path.name.startswith("part-000000000"))
+
+    def recorded(job, sums, folders, parts):
+        merged.extend(part.name for part in parts)
+        return merge(job, sums, folders, parts)
+
+    monkeypatch.setattr(connection, "merge", recorded)
+    _, done = both(cluster, tmp_path / "rays.npy", "npy", query="deposit", invalid="miss")
+    assert done.resumed >= 60
+    assert first in merged
 
 
 # Unusable clusters
@@ -329,59 +367,83 @@ def test_no_scheduler_and_no_cluster(tmp_path, monkeypatch):
 
 
 def test_dask_is_not_installed(tmp_path, monkeypatch):
-    monkeypatch.setattr(connection, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(rb.RayboxError, match=r"not installed; run: pip install 'raybox\[cluster\]'"):
         rb.cast(SCENE, put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy", cluster="x")
 
 
 def hide():
-    sys.hidden = sys.modules["raybox"]
+    sys.hidden = {name: sys.modules.pop(name) for name in [*sys.modules] if name.startswith("raybox")}
     sys.modules["raybox"] = None
 
 
 def show():
-    sys.modules["raybox"] = sys.hidden
+    sys.modules.update(sys.hidden)
 
 
 def change(name, value):
     module, _, name = name.rpartition(".")
-    setattr(sys.modules[module], name, value)
+    setattr(import_module(module), name, value)
 
 
-def test_workers_without_raybox_or_with_another(cluster):
+def test_workers_without_raybox_or_with_another(cluster, tmp_path):
+    rays, out = many_rays(tmp_path, 20), tmp_path / "found.npy"
     try:
         cluster.run(hide)
-        with pytest.raises(rb.RayboxError, match=r"worker tcp.* has no raybox; install raybox 0"):
-            connection.check_workers(cluster)
+        text = rf"worker tcp\S+ has no raybox; install raybox {re.escape(rb.__version__)} there"
+        with pytest.raises(rb.RayboxError, match=text):
+            rb.cast(SCENE, rays, out, cluster=cluster)
     finally:
         cluster.run(show)
-    connection.check_workers(cluster)
     try:
-        cluster.run(change, "raybox.__version__", "0.0.7")
-        text = rf"has raybox 0\.0\.7, the client {re.escape(rb.__version__)}; install the same"
+        cluster.run(change, "raybox.casting.cluster.__version__", "0.0.7")
+        here = re.escape(connection.code_version())
+        text = rf"worker tcp\S+ has raybox 0\.0\.7 .+, the client {here}; install the same, and restart it"
         with pytest.raises(rb.RayboxError, match=text):
-            connection.check_workers(cluster)
+            rb.cast(SCENE, rays, out, cluster=cluster)
     finally:
-        cluster.run(change, "raybox.__version__", rb.__version__)
+        cluster.run(change, "raybox.casting.cluster.__version__", rb.__version__)
+    assert not list(tmp_path.glob("found*"))
+    assert both(cluster, rays, "npy")[1].rays == 20
 
 
-def test_a_worker_that_was_not_there_when_versions_were_compared(tmp_path):
-    """Its error names both versions, too."""
-    here = connection.code_version()
-    text = rf"a worker has raybox {re.escape(here)}, the client 0\.0\.7; install the same"
+def test_an_asynchronous_client(cluster, tmp_path):
+    async def cast(address, rays):
+        async with distributed.Client(address, asynchronous=True, set_as_default=False) as client:
+            with pytest.raises(rb.InvalidInput, match="cluster must not be an asynchronous Client"):
+                rb.cast(SCENE, rays, tmp_path / "found.npy", cluster=client)
+
+    asyncio.run(cast(cluster.scheduler.address, many_rays(tmp_path, 20)))
+
+
+def wait_for(path):
+    wait_until(path.exists, f"{path} is there")
+
+
+def test_an_output_that_workers_do_not_see(cluster, tmp_path):
+    """The files of the cast are renamed before a worker can open them."""
+    rays, out, gate = many_rays(tmp_path, 20), tmp_path / "found.npy", tmp_path / "gate"
+    files = folder_of(out) / "files"
+    waiting = [cluster.submit(wait_for, gate, workers=[one], pure=False) for one in cluster.nthreads()]
+
+    def rename():
+        wait_for(files)
+        files.rename(files.with_name("renamed"))
+        gate.touch()
+
+    renaming = Thread(target=rename)
+    renaming.start()
+    text = rf"worker tcp\S+ does not see {re.escape(str(files))}; rays and output must be in folders that all"
     with pytest.raises(rb.RayboxError, match=text):
-        connection.loaded(connection.Task(tmp_path, "token", 1, "0.0.7"))
+        rb.cast(SCENE, rays, out, cluster=cluster)
+    renaming.join()
+    cluster.gather(waiting)
 
 
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs a name that means two folders")
-def test_folders_that_are_not_shared(cluster, tmp_path, monkeypatch):
+def test_rays_that_workers_do_not_see(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "out.raybox" / "scene-x").mkdir(parents=True)
-    mine, rays = Path("/proc/self/cwd"), put(tmp_path / "rays.npz", RAYS)
-    connection.check_folders(cluster, tmp_path / "out.raybox" / "scene-x", rays)
-    with pytest.raises(
-        rb.RayboxError, match=r"worker tcp.* does not see /proc/self/cwd; .* all machines share"
-    ):
-        connection.check_folders(cluster, mine / "out.raybox" / "scene-x", rays)
-    with pytest.raises(rb.RayboxError, match=r"does not see /proc/self/cwd/rays\.npz"):
-        connection.check_folders(cluster, tmp_path / "out.raybox" / "scene-x", mine / "rays.npz")
+    many_rays(tmp_path, 20)
+    text = r"worker tcp\S+ does not see /proc/self/cwd/rays\.npy; .+ all machines share"
+    with pytest.raises(rb.RayboxError, match=text):
+        rb.cast(SCENE, "/proc/self/cwd/rays.npy", tmp_path / "found.npy", cluster=cluster)

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import raybox as rb
-from raybox.casting.cluster import DaskRunner
+from raybox.casting import engine
 from streaming import IDS, SCENE, content
 
 distributed = pytest.importorskip("distributed")
@@ -62,17 +62,15 @@ def both(cluster, rays, ending, **how):
 
 def interrupted(cluster, rays, out, after=3, **how):
     """Cast, and interrupt it when `after` parts are there; return the names of the parts that exist."""
-    collected, parts = [], DaskRunner._parts
+    collected = []
 
-    def stopping(runner, future):
-        found = parts(runner, future)
-        collected.extend(found)
+    def stopping(_bar, done):
+        collected.append(done.rays)
         if len(collected) >= after:
             raise KeyboardInterrupt
-        return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DaskRunner, "_parts", stopping)
+        patch.setattr(engine, "_advance", stopping)
         with pytest.raises(KeyboardInterrupt) as stopped:
             rb.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
     assert "the same command continues" in stopped.value.__notes__[0]

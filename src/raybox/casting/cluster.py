@@ -3,17 +3,13 @@
 Dask itself runs lost tasks again, and moves them. Workers need the same raybox, and see the same folders.
 """
 
-import os
 import pydoc
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from uuid import uuid4
 
 from raybox._version import __version__
@@ -21,7 +17,6 @@ from raybox.casting import job_files
 from raybox.casting.blocks import BlockSpan
 from raybox.casting.cast_folder import FILES, system_errors
 from raybox.casting.caster import BlockCaster
-from raybox.casting.job import SUMS
 from raybox.casting.part import CastPart, PartFolders, part_folders
 from raybox.casting.runner import Done, ThreadRunner
 from raybox.casting.sums import merge
@@ -29,7 +24,6 @@ from raybox.compiler.float_environment import in_default_environment
 from raybox.compiler.fork import fork_safe_lock
 from raybox.compiler.library import source_stamp
 from raybox.errors import InvalidInput, RayboxError
-from raybox.store.disk import DiskError
 from raybox.store.folder import open_folder
 
 if TYPE_CHECKING:
@@ -62,22 +56,34 @@ _LOCK = fork_safe_lock()
 
 
 @in_default_environment
-def cast_task(task: Task, spans: Sequence[BlockSpan]) -> list[CastPart]:
+def cast_task(task: Task, spans: list[BlockSpan]) -> list[CastPart]:
     """Cast the blocks of spans, one task at a time; return their parts."""
     from distributed import get_worker
 
-    with _LOCK, system_errors(task.folder), open_folder(task.folder) as folder:
-        threads = int(get_worker().state.nthreads) if task.threads == -1 else task.threads
-        with part_folders(folder) as folders:
-            steps = ThreadRunner(loaded(task), threads, once=True).run(folders, spans)
+    worker = get_worker()
+    threads = int(worker.state.nthreads) if task.threads == -1 else task.threads
+    with _LOCK, system_errors(task.folder):
+        caster = loaded(task, worker.address)
+        with open_folder(task.folder) as folder, part_folders(folder) as folders:
+            steps = ThreadRunner(caster, threads, once=True).run(folders, spans)
             return [done.part for done in steps if done.part is not None]
 
 
 @lru_cache(1)
-def loaded(task: Task) -> BlockCaster:
-    """Return the caster of a run; the first task of a process loads it, in place of that of another run."""
-    if code_version() != task.version:
-        raise RayboxError(f"a worker {_version_problem(code_version(), task.version)}")
+def loaded(task: Task, address: str) -> BlockCaster:
+    """Return the caster of a run; the first task of a process loads it, in place of that of another run.
+
+    Raise `RayboxError` for a worker, at an address, with another raybox, or without the files.
+    """
+    if (version := code_version()) != task.version:
+        problem = f"worker {address} has raybox {version}, the client {task.version}"
+        raise RayboxError(f"{problem}; install the same, and restart it")
+    for path in chain([task.folder / FILES], job_files.rays_in(task.folder)):
+        if not path.exists():
+            raise RayboxError(
+                f"worker {address} does not see {path}; rays and output must be in folders that all machines "
+                "share, under the same names and for the same user"
+            )
     loaded.cache_clear()  # two scenes need not fit into memory
     return job_files.caster_in(task.folder, large_pages=True)
 
@@ -93,93 +99,64 @@ def code_version() -> str:
     return f"{__version__} (sources {source_stamp()[:8]})"
 
 
-def _version_problem(there: str, client: str) -> str:
-    return f"has raybox {there}, the client {client}; install the same, and restart it"
-
-
 # What runs in the client
 
 
 @contextmanager
 def connect(cluster: "ClusterInput") -> "Iterator[distributed.Client]":
-    """Yield a client of a cluster, given as an address, a client or a Dask cluster."""
-    client_class = _distributed().Client
-    if isinstance(cluster, client_class):
+    """Yield a client of a cluster with workers, given as an address, a client or a Dask cluster."""
+    try:
+        from distributed import Client
+    except ModuleNotFoundError as error:
+        problem = "a cluster needs dask.distributed, which is not installed"
+        raise RayboxError(f"{problem}; run: pip install 'raybox[cluster]'") from error
+    opened: AbstractContextManager[Client]
+    if isinstance(cluster, Client):
         if cluster.asynchronous:
             raise InvalidInput("cluster must not be an asynchronous Client; make one that is not.")
-        yield cluster
-        return
-    if not isinstance(cluster, str) and not hasattr(cluster, "scheduler_address"):
+        opened = nullcontext(cluster)
+    elif not isinstance(cluster, str) and not hasattr(cluster, "scheduler_address"):
         raise InvalidInput(
             "cluster must be an address like 'tcp://host:8786', or Dask's Client or cluster; "
             f"got {type(cluster).__name__}."
         )
-    try:
-        client = client_class(cluster, timeout=SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        raise RayboxError(
-            f"no scheduler is reachable at {cluster}; check the address, or start one: dask scheduler"
-        ) from error
-    with client:
+    else:
+        try:
+            opened = Client(cluster, timeout=SECONDS, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            problem = f"no scheduler is reachable at {cluster}"
+            raise RayboxError(f"{problem}; check the address, or start one: dask scheduler") from error
+    with opened as client:
+        with _dask_errors(client):
+            try:
+                client.wait_for_workers(1, timeout=SECONDS)
+            except TimeoutError as error:
+                problem = f"the cluster at {client.scheduler.address} has no workers"
+                raise RayboxError(f"{problem}; start some: dask worker ADDRESS") from error
+            # first of all: a worker that cannot unpickle a task ends, without an error of the task
+            versions = client.run(pydoc.locate, "raybox.__version__", on_error="return")
+        for address, version in versions.items():
+            if not isinstance(version, (str, OSError)):  # OSError: the worker has ended
+                way_out = f"install raybox {__version__} there, in the Python that runs it"
+                raise RayboxError(f"worker {address} has no raybox; {way_out}")
         yield client
 
 
-def _distributed() -> ModuleType:
-    if find_spec("distributed") is None:
-        raise RayboxError(
-            "a cluster needs dask.distributed, which is not installed; run: pip install 'raybox[cluster]'"
-        )
-    return import_module("distributed")
-
-
 @contextmanager
-def scheduler_watched(client: "distributed.Client") -> Iterator[None]:
-    """Raise the error for a scheduler that has ended in place of those of a client that has lost it."""
+def _dask_errors(client: "distributed.Client") -> Iterator[None]:
+    """Turn errors of Dask, and of tasks, into `RayboxError`."""
     try:
         yield
-    except (RayboxError, DiskError):
+    except RayboxError:
         raise
     except Exception as error:
-        if not isinstance(error, OSError) and client.status == "running":
-            raise
-        address = f" at {client.scheduler.address}" if client.scheduler else ""  # None: the client is closed
-        problem = f"the scheduler{address} does not answer any more ({error}); start it again"
+        if isinstance(error, OSError) or client.status != "running":  # a task raises no OSError
+            address = f" at {client.scheduler.address}" if client.scheduler else ""  # None: it is closed
+            problem = f"the scheduler{address} does not answer any more ({error}); start it again"
+        else:
+            cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            problem = f"blocks of rays cannot be cast on the cluster ({cause}); see the logs of the workers"
         raise RayboxError(problem) from error
-
-
-def _run_on_workers(client: "distributed.Client", function: Callable[..., Any], *args: object) -> Any:
-    """Yield the address of every worker that answers, with what a function returns there, or its error."""
-    try:
-        client.wait_for_workers(1, timeout=SECONDS)
-    except TimeoutError as error:
-        raise RayboxError(
-            f"the cluster at {client.scheduler.address} has no workers; start some: dask worker ADDRESS"
-        ) from error
-    for address, result in client.run(function, *args, on_error="return").items():
-        if not isinstance(result, OSError):  # else the worker has ended
-            yield address, result
-
-
-def check_workers(client: "distributed.Client") -> None:
-    """Raise `RayboxError` unless there are workers, all with this version of raybox."""
-    for address, version in _run_on_workers(client, pydoc.locate, "raybox.__version__"):
-        if not isinstance(version, str):
-            way_out = f"install raybox {__version__} there, in the Python that runs it"
-            raise RayboxError(f"worker {address} has no raybox; {way_out}")
-        if version != __version__:
-            raise RayboxError(f"worker {address} {_version_problem(version, __version__)}")
-
-
-def check_folders(client: "distributed.Client", folder: Path, *others: Path) -> None:
-    """Raise `RayboxError` unless workers see a folder that was made just now, and the other paths."""
-    for path in (folder, *others):
-        for address, is_there in _run_on_workers(client, os.path.exists, path):
-            if is_there is not True:
-                shown = folder.parent.parent if path == folder else path
-                raise RayboxError(
-                    f"worker {address} does not see {shown}; rays, output and parts of a scene must be in "
-                    "folders that all machines share, under the same names and for the same user"
-                )
 
 
 class DaskRunner:
@@ -193,86 +170,66 @@ class DaskRunner:
 
     def run(self, folders: PartFolders, spans: Iterable[BlockSpan]) -> Generator[Done, None, None]:
         """Write parts for all blocks of some spans: see `Runner`."""
-        job, client = self._caster.job, self._client
-        with scheduler_watched(client):
-            check_workers(client)
-        with open_folder(job.folder) as folder:
-            folder.remove(FILES)
-            job_files.write(folder, self._caster)
-        with scheduler_watched(client):
-            check_folders(client, job.folder / FILES, *map(Path.absolute, job.rays))
-            task = Task(job.folder, uuid4().hex[:12], self._threads, code_version())
-            sums = folders.listed() if job.part_format == SUMS else []
-            tasks = self._submitted(task, spans, sums)
-            try:
-                for part in tasks:
-                    yield Done(part.rays, None, part)
-                    if job.part_format == SUMS:
-                        sums.append(part)
-                        if merged := _merged(self._caster, folders, sums):
-                            yield Done(0, None, merged)
-            finally:
-                tasks.close()
-                with suppress(Exception):  # the scheduler, or a worker, may have ended
-                    client.run(unload, on_error="ignore")
+        caster, client, folder = self._caster, self._client, self._caster.job.folder
+        with open_folder(folder) as opened:
+            opened.remove(FILES)
+            job_files.write(opened, caster)
+        task = Task(folder, uuid4().hex[:12], self._threads, code_version())
+        sums = folders.listed() if caster.sums else []  # parts that are not merged yet
+        try:
+            for part in self._cast(task, spans, sums):
+                yield Done(part.rays, None, part)
+                if caster.sums:
+                    sums.append(part)
+                    if merged := _merged(caster, folders, sums):
+                        yield Done(0, None, merged)
+        finally:
+            with suppress(Exception):  # the scheduler, or a worker, may have ended
+                client.run(unload, on_error="ignore")
 
-    def _submitted(
+    def _cast(
         self, task: Task, spans: Iterable[BlockSpan], sums: Sequence[CastPart]
     ) -> Generator[CastPart, None, None]:
-        """Submit tasks, and yield their parts; after a failure, those that are submitted are collected.
+        """Submit tasks, and yield their parts; after a failure, collect those that run, and raise it.
 
         sums: the parts of sums that are not merged yet.
         """
-        client = self._client
-        completed = _distributed().as_completed(loop=client.loop, raise_errors=False)
-        at_once = max(1, len(client.nthreads())) * _TASKS_PER_WORKER
+        from distributed import as_completed
+
+        client, running, failure = self._client, set["distributed.Future"](), None
+        with _dask_errors(client):
+            at_once = max(1, len(client.nthreads())) * _TASKS_PER_WORKER
+            completed = as_completed(loop=client.loop, raise_errors=False)
         tasks = _tasks(self._caster, spans, at_once)
-        running: set[distributed.Future] = set()
-        failure: RayboxError | None = None
-
-        def submit() -> RayboxError | None:
-            """Submit as many tasks as may run; return what is wrong with the next rays, if anything."""
-            most = at_once
-            if self._caster.sums:
-                most = max(1, min(_SUM_TASKS, _SUM_PARTS - len(sums)))
-            try:
-                for some in islice(tasks, max(0, most - len(running))):
-                    key = f"raybox-{task.token}-{some[0].number}"
-                    future = client.submit(cast_task, task, some, key=key, pure=False)
-                    running.add(future)
-                    completed.add(future)
-            except RayboxError as error:
-                return error
-            return None
-
         try:
-            failure = submit()
-            for future in completed:
+            while True:
+                most = max(1, min(_SUM_TASKS, _SUM_PARTS - len(sums))) if self._caster.sums else at_once
+                try:
+                    for blocks in islice(tasks, 0 if failure else max(0, most - len(running))):
+                        key = f"raybox-{task.token}-{blocks[0].number}"
+                        with _dask_errors(client):
+                            future = client.submit(cast_task, task, blocks, key=key, pure=False)
+                        running.add(future)
+                        completed.add(future)
+                except RayboxError as error:
+                    failure = error
+                if not running:
+                    break
+                future = next(completed)
                 running.discard(future)
                 try:
-                    yield from self._parts(future)
+                    with _dask_errors(client):
+                        parts: list[CastPart] = future.result()
                 except RayboxError as error:
                     failure = failure or error
+                else:
+                    yield from parts
                 future.release()  # a task whose future exists runs again when its worker dies
-                failure = failure or submit()
         finally:
             with suppress(Exception):  # the scheduler may have ended
                 client.cancel(list(running))
         if failure:
             raise failure
-
-    def _parts(self, future: "distributed.Future") -> list[CastPart]:
-        """Return the parts of a task; raise what went wrong."""
-        try:
-            return list(future.result())
-        except (RayboxError, OSError):  # OSError: of the connection; tasks raise none
-            raise
-        except Exception as error:
-            if self._client.status != "running":
-                raise
-            cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            problem = f"blocks of rays cannot be cast on the cluster ({cause})"
-            raise RayboxError(f"{problem}; see the logs of the workers") from error
 
 
 def _tasks(caster: BlockCaster, spans: Iterable[BlockSpan], at_once: int) -> Iterator[list[BlockSpan]]:
@@ -287,12 +244,14 @@ def _tasks(caster: BlockCaster, spans: Iterable[BlockSpan], at_once: int) -> Ite
 
 def _merged(caster: BlockCaster, folders: PartFolders, parts: list[CastPart]) -> CastPart | None:
     """Write one part of those that cover all blocks from the first on, in their place; None if one does."""
-    parts.sort()
-    run = parts[: parts[0].number == 0]
-    for part in parts[len(run) :]:
-        if run and part.number == run[-1].end:
+    assert caster.sums is not None
+    parts.sort(key=lambda part: part.number)
+    run, end = list[CastPart](), 0
+    for part in parts:
+        if part.number == end:
             run.append(part)
-    if len(run) < 2 or caster.sums is None:
+            end = part.end
+    if len(run) < 2:
         return None
     parts[: len(run)] = [merge(caster.job, caster.sums, folders, run)]
     return parts[0]

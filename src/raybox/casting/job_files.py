@@ -109,6 +109,11 @@ def caster_in(folder: Path, *, large_pages: bool = False) -> BlockCaster:
     return BlockCaster(_job_of(facts["job"], folder), scene, arguments, ids)
 
 
+def rays_in(folder: Path) -> Iterator[Path]:
+    """Yield the files of rays that the job of a folder names."""
+    yield from map(Path, cast(dict[str, Any], manifest.read(folder / FILES / _READY).facts)["job"]["rays"])
+
+
 def call_in(folder: Path) -> CastCall:
     """Return the call that began a folder, for another process."""
     target, caster = target_of(folder), caster_in(folder)
