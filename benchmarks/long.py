@@ -75,9 +75,7 @@ def by_cluster(folder: Path, _: int) -> float:
     scene = rb.Scene(rb.load(folder / "boxes.npz"))
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         rb.cast(scene, folder / "warm_up.parquet", folder / "warm_up.out.parquet", cluster=cluster)
-        return rb.cast(
-            scene, folder / "rays.parquet", folder / "out.parquet", cluster=cluster
-        ).seconds
+        return rb.cast(scene, folder / "rays.parquet", folder / "out.parquet", cluster=cluster).seconds
 
 
 RUNS = {"memory": in_memory, "cluster": by_cluster}
