@@ -23,7 +23,8 @@ from unittest import mock
 import numpy as np
 
 import raybox as rb
-from raybox.casting import steps
+from raybox.casting import engine
+from raybox.casting.cast_folder import SUFFIX, CastFolder
 from raybox.errors import RayboxError
 
 REFUSED, UNHARMED, VALUES = "refused", "read without harm", "other numbers"
@@ -144,7 +145,7 @@ def try_cast(path: Path) -> tuple[bytes | None, str]:
     """Return the output of `cast`, None if the file was refused, and an error of another family."""
     out = path.with_name("out.npy")
     try:
-        rb.stream.cast(SCENE, path, out, chunk=10, workers=1)
+        rb.cast(SCENE, path, out, chunk=10, workers=1)
         return out.read_bytes(), ""
     except RayboxError:
         return None, ""
@@ -152,7 +153,7 @@ def try_cast(path: Path) -> tuple[bytes | None, str]:
         return None, f"cast: {error!r}"
     finally:
         out.unlink(missing_ok=True)
-        shutil.rmtree(f"{out}.raybox-part", ignore_errors=True)
+        shutil.rmtree(f"{out}{SUFFIX}", ignore_errors=True)
 
 
 def wanted_output(table: np.ndarray, folder: Path) -> bytes:
@@ -253,7 +254,7 @@ def csv_letters(count: int, folder: Path) -> Iterator[Outcome]:
 
 
 def casts(count: int, folder: Path) -> Iterator[Outcome]:
-    """Yield outcomes of resumed casts after damage in a file beside the unfinished output."""
+    """Yield outcomes of resumed casts after damage in the output or in its folder."""
     rng, rays = np.random.default_rng(5), folder / "rays.npz"
     arrays = {name: np.array(getattr(RAYS, name)) for name in ("origins", "directions", "t_min", "t_max")}
     arrays["origins"][25] = np.nan
@@ -265,12 +266,16 @@ def casts(count: int, folder: Path) -> Iterator[Outcome]:
 
 
 ENDINGS = (".npy", ".npz", ".csv", ".parquet", ".zarr")
-STAGES = {"rays": None, "assembled": "place stored", "placed": "output placed"}
-"""Where a cast ends, and the step at which it is interrupted."""
+STAGES: dict[str, tuple[Any, str] | None] = {
+    "rays": None,
+    "parts": (engine, "finish"),
+    "output": (CastFolder, "remove"),
+}
+"""What a cast has completed when it is interrupted, and the function that is not called any more."""
 
 
 def _cast(rays: Path, out: Path, invalid: str = "miss") -> Any:
-    return rb.stream.cast(SCENE, rays, out, chunk=10, workers=1, invalid=invalid)
+    return rb.cast(SCENE, rays, out, chunk=10, workers=1, invalid=invalid)
 
 
 def _content(path: Path) -> dict[str, bytes]:
@@ -284,16 +289,12 @@ def _unfinished(rays: Path, folder: Path, ending: str, stage: str) -> tuple[Path
     if not whole.exists():
         _cast(rays, whole)
     place.mkdir()
-    if STAGES[stage] is None:
+    if (step := STAGES[stage]) is None:
         with suppress(RayboxError):
             _cast(rays, place / f"out{ending}", "raise")
     else:
-
-        def interrupt(step: str) -> None:
-            if step == STAGES[stage]:
-                raise KeyboardInterrupt
-
-        with mock.patch.object(steps, "hook", interrupt), suppress(KeyboardInterrupt):
+        interrupt = mock.patch.object(*step, side_effect=KeyboardInterrupt)
+        with interrupt, suppress(KeyboardInterrupt):
             _cast(rays, place / f"out{ending}")
     return place, _content(whole)
 

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from raybox.store import disk
@@ -65,9 +65,13 @@ def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+_FOR_GOOD = ExitStack()
+"""A context that is not referenced ends when it is collected, and the faults with it."""
+
+
 def kill_at(number: int) -> None:
     """End this process at a call, from now on."""
-    faults(number, kill).__enter__()
+    _FOR_GOOD.enter_context(faults(number, kill))
 
 
 def killed(work: Callable[[], object], number: int) -> str | None:

@@ -460,6 +460,8 @@ def main() -> int:
     parser.add_argument("--folder", default="/dev/shm" if Path("/dev/shm").is_dir() else None)
     parser.add_argument("-v", action="store_true", help="print each error")
     given = parser.parse_args()
+    if unknown := {*given.ways} - {*WAYS, FULL_DISK}:
+        parser.error(f"no output {min(unknown)!r}; there are {', '.join([*WAYS, FULL_DISK])}")
     if FOLDER not in os.environ:
         with tempfile.TemporaryDirectory(dir=given.folder) as name:
             return run_preloaded(Path(name), sys.argv[1:])

@@ -1,7 +1,7 @@
 """Measure the cost of files and clusters for rays larger than memory: 2·10⁸ rays, 10⁵ boxes, two threads.
 
 ``python benchmarks/long.py`` takes 17 GB of disk and three minutes a round: the same query in memory (of a
-tenth of the rays), ``raybox cast``, and `cluster.cast` by two workers of one thread, as Dask starts them.
+tenth of the rays), ``raybox cast``, and `rb.cast` by two cluster workers of one thread, as Dask starts them.
 Each runs in its own process, whose peak memory is reported. Rays are those of raybox.bench that start in and
 around the boxes; a quarter of them hit.
 """
@@ -74,10 +74,8 @@ def by_cluster(folder: Path, _: int) -> float:
 
     scene = rb.Scene(rb.load(folder / "boxes.npz"))
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        rb.cluster.cast(scene, folder / "warm_up.parquet", folder / "warm_up.out.parquet", cluster=cluster)
-        return rb.cluster.cast(
-            scene, folder / "rays.parquet", folder / "out.parquet", cluster=cluster
-        ).seconds
+        rb.cast(scene, folder / "warm_up.parquet", folder / "warm_up.out.parquet", cluster=cluster)
+        return rb.cast(scene, folder / "rays.parquet", folder / "out.parquet", cluster=cluster).seconds
 
 
 RUNS = {"memory": in_memory, "cluster": by_cluster}

@@ -90,9 +90,9 @@ def files(small: bool) -> None:
         rb.save(source, rays)
         runs_by_name: dict[str, Callable[[], Any]] = {
             "in memory, two threads": lambda: scene.nearest(rays, workers=2),
-            "`stream.cast`, two threads": lambda: rb.stream.cast(scene, source, out, workers=2),
-            "`stream.cast` to a dataset": lambda: written_anew(scene, source, folder / "hits"),
-            "`cluster.cast`, two workers of one thread": lambda: rb.cluster.cast(
+            "`rb.cast`, two threads": lambda: rb.cast(scene, source, out, workers=2),
+            "`rb.cast` to a dataset": lambda: written_anew(scene, source, folder / "hits"),
+            "`rb.cast`, two cluster workers of one thread": lambda: rb.cast(
                 scene, source, out, cluster=client
             ),
         }
@@ -118,7 +118,7 @@ def files(small: bool) -> None:
 def written_anew(scene: rb.Scene, source: Path, folder: Path) -> None:
     """Cast to a dataset, which is not replaced: an old one is removed first."""
     shutil.rmtree(folder, ignore_errors=True)
-    rb.stream.cast(scene, source, folder, workers=2, format="parquet")
+    rb.cast(scene, source, folder, workers=2, format="parquet")
 
 
 TABLES = {"sizes": sizes, "files": files}

@@ -177,7 +177,7 @@ def files(folder: Path) -> Ways:
 
     def of_raybox() -> np.ndarray:
         target.unlink(missing_ok=True)
-        rb.stream.cast(rb.Scene(house), source, target, workers=1)
+        rb.cast(rb.Scene(house), source, target, workers=1)
         return np.load(target, mmap_mode="r")["index"]
 
     def in_chunks(cast: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:

@@ -14,12 +14,12 @@ from typing import get_args
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from raybox.casting.join_formats import FORMATS
 
 import raybox as rb
 import real_data
 from file_samples import BOXES, IDS, RAYS, sample, samples
 from processes import output_of, python
+from raybox.casting.job import SUFFIXES
 from raybox.cli import main
 from raybox.io.formats.table import extensions
 from raybox.queries.query import FileQuery
@@ -96,7 +96,7 @@ def test_the_help_of_cast_lists_what_the_tables_hold():
         found = set(re.findall(r"\.[a-z]+", words.replace(".city.json", ".json")))
         assert found == set(extensions(kind).split())
     outputs = re.search(r"The file of results \(([^)]*)\)", " ".join(text.split()))[1]
-    assert set(outputs.split()) == set(FORMATS)
+    assert set(outputs.split()) == set(SUFFIXES)
     listed = re.findall(r"^  (\w+) +(?:ray|index|the same)\b(.*)$", text, re.MULTILINE)
     assert tuple(name for name, _ in listed) == file_queries() == get_args(FileQuery)
     for query, columns in listed:

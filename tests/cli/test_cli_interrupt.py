@@ -71,7 +71,7 @@ PLACES = {
 PROCESS = """
 import ctypes, signal, sys, time
 from raybox.cli import main
-from raybox import cast as casts
+from raybox import casting as casts
 
 def stop():
     signal.raise_signal(signal.SIGINT)

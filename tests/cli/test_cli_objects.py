@@ -194,8 +194,9 @@ def test_where_of_info_and_deposit(folder):
 
 def test_another_filter_is_another_cast(folder):
     scene = rb.Scene(rb.load("city.json"))
-    given = [cast_arguments.masks(scene, where) for where in ("id == 'shed'", "id == 'house'", None)]
-    assert len({str(dict(cast_arguments.facts(one))) for one in given}) == 3
+    wheres = "id == 'shed'", "id == 'house'", None
+    given = [cast_arguments.checked(scene, "nearest", where) for where in wheres]
+    assert len({str(cast_arguments.facts("nearest", one)) for one in given}) == 3
 
 
 # cast

@@ -31,6 +31,32 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+# Blocks
+
+
+def test_blocks_are_cast_by_one_command_each_and_finished_by_another(folder):
+    raybox("cast", "boxes.csv", "rays.csv", "-o", "whole.npy")
+    command = ["cast", "boxes.csv", "rays.csv", "-o", "out.npy", "--chunk", "2"]
+    assert raybox(*command, "--blocks", "0:1").stderr.endswith("; written to out.npy.raybox\n")
+    assert "lacks" in raybox(*command, "--finish", code=2).stderr
+    assert json.loads(raybox(*command, "--blocks", "1:99", "--json").stdout)["out"] == "out.npy.raybox"
+    assert raybox(*command, "--finish").stderr.endswith("; written to out.npy\n")
+    assert Path("out.npy").read_bytes() == Path("whole.npy").read_bytes()
+
+
+@pytest.mark.parametrize("blocks", ["3", "0-3", "3:3", "5:2", "a:b"])
+def test_blocks_that_are_no_range(folder, blocks):
+    done = raybox("cast", "boxes.csv", "rays.csv", "-o", "out.npy", "--blocks", blocks, code=2)
+    assert f"'{blocks}' is no range. Write FROM:TO" in done.stderr
+    assert not Path("out.npy.raybox").exists()
+
+
+def test_blocks_and_finish_together(folder):
+    both = "--blocks", "0:1", "--finish"
+    done = raybox("cast", "boxes.csv", "rays.csv", "-o", "out.npy", *both, code=2)
+    assert "--finish writes OUT of all blocks" in done.stderr
+
+
 # Help
 
 

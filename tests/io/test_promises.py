@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 import raybox as rb
 from file_samples import pcd, samples
-from raybox.casting import block_caster, engine, parquet_footer
+from raybox.casting import parquet_footer
+from raybox.casting.caster import BlockCaster
 from raybox.casting.part import PartFile
 from raybox.cli import main
 from streaming import BOXES, IDS, RAYS, SCENE, fail_at, interrupted, pq
@@ -42,8 +43,7 @@ def test_a_row_group_whose_count_is_damaged(tmp_path, count):
     path = tmp_path / "rays.parquet"
     rb.save(path, RAYS)
     pq.write_table(pq.read_table(path), path, row_group_size=40)
-    with path.open("rb") as file:
-        footer = parquet_footer.read_footer(file, path.stat().st_size)
+    footer = parquet_footer.footer_in(path.read_bytes())
     body = path.read_bytes()[len(parquet_footer.MAGIC) : -len(footer) - 8]
     fields = parquet_footer._parse(footer)
     fields[4][1].items[2][3] = parquet_footer.I64, count
@@ -227,8 +227,6 @@ def test_a_job_with_another_number(tmp_path, monkeypatch):
 
 
 def test_a_part_with_another_byte_is_cast_again(tmp_path, monkeypatch):
-    """A byte of the joined file: see tests/casting/test_joined.py."""
-    monkeypatch.setattr(engine, "SYNC_SECONDS", 3600)
     rays, out = interrupted(tmp_path, monkeypatch)
     path = tmp_path / "out.npy.raybox" / "parts" / "part-000000001.rows"
     data = bytearray(path.read_bytes())
@@ -243,7 +241,6 @@ def test_a_part_with_another_byte_is_cast_again(tmp_path, monkeypatch):
 def test_an_input_that_changes_but_looks_the_same(tmp_path, monkeypatch, row):
     """Same size, time and ends: the rays done are compared."""
     table = np.column_stack([np.tile(RAYS.origins, (60, 1)), np.tile(RAYS.directions, (60, 1))])
-    monkeypatch.setattr(engine, "SYNC_SECONDS", 3600)
     rays, out = tmp_path / "rays.npy", tmp_path / "out.npy"
     table = np.concatenate([table] * 4)  # rows 3000 to 20000 are in neither end
     np.save(rays, table)
@@ -382,7 +379,7 @@ def test_no_memory_for_a_chunk(tmp_path, monkeypatch):
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr(block_caster.BlockCaster, "results", fail)
+    monkeypatch.setattr(BlockCaster, "_results", fail)
     with pytest.raises(
         MemoryError, match="chunks of 50 rays do not fit into memory; give a smaller"
     ) as caught:

@@ -45,14 +45,14 @@ def test_a_deleted_working_folder(tmp_path, monkeypatch, door):
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EPERM])
 def test_locks_that_the_system_refuses(tmp_path, monkeypatch, number):
-    def refuse(_):
+    def refuse(_file, _shared):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(lock, "_lock_descriptor", refuse)
+    monkeypatch.setattr(lock, "_lock_file", refuse)
     rb.save(tmp_path / "rays.csv", RAYS)
     with pytest.raises(
         rb.FileFormatError,
-        match=rf"out\.csv: .*the file system locks no file there \({os.strerror(number)}\); give",
+        match=rf"out\.csv\.raybox/lock: cannot be locked: {os.strerror(number)}; check .*, and cast again",
     ):
         rb.stream.cast(rb.Scene(BOXES), tmp_path / "rays.csv", tmp_path / "out.csv")
 

@@ -176,7 +176,6 @@ def test_cells_of_a_grid_share_one_scale():
         Job(None, grid._rows(), rays._rows(), NO_MASK),
         limits_of(rays._rows(), np.empty((0, 1)), False),
         False,
-        slice(None),
     )
     assert fixed.shifts.size == 1
     top = 1.7e308

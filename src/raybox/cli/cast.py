@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from raybox.validation import Array
 
 _ARRAYS = "values", "weights"
-_COUNTED = {"all": "hits", "segments": "stretches", "deposit": "sums above or below zero"}
+_COUNTED = {"all": "hits", "segments": "segments", "deposit": "sums above or below zero"}
 
 
 def _query_names() -> Sequence[str]:
@@ -110,7 +110,7 @@ def cast(
 
     \b
     SCENE  .npz .npy .csv .tsv .txt .xyz .bin .parquet .zarr of boxes, also oriented;
-           .npz of any saved scene;
+           .npz of any saved scene; .scene folders;
            .ply .obj .stl .glb .gltf meshes; .ifc; .city.json .jsonl; .vox;
            with --boxes: a box of each object of a mesh, .ifc or .city.json
            with --grid: .vox, or an array of cells in .npy or .npz
@@ -133,7 +133,7 @@ def cast(
     occluded  ray, occluded (1 or 0); a row for each ray
     count     ray, count (of a mesh: of triangles); a row for each ray
     all       ray, index, object, id, t, t_enter, t_exit, length; a row for each box or triangle
-    segments  the same of the partition of a ray by a grid; a row for each stretch
+    segments  the same of the partition of a ray by a grid; a row for each segment
     integrate ray, integral: the sum of value * length inside of boxes; a row for each ray
     deposit   index, id, deposit: the sum of weight * length inside; a row for each box or cell
 
@@ -146,10 +146,13 @@ def cast(
     raybox cast 'tiles_*.csv' 'rays_*.parquet' -o hits.parquet --carry id,time
     zcat rays.csv.gz | raybox cast boxes.csv - -o - --query count > counts.csv
     raybox cast city.city.json rays.parquet -o hits/ --cluster tcp://10.0.0.1:8786
-    raybox cast city.scene rays.npy -o hits.npy --blocks 0:50; raybox cast … --blocks 50:100; … --finish
+    raybox cast city.scene rays.npy -o hits.npy --blocks 0:50
+    raybox cast city.scene rays.npy -o hits.npy --finish
     raybox cast --grid cells.npz rays.npz -o sums.npy --query integrate --values density.npy
     raybox cast --grid model.vox sun.parquet -o light.npy --query deposit --weights power.npy
     """
+    if options["blocks"] and options["finish_"]:
+        raise click.UsageError("--finish writes OUT of all blocks. Run it once those of --blocks are cast.")
     is_folder = out.endswith(("/", os.sep))
     options["format"], of_stdin = _formats(options["format_"], is_folder, [scene, *rays])
     scenes = input_files([scene], of_stdin, rays)
@@ -166,7 +169,8 @@ def cast(
         summary |= {"size": size_of(geometry)}
     summary |= {"rays": shown(files), "cast": done.rays}
     summary |= {"query": query, "hit_count": done.hit_count, "rows": done.rows}
-    summary |= {"seconds": round(done.seconds, 3), "out": out}
+    stored = f"{out.rstrip(os.sep)}.raybox" if options["blocks"] else out
+    summary |= {"seconds": round(done.seconds, 3), "out": stored}
     summary |= {"resumed": done.resumed} if done.resumed else {}
     if options["json_"]:
         click.echo(as_json(summary))
@@ -206,7 +210,7 @@ def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str], query: 
 def _cast(
     geometry: "SceneContent", rays: Sequence[str], out: str, query: "FileQuery", **how: Any
 ) -> "Summary":
-    """Cast, and return the summary; when interrupted, print which part file remains."""
+    """Cast, and return the summary; when interrupted, print how many rays are stored."""
     from raybox import casting
     from raybox.scene.scene import Scene
     from raybox.threads.chunks import check_workers
@@ -246,7 +250,7 @@ def _finish(out: str) -> "Summary":
 def _numbers(text: str) -> range:
     """Return the numbers of blocks in a text such as 0:100."""
     start, separator, end = text.partition(":")
-    if not (separator and start.isdecimal() and end.isdecimal()):
+    if not (separator and start.isdecimal() and end.isdecimal() and int(start) < int(end)):
         raise click.BadParameter(
             f"{text!r} is no range. Write FROM:TO, such as 0:100.", param_hint="--blocks"
         )
