@@ -62,7 +62,7 @@ ALLOWED = {
     "tell": ("the method of Python's files", FOLDERS),
 }
 # Of the allowed ones, those that are names of attributes alone, and the files that define such a method.
-METHODS = {"tell": ("src/raybox/casting/writers.py", "src/raybox/store/disk.py")}
+METHODS = {"tell": ("src/raybox/casting/part.py", "src/raybox/store/disk.py")}
 
 
 def segments(name: str) -> set[str]:

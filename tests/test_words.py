@@ -55,7 +55,7 @@ def test_banned_words_and_long_signatures(tmp_path):
 
 def test_names_that_only_look_like_it(tmp_path):
     writer = "class File:\n    def tell(self): ..."
-    files = {"right.py": RIGHT, "casting/writers.py": writer}
+    files = {"right.py": RIGHT, "casting/part.py": writer}
     assert not found(tmp_path, {f"src/raybox/{name}": text for name, text in files.items()})
 
 

@@ -158,8 +158,8 @@ def test_a_mapped_scene_whose_file_changes_during_the_cast(tmp_path, monkeypatch
 
     def changing(caster, block, *others):
         if block.block.number == 2:
-            path = folder / "lower.npy"
-            path.write_bytes(path.read_bytes())
+            with (folder / "lower.npy").open("r+b") as file:  # never shorter: other threads read its map
+                file.write(file.read(1))
         return results(caster, block, *others)
 
     monkeypatch.setattr(BlockCaster, "_results", changing)
