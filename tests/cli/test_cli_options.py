@@ -214,7 +214,7 @@ def test_an_unsupported_file_lists_the_extensions_of_its_argument(folder):
         Path(name).write_text("x")
     tables = ".npz .npy .csv .tsv .txt .xyz .bin .parquet .ply"
     scene = raybox("pick", "a.xyzzy", *HIT, code=2).stderr
-    assert f"supported: {tables} .obj .stl .glb .gltf .ifc .jsonl .json .vox .zarr\n" in scene
+    assert f"supported: {tables} .obj .stl .glb .gltf .ifc .jsonl .json .vox .zarr .scene\n" in scene
     rays = raybox("cast", "boxes.csv", "b.xyzzy", "-o", "-", code=2).stderr
     assert f"supported: {tables} .las .laz .pcd .zarr\n" in rays
     assert "'.off'; convert it by trimesh" in raybox("pick", "c.off", *HIT, code=2).stderr
