@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import raybox as rb
+from raybox.casting import finishing
 from raybox.casting.cast_folder import FILES
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -120,6 +121,42 @@ def test_a_dataset_that_groups_may_write_to_continues(tmp_path, rays):
     assert cast(tmp_path, "dataset", rays).resumed == 103
     assert [*content(tmp_path / "out").values()] == wanted
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o775
+
+
+@pytest.mark.parametrize("out", ["out.npy", "out.csv", "out.npz", "out.parquet", "out.zarr"])
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_part_that_the_disk_loses_before_it_is_read(tmp_path, rays, monkeypatch, out, number):
+    """It was whole when it was compared; now its bytes are zeros."""
+    how, check = {"chunk": 60, "query": "all"}, finishing._check_room
+    rb.cast(SCENE, rays, tmp_path / f"whole-{out}", **how)
+
+    def losing(cast, source):
+        check(cast, source)
+        path = cast.parts.parts.path / source.parts[number].name
+        path.write_bytes(bytes(path.stat().st_size))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(finishing, "_check_room", losing)
+        with pytest.raises(rb.FileFormatError, match="is damaged; cast again: it is written anew"):
+            rb.cast(SCENE, rays, tmp_path / out, **how)
+    assert rb.cast(SCENE, rays, tmp_path / out, **how).resumed > 0
+    found, wanted = (content(tmp_path / f"{start}{out}") for start in ("", "whole-"))
+    assert [*found.values()] == [*wanted.values()]
+
+
+def test_metadata_of_zarr_that_the_disk_loses(tmp_path, rays, monkeypatch):
+    zarr = pytest.importorskip("zarr")
+    create = zarr.create_array
+
+    def losing(path, **how):
+        found = create(path, **how)
+        (path / how["name"] / "zarr.json").write_bytes(bytes(100))
+        return found
+
+    monkeypatch.setattr(zarr, "create_array", losing)
+    monkeypatch.setattr(zarr.Array, "__setitem__", lambda one, *_: zarr.open_array(one.store_path))
+    with pytest.raises(rb.FileFormatError, match="cannot be read just after it was written"):
+        rb.cast(SCENE, rays, tmp_path / "out.zarr", query="count")
 
 
 def test_files_for_other_processes_that_get_no_name(tmp_path, rays, monkeypatch):

@@ -113,10 +113,13 @@ def _check_job(folder: Folder, target: Path, facts: Facts) -> None:
 
 @contextmanager
 def system_errors(target: Path) -> Iterator[None]:
-    """Turn errors of the system into errors about an output, with the path, the step and a way out."""
+    """Turn errors of the system into errors about an output, with the path, the step and a way out.
+
+    A pipe whose reader has ended stays an error of its own: commands end without a word then.
+    """
     try:
         yield
-    except RayboxError:
+    except (RayboxError, BrokenPipeError):
         raise
     except OSError as error:
         raise system_error(target, error) from error

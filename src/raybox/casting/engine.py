@@ -40,7 +40,7 @@ def run(call: CastCall, out: BinaryIO | None, make_runner: MakeRunner | None, *,
             assert make_runner is not None
             summary = _to_stream(call, make_runner, out, bar)
         else:
-            with _opened(call) as cast:
+            with _opened(call, is_complete=make_runner is None) as cast:
                 summary = _to_target(call, cast, make_runner, bar)
     return summary._replace(seconds=time.perf_counter() - started)
 
@@ -64,8 +64,8 @@ def cast_numbers(
 
 
 @contextmanager
-def _opened(call: CastCall, *, shared: bool = False) -> Iterator[CastFolder]:
-    """Yield the folder of a call; an error says how many rays are stored there."""
+def _opened(call: CastCall, *, shared: bool = False, is_complete: bool = False) -> Iterator[CastFolder]:
+    """Yield the folder of a call; an error says how many rays are stored there, unless all must be."""
     caster, target = call.caster, call.target
     assert target is not None
     check_place(target, caster.job)
@@ -74,7 +74,7 @@ def _opened(call: CastCall, *, shared: bool = False) -> Iterator[CastFolder]:
         try:
             yield cast
         except BaseException as error:
-            found = _explained(error, cast, caster, shared)
+            found = error if is_complete else _explained(error, cast, caster, shared)
             if found is error:
                 raise
             raise found from error

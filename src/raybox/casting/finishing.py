@@ -263,16 +263,16 @@ def _copy_bodies(source: PartSource, out: OutFile) -> None:
 
 def _write_parquet(source: PartSource, out: OutFile) -> None:
     """Write the row groups of all parts, and one footer."""
-    footers, position = list[bytes](), out.write(footer.MAGIC)
+    ends, position = list[tuple[bytes, int]](), out.write(footer.MAGIC)
     for part, reader in source.opened():
         start, length = part.body
         reader.read(start)
         for data in reader.blocks(length):
             out.write(data)
-        end = footer.footer_in(reader.read())
         if part.rows:
-            footers.append(footer.shift_offsets(end, position - start))
+            ends.append((reader.read(), position - start))  # parsed once all bytes are compared
         position += length
+    footers = [footer.shift_offsets(footer.footer_in(end), shift) for end, shift in ends]
     out.write(footer.with_tail(footer.merge(footers or [empty_footer(source.spec)])))
 
 
@@ -309,7 +309,7 @@ def _write_zarr(source: PartSource, path: Path, chunk: int | None) -> None:
     size = max(1, chunk or min(_ZARR_ROWS, count))
     # Zarr's stable type for text has no fixed length
     types: dict[str, Any] = {name: str if d.kind == "U" else d for name, d in spec.dtypes.items()}
-    with at(path, "written"):
+    with at(path, "written"), _reading_back(path):
         zarr.open_group(path, mode="a", zarr_format=3, attributes={QUERY_KEY: spec.query})
         arrays = {
             name: zarr.create_array(  # not compressed: floats hardly shrink
@@ -321,6 +321,18 @@ def _write_zarr(source: PartSource, path: Path, chunk: int | None) -> None:
             for name, array in arrays.items():
                 array[start : start + len(rows)] = rows[name].astype(types[name], copy=False)
             start += len(rows)
+
+
+@contextmanager
+def _reading_back(path: Path) -> Iterator[None]:
+    """Turn errors of Zarr at its own files, which it reads again, into `FileFormatError`."""
+    try:
+        yield
+    except RayboxError:
+        raise
+    except (ValueError, TypeError, KeyError) as error:
+        problem = "cannot be read just after it was written"
+        raise file_error(path, problem, "check the disk, and cast again") from error
 
 
 def _of_size(source: PartSource, size: int) -> Iterator[NDArray[np.void]]:

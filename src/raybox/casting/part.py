@@ -62,7 +62,7 @@ class CastPart(NamedTuple):
     """In bytes."""
     checksum: str
     body: tuple[int, int] = (0, 0)
-    """The bytes that a joined file gets: from where on, and how many."""
+    """The bytes that one file of all parts gets: from where on, and how many."""
 
     @property
     def number(self) -> int:

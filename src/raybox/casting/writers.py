@@ -8,7 +8,7 @@ format        bytes
 ``.parquet``  a file of Parquet, with a row group for each addition, encoded by Arrow
 ============  ==================================================================================
 
-A joined file of Parquet gets the row groups of all parts as they are, and one footer for all
+One file of all parts gets the row groups of Parquet as they are, and one footer for all
 (`parquet_footer`): nothing is encoded twice.
 """
 
@@ -60,7 +60,7 @@ class RowsWriter:
         return table
 
     def finish(self) -> tuple[int, int]:
-        """Return the body, which a joined file gets: all bytes, from where on and how many."""
+        """Return the body, which one file of all parts gets: all bytes, from where on and how many."""
         return 0, self._file.length
 
 

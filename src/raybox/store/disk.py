@@ -22,10 +22,10 @@ class DiskError(OSError):
 
 @contextmanager
 def at(path: Path, step: str) -> Iterator[None]:
-    """Turn errors of the system into `DiskError`; missing and existing files stay what they are."""
+    """Turn errors of the system into `DiskError`; missing and existing files, and closed pipes, stay."""
     try:
         yield
-    except (DiskError, FileNotFoundError, FileExistsError):
+    except (DiskError, FileNotFoundError, FileExistsError, BrokenPipeError):
         raise
     except OSError as error:
         raise DiskError(error, path, step) from error
