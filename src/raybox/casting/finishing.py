@@ -259,6 +259,7 @@ def _copy_bodies(source: PartSource, out: OutFile) -> None:
     for part, reader in source.opened():
         for data in reader.blocks(part.body[1]):
             out.write(data)
+        reader.free_pages()
 
 
 def _write_parquet(source: PartSource, out: OutFile) -> None:
@@ -271,6 +272,7 @@ def _write_parquet(source: PartSource, out: OutFile) -> None:
             out.write(data)
         if part.rows:
             ends.append((reader.read(), position - start))  # parsed once all bytes are compared
+        reader.free_pages()
         position += length
     footers = [footer.shift_offsets(footer.footer_in(end), shift) for end, shift in ends]
     out.write(footer.with_tail(footer.merge(footers or [empty_footer(source.spec)])))

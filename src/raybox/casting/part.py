@@ -5,6 +5,7 @@ each block, and of the part's own bytes. A part counts only if all of that is ri
 folder of a cast is trusted. Both files are written under temporary names and renamed.
 """
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from secrets import token_hex
@@ -14,7 +15,7 @@ from raybox.casting.blocks import Position
 from raybox.casting.job import SUMS, CastJob
 from raybox.errors import FileFormatError
 from raybox.io.formats.common import file_error
-from raybox.store.checksum import Checksum, Data, as_bytes
+from raybox.store.checksum import Checksum, Data, as_bytes, blocks_of
 from raybox.store.folder import TEMPORARY, Folder
 from raybox.store.record import RecordKind
 
@@ -179,11 +180,20 @@ class PartReader:
         self._checksum.update(data)
         return data
 
-    def blocks(self, size: int, step: int = 1 << 20) -> Iterator[bytes]:
-        """Yield the next `size` bytes, some at a time."""
-        while size and (data := self.read(min(size, step))):
-            size -= len(data)
+    def blocks(self, size: int, step: int = 1 << 18) -> Iterator[memoryview]:
+        """Yield the next `size` bytes, some at a time, each valid until the next ones."""
+        for data in blocks_of(self._file, size, step):
+            self._checksum.update(data)
             yield data
+
+    def free_pages(self) -> None:
+        """Let the system free the memory of the file, which is not read again.
+
+        Else a large output takes the memory of its parts too: the copy of 5 GB took 21 s in place of 4.
+        """
+        if hasattr(os, "posix_fadvise"):
+            with suppress(OSError):
+                os.posix_fadvise(self._file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
     def checksum(self) -> str:
         """Return the checksum of all bytes, those that are not yet read included."""
