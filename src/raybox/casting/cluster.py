@@ -5,7 +5,7 @@ Dask itself runs lost tasks again, and moves them. Workers need the same raybox,
 
 import pydoc
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
@@ -177,12 +177,13 @@ class DaskRunner:
         task = Task(folder, uuid4().hex[:12], self._threads, code_version())
         sums = folders.listed() if caster.sums else []  # parts that are not merged yet
         try:
-            for part in self._cast(task, spans, sums):
-                yield Done(part.rays, None, part)
-                if caster.sums:
-                    sums.append(part)
-                    if merged := _merged(caster, folders, sums):
-                        yield Done(0, None, merged)
+            with closing(self._cast(task, spans, sums)) as parts:
+                for part in parts:
+                    yield Done(part.rays, None, part)
+                    if caster.sums:
+                        sums.append(part)
+                        if merged := _merged(caster, folders, sums):
+                            yield Done(0, None, merged)
         finally:
             with suppress(Exception):  # the scheduler, or a worker, may have ended
                 client.run(unload, on_error="ignore")
