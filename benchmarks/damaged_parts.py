@@ -203,8 +203,8 @@ def _outcome(run: Run, site: Site, wanted: Reference) -> Outcome:
     if ended.outcome != REFUSED:
         return Outcome(1, was_resumed(ended), failure=failure_of(ended, site.target, wanted))
     problem = "" if len(ended.text.splitlines()) == 1 else f"a refusal of several lines: {ended.text}"
-    if content(site.target) is not None:
-        problem = f"an output although the cast was refused: {ended.text}"
+    if content(site.target) not in (None, wanted.content):  # it may have been complete before the damage
+        problem = f"an output that is not whole, and the cast was refused: {ended.text}"
     clear(Path(site.target).parent)
     return Outcome(1, refused=True, failure=problem or failure_of(run(None), site.target, wanted))
 

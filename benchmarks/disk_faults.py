@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil  # noqa: F401 - looks at the functions of os once, before they are wrapped
 import signal
 import threading
 from collections.abc import Callable, Iterator
