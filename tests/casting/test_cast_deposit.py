@@ -11,7 +11,7 @@ from exact_grid import cut_all
 from grids import random_grid, random_rays
 from raybox.casting import finishing, sums
 from raybox.cli.cast import cast
-from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, content, fail_at, get, put
+from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, content, get, put, stopping_at
 
 WEIGHTS = np.random.default_rng(6).random(103) - 0.2
 RNG = np.random.default_rng(8)
@@ -141,10 +141,8 @@ def test_boxes_without_end(tmp_path):
 def test_an_interrupted_deposit_continues(tmp_path, monkeypatch):
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
     how = {"query": "deposit", "chunk": 20, "workers": 1}
-    with monkeypatch.context() as patch:
-        fail_at(patch, 60, rb.RayboxError("enough"))
-        with pytest.raises(rb.RayboxError):
-            rb.stream.cast(SCENE, rays, out, weights=WEIGHTS, **how)
+    with stopping_at(monkeypatch, 60, rb.RayboxError("enough")):
+        rb.stream.cast(SCENE, rays, out, weights=WEIGHTS, **how)
     assert not out.exists()
     folder = tmp_path / "out.npy.raybox"
     assert [path.name for path in (folder / "parts").iterdir()] == ["part-000000000-to-000000002.sums"]
@@ -175,10 +173,8 @@ def test_a_failure_while_rows_are_written(tmp_path, monkeypatch):
 def test_damaged_sums_are_computed_again(tmp_path, monkeypatch, damage):
     rays, out, whole = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy", tmp_path / "whole.npy"
     rb.stream.cast(SCENE, rays, whole, query="deposit", chunk=20)
-    with monkeypatch.context() as patch:
-        fail_at(patch, 60, rb.RayboxError("enough"))
-        with pytest.raises(rb.RayboxError):
-            rb.stream.cast(SCENE, rays, out, query="deposit", chunk=20)
+    with stopping_at(monkeypatch, 60, rb.RayboxError("enough")):
+        rb.stream.cast(SCENE, rays, out, query="deposit", chunk=20)
     (stored,) = (tmp_path / "out.npy.raybox" / "parts").iterdir()
     stored.write_bytes(damage(stored.read_bytes()))
     rb.stream.cast(SCENE, rays, out, query="deposit", chunk=20)

@@ -8,7 +8,7 @@ import pytest
 import raybox as rb
 from exact import rounded
 from exact_instances import along
-from streaming import ENDINGS, fail_at, get
+from streaming import ENDINGS, get, stopping_at
 
 RNG = np.random.default_rng(39)
 RAYS = rb.Rays(RNG.integers(-4, 5, (90, 3)) * 0.5, RNG.integers(-2, 3, (90, 3)), t_max=9)
@@ -232,10 +232,8 @@ def test_an_interrupted_cast_continues_to_the_same_bytes(tmp_path, monkeypatch):
     how = {"labels": ["kind"], "where": [None, "speed > 0.5", None, "kind == 'car'", None]}
     how |= {"chunk": 20, "workers": 1, "query": "all"}
     rb.stream.cast(scene, rays, tmp_path / "whole.csv", **how)
-    with monkeypatch.context() as patch:
-        fail_at(patch, 60, rb.RayboxError("enough"))
-        with pytest.raises(rb.RayboxError, match="enough"):
-            rb.stream.cast(scene, rays, out, **how)
+    with stopping_at(monkeypatch, 60, rb.RayboxError("enough")):
+        rb.stream.cast(scene, rays, out, **how)
     moved = rb.Instances(CARS.geometry, CARS.transforms + 1, ids=CARS.ids, labels=dict(CARS.labels))
     others = (
         [scene, {"where": [None, None, None, "kind == 'car'", None]}],

@@ -12,7 +12,7 @@ from raybox.casting import cast_blocks, finish
 from raybox.casting.caster import BlockCaster
 from raybox.cli import main
 from raybox.io import scene_files
-from streaming import BOXES, RAYS, SCENE, content, fail_at, pq, put, run
+from streaming import BOXES, RAYS, SCENE, content, pq, put, run, stopping_at
 
 OUTPUTS = ["out.npy", "out.parquet", "out.csv", "out/"]
 
@@ -56,10 +56,8 @@ def test_a_link_that_is_switched_and_switched_back(tmp_path, monkeypatch):
     for rays in (one, other):
         link.unlink(missing_ok=True)
         link.symlink_to(rays)
-        with monkeypatch.context() as patch:
-            fail_at(patch, 60, rb.RayboxError("enough"))
-            with pytest.raises(rb.RayboxError, match="enough"):
-                rb.cast(SCENE, link, out, chunk=20)
+        with stopping_at(monkeypatch, 60, rb.RayboxError("enough")):
+            rb.cast(SCENE, link, out, chunk=20)
     link.unlink()
     link.symlink_to(one)
     assert rb.cast(SCENE, link, out, chunk=20).resumed == 0
@@ -69,10 +67,8 @@ def test_a_link_that_is_switched_and_switched_back(tmp_path, monkeypatch):
 
 def test_only_blocks_of_changed_rays_are_cast_again(tmp_path, monkeypatch):
     rays, out = put(tmp_path / "rays.npy", RAYS), tmp_path / "out.npy"
-    with monkeypatch.context() as patch:
-        fail_at(patch, 100, rb.RayboxError("enough"))
-        with pytest.raises(rb.RayboxError, match="enough"):
-            rb.cast(SCENE, rays, out, chunk=20)
+    with stopping_at(monkeypatch, 100, rb.RayboxError("enough")):
+        rb.cast(SCENE, rays, out, chunk=20)
     table = np.load(rays)
     table[45, 0] += 1
     np.save(rays, table)
@@ -92,10 +88,8 @@ def test_weights_that_change_and_are_put_back(tmp_path, monkeypatch, is_mapped):
         return rb.cast(SCENE, rays, target, query="deposit", weights=given, chunk=20)
 
     for weights in (WEIGHTS, np.where(np.arange(103) < 50, WEIGHTS[::-1], WEIGHTS)):
-        with monkeypatch.context() as patch:
-            fail_at(patch, 60, rb.RayboxError("enough"))
-            with pytest.raises(rb.RayboxError, match="enough"):
-                cast(out, weights)
+        with stopping_at(monkeypatch, 60, rb.RayboxError("enough")):
+            cast(out, weights)
     cast(out, WEIGHTS)
     cast(tmp_path / "wanted.npy", WEIGHTS)
     assert out.read_bytes() == (tmp_path / "wanted.npy").read_bytes()
@@ -112,10 +106,8 @@ def test_carried_columns_that_change(tmp_path, monkeypatch):
 
     names = [f"ray {k}" for k in range(103)]
     write(names)
-    with monkeypatch.context() as patch:
-        fail_at(patch, 80, rb.RayboxError("enough"))
-        with pytest.raises(rb.RayboxError, match="enough"):
-            rb.cast(SCENE, rays, out, chunk=20, carry=["name"])
+    with stopping_at(monkeypatch, 80, rb.RayboxError("enough")):
+        rb.cast(SCENE, rays, out, chunk=20, carry=["name"])
     names[30] = "another"
     write(names)
     assert rb.cast(SCENE, rays, out, chunk=20, carry=["name"]).resumed == 60

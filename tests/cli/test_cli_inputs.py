@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import raybox as rb
 from file_samples import BOXES, IDS, RAYS
 from raybox.cli import main
-from streaming import fail_at
+from streaming import stopping_at
 
 
 @pytest.fixture
@@ -252,10 +252,8 @@ def test_a_resumed_cast_carries_the_same(folder, ending, monkeypatch):
     how = {"query": "all", "carry": ["name"], "chunk": 7}
     rb.stream.cast(scene, files, f"whole.{ending}", **how)
     for first in (7, 21, 28):
-        with monkeypatch.context() as patch:
-            fail_at(patch, first, KeyboardInterrupt())
-            with pytest.raises(KeyboardInterrupt):
-                rb.stream.cast(scene, files, f"out.{ending}", **how)
+        with stopping_at(monkeypatch, first, KeyboardInterrupt()):
+            rb.stream.cast(scene, files, f"out.{ending}", **how)
         assert not Path(f"out.{ending}").exists()
     done = rb.stream.cast(scene, files, f"out.{ending}", **how)
     assert done.resumed > 0
@@ -269,10 +267,8 @@ def test_a_resumed_cast_carries_the_same(folder, ending, monkeypatch):
 def test_chunks_whose_carried_columns_change_are_cast_again(folder, monkeypatch):
     with_columns("named.csv", **COLUMNS)
     scene, how = rb.Scene(BOXES), {"query": "count", "carry": ["time"], "chunk": 1, "workers": 1}
-    with monkeypatch.context() as patch:
-        fail_at(patch, 3, KeyboardInterrupt())
-        with pytest.raises(KeyboardInterrupt):
-            rb.stream.cast(scene, "named.csv", "out.csv", **how)
+    with stopping_at(monkeypatch, 3, KeyboardInterrupt()):
+        rb.stream.cast(scene, "named.csv", "out.csv", **how)
     with_columns("named.csv", **(COLUMNS | {"time": ["9", "9", "9", "9"]}))
     assert rb.cast(scene, "named.csv", "out.csv", **how).resumed == 0
     assert [row["time"] for row in csv.DictReader(Path("out.csv").read_text().splitlines())] == ["9"] * 4

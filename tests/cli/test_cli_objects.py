@@ -20,7 +20,7 @@ from raybox.casting import arguments as cast_arguments
 from raybox.cli import main
 from raybox.geometry.labels import with_facts
 from raybox.viewer.open_file import stage_of
-from streaming import fail_at
+from streaming import stopping_at
 
 
 def block(x, height=1.0):
@@ -291,10 +291,8 @@ def test_an_interrupted_cast_of_objects_continues_to_the_same_bytes(folder, monk
     scene, out = rb.Scene(rb.load("city.json")), f"out.{ending}"
     how = {"labels": ["name", "floors"], "where": "floors > 2 or id == 'shed'", "chunk": 7, "workers": 1}
     rb.stream.cast(scene, "many.npy", f"whole.{ending}", **how)
-    with monkeypatch.context() as patch:
-        fail_at(patch, 21, KeyboardInterrupt())
-        with pytest.raises(KeyboardInterrupt):
-            rb.stream.cast(scene, "many.npy", out, **how)
+    with stopping_at(monkeypatch, 21, KeyboardInterrupt()):
+        rb.stream.cast(scene, "many.npy", out, **how)
     others = {"where": "id == 'shed'"}, {"labels": ["name"]}, {"ids": ["a", "b"]}
     for other in others:
         with pytest.raises(rb.RayboxError, match=r"remove the folder|another"):

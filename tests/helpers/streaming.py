@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 
@@ -139,11 +140,18 @@ def _failing(method, rays, error):
     return failing
 
 
+@contextmanager
+def stopping_at(monkeypatch, ray, error):
+    """Make the casts of a block fail as by `fail_at`, and expect the error; yield its `ExceptionInfo`."""
+    with monkeypatch.context() as patch:
+        fail_at(patch, ray, error)
+        with pytest.raises(type(error), match=str(error)) as caught:
+            yield caught
+
+
 def interrupted(tmp_path, monkeypatch, **how):
     """Start an output, and interrupt it after some rays."""
     rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
-    with monkeypatch.context() as patch:
-        fail_at(patch, 60, rb.RayboxError("enough"))
-        with pytest.raises(rb.RayboxError):
-            rb.stream.cast(SCENE, rays, out, **{"chunk": 20, **how})
+    with stopping_at(monkeypatch, 60, rb.RayboxError("enough")):
+        rb.stream.cast(SCENE, rays, out, **{"chunk": 20, **how})
     return rays, out

@@ -13,7 +13,7 @@ from raybox.casting import parquet_footer
 from raybox.casting.caster import BlockCaster
 from raybox.casting.part import PartFile
 from raybox.cli import main
-from streaming import BOXES, IDS, RAYS, SCENE, fail_at, interrupted, pq
+from streaming import BOXES, IDS, RAYS, SCENE, interrupted, pq, stopping_at
 from streaming import content as bytes_of
 from streaming import put as put_rays
 
@@ -244,10 +244,8 @@ def test_an_input_that_changes_but_looks_the_same(tmp_path, monkeypatch, row):
     rays, out = tmp_path / "rays.npy", tmp_path / "out.npy"
     table = np.concatenate([table] * 4)  # rows 3000 to 20000 are in neither end
     np.save(rays, table)
-    with monkeypatch.context() as patch:
-        fail_at(patch, 12_000, rb.RayboxError("enough"))
-        with pytest.raises(rb.RayboxError, match="enough"):
-            rb.stream.cast(SCENE, rays, out, chunk=3000)
+    with stopping_at(monkeypatch, 12_000, rb.RayboxError("enough")):
+        rb.stream.cast(SCENE, rays, out, chunk=3000)
     before = rays.stat()
     table[row * 150 + 3000, :3] += 0.25
     with rays.open("r+b") as file:
