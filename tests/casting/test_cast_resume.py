@@ -23,6 +23,7 @@ from streaming import (
     interrupted,
     put,
     run,
+    stopping_at,
 )
 
 
@@ -37,10 +38,8 @@ def test_the_same_call_resumes(tmp_path, monkeypatch, ending, query):
         how = {"query": query, "ids": IDS, "chunk": 20}
         put(rays, RAYS)
         rb.stream.cast(SCENE, rays, whole, **how)
-        with monkeypatch.context() as patch:
-            fail_at(patch, 60, KeyboardInterrupt())
-            with pytest.raises(KeyboardInterrupt) as stopped:
-                rb.stream.cast(SCENE, rays, out, **how)
+        with stopping_at(monkeypatch, 60, KeyboardInterrupt()) as stopped:
+            rb.stream.cast(SCENE, rays, out, **how)
         stored = int(stopped.value.__notes__[0].split()[0])
         assert stored == 60
         assert not out.exists()
@@ -52,7 +51,8 @@ def test_the_same_call_resumes(tmp_path, monkeypatch, ending, query):
 
 KILLING = """
     import os, random, shutil, signal, sys, time
-        import raybox as rb
+    from pathlib import Path
+    import raybox as rb
     from streaming import IDS, RAYS, SCENE
     source, query, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     random.seed(5)
