@@ -398,7 +398,7 @@ def removed(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def mounted(folder: Path) -> Iterator[Path]:
-    """Yield the folder of a small file system of its own; as root."""
+    """Yield the folder of a small file system, which root mounts."""
     image, disk = folder / "image", folder / "disk"
     disk.mkdir(parents=True)
     with image.open("wb") as file:
@@ -413,7 +413,7 @@ def mounted(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def filled(disk: Path, free: int | None) -> Iterator[None]:
-    """Leave a disk so many bytes in a block; None: no inode."""
+    """Fill a disk in a block, but for some bytes; None: all inodes."""
     filler = disk / "filler"
     filler.mkdir()
     with removed(filler):

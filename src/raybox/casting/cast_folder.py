@@ -115,7 +115,7 @@ def _check_job(folder: Folder, target: Path, facts: Facts) -> None:
 def system_errors(target: Path) -> Iterator[None]:
     """Turn errors of the system into errors about an output, with the path, the step and a way out.
 
-    A pipe whose reader has ended stays an error of its own: commands end without a word then.
+    A closed pipe stays a `BrokenPipeError`: commands then end without a message.
     """
     try:
         yield

@@ -57,11 +57,11 @@ class ReadBlock(NamedTuple):
 
 
 class _BlockRows(NamedTuple):
-    """What a block has besides rays."""
+    """What a block has besides rays, and the checksums of all."""
 
+    facts: BlockFacts
     weights: dict[str, Array]
     carried: dict[str, Column]
-    checksum: str
 
 
 class BlockCaster:
@@ -109,14 +109,12 @@ class BlockCaster:
         """Yield the blocks of a span."""
         for block in self._blocks(span):
             rays, rows = ray_blocks.rays_of(self.source, block), self._rows_of(block)
-            facts = BlockFacts(block.number, block.first, block.end, block.checksum(), rows.checksum)
-            yield ReadBlock(block, facts, rays, rows.weights, rows.carried)
+            yield ReadBlock(block, rows.facts, rays, rows.weights, rows.carried)
 
     def facts(self, span: BlockSpan) -> Iterator[BlockFacts]:
-        """Yield the facts of the blocks of a span, whose rays may be invalid."""
+        """Yield the facts of the blocks of a span; their rays may be invalid."""
         for block in self._blocks(span):
-            rows = self._rows_of(block).checksum
-            yield BlockFacts(block.number, block.first, block.end, block.checksum(), rows)
+            yield self._rows_of(block).facts
             self.buffers.release(block.buffers)
 
     def facts_of(self, numbers: Collection[int]) -> Iterator[BlockFacts]:
@@ -165,7 +163,7 @@ class BlockCaster:
         return ray_blocks.read(self.source, self.job.size, span, self.buffers, others)
 
     def _rows_of(self, block: FileBlock) -> _BlockRows:
-        """Return the weights and carried columns of a block, copied, and their checksum."""
+        """Return the weights and carried columns of a block, copied, and its facts."""
         checksum, columns = Checksum(), self.columns.carried
         weights = {
             name: cast_arguments.rows_of_block(array, name, block.first, block.size)
@@ -177,7 +175,9 @@ class BlockCaster:
         carried = columns.of_block(block.others, self.source.path) if columns else {}
         if columns:
             checksum.update(columns.checksum_of(carried).encode())
-        return _BlockRows(weights, carried, checksum.text() if weights or columns else "")
+        of_rows = checksum.text() if weights or columns else ""
+        facts = BlockFacts(block.number, block.first, block.end, block.checksum(), of_rows)
+        return _BlockRows(facts, weights, carried)
 
     def write_part(
         self, block: ReadBlock, folders: PartFolders, workers: int, lock: AbstractContextManager[object]

@@ -211,7 +211,7 @@ def cast_blocks(folder: str | os.PathLike[str], numbers: Sequence[int], *, worke
 
 @in_default_environment
 def finish(folder: str | os.PathLike[str]) -> Summary:
-    """Write the output of a cast all of whose blocks are cast, and remove its folder.
+    """Write the output of a cast, once all blocks are cast, and remove its folder.
 
     Parameters
     ----------

@@ -225,7 +225,7 @@ class DaskRunner:
                     failure = failure or error
                 else:
                     yield from parts
-                future.release()  # a task whose future exists runs again when its worker dies
+                future.release()  # else Dask runs the task again when its worker dies
         finally:
             with suppress(Exception):  # the scheduler may have ended
                 client.cancel(list(running))

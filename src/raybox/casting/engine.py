@@ -154,7 +154,7 @@ def _cast_spans(
 ) -> list[CastPart]:
     """Cast the blocks of spans, and return their parts; add: called with each.
 
-    If a file was changed meanwhile, the parts are removed, whatever else has happened.
+    If a file was changed meanwhile, the parts are removed, also after another error.
     """
     written = list[CastPart]()
     try:

@@ -41,7 +41,7 @@ from raybox.validation import Dtype
 
 _OUT = TEMPORARY + "out"
 _ROWS, _ROW_RECORDS = TEMPORARY + "rows", TEMPORARY + "row-records"
-_MARGIN = 1 << 20  # bytes for headers and footers, beside those of parts
+_MARGIN = 1 << 20  # bytes for headers and footers, in addition to those of parts
 _ZARR_ROWS = 1 << 20  # rows of a chunk of an array
 _READ_ROWS = 1 << 14  # rows that are read at once: a megabyte
 
@@ -84,7 +84,7 @@ class PartSource(NamedTuple):
         return sum(part.rows for part in self.parts)
 
     def opened(self) -> Iterator[tuple[CastPart, PartReader]]:
-        """Yield the parts, each open; raise `FileFormatError` after one whose bytes are damaged."""
+        """Yield the parts, each open; raise `FileFormatError` after one with damaged bytes."""
         for part in self.parts:
             with self.folders.open(part) as reader:
                 yield part, reader
@@ -128,7 +128,7 @@ def source_of(
 
 
 def _rows_of_sums(caster: BlockCaster, folders: PartFolders, total: Sums) -> CastPart:
-    """Write the rows of all primitives as a part; its hits are primitives whose sums are not zero."""
+    """Write the rows of all primitives as a part; its hits are sums that are not zero."""
     job, spec, rows, reached = caster.job, caster.columns.spec, 0, 0
     names = [name for name in spec.dtypes if name not in ("index", "id")]
     with PartFile(folders) as file:

@@ -29,7 +29,7 @@ _IDS, _READY = "ids.json", "ready.json"
 def write(folder: Folder, caster: BlockCaster) -> None:
     """Write the files of a caster into the folder of its cast, unless another process has.
 
-    Files that are not whole are written again: of a folder whose removal has failed, or of a broken disk.
+    Damaged files are written again: a removal may have failed on the way, or the disk.
     """
     if folder.stat(FILES) is not None:
         with suppress(FileFormatError):
@@ -49,7 +49,7 @@ def write(folder: Folder, caster: BlockCaster) -> None:
 
 
 def _opened(folder: Path) -> Manifest:
-    """Return the manifest of the files, whose checksums are compared."""
+    """Return the manifest of the files, after their checksums are compared."""
     opened = manifest.read(folder / _READY)
     for name in opened.files:
         opened.check_data(name)
@@ -94,7 +94,7 @@ def _write_argument(folder: Path, name: str, value: Value) -> Iterator[str]:
 
 
 def caster_in(folder: Path, *, large_pages: bool = False) -> BlockCaster:
-    """Return what casts the blocks of a folder, whose arrays are mapped.
+    """Return what casts the blocks of a folder; arrays are mapped.
 
     Raise `FileFormatError` unless all files are whole.
     """

@@ -169,7 +169,7 @@ def part_folders(folder: Folder, parts: str = PARTS, records: str = RECORDS) -> 
 
 
 class PartReader:
-    """The bytes of a part, whose checksum is computed as they are read, from the first to the last."""
+    """The bytes of a part; their checksum is computed as they are read, from the first to the last."""
 
     def __init__(self, file: BinaryIO, part: CastPart) -> None:
         self._file, self._checksum, self._part = file, Checksum(), part

@@ -24,7 +24,7 @@ from raybox.queries.path_sums.fixed_point import BITS, TermLimits
 from raybox.scene.scene import Scene
 from raybox.validation import Floats
 
-_ROWS = 1 << 16  # primitives whose sums are added, or written, at once
+_ROWS = 1 << 16  # primitives: their sums are added, or written, at once
 _NO_SHIFT = -(1 << 15)
 _Shifts = NDArray[np.int16]
 
@@ -90,11 +90,11 @@ class Sums:
     def add_block(self, scene: Scene, rays: Rays, workers: int, arguments: Arguments) -> None:
         """Add the terms of the rays of a block; their weights are among the arguments."""
         job, weights = self._job, arguments.get("weights")
-        how: Any = {"workers": workers, "where": arguments.get("where"), "per": job.per}
+        options: Any = {"workers": workers, "where": arguments.get("where"), "per": job.per}
         if job.limits is None:
-            terms, shifts = scene.deposit(rays, weights, **how), self._shifts
+            terms, shifts = scene.deposit(rays, weights, **options), self._shifts
         else:
-            terms, fixed = partial_sums(scene, rays, weights, limits=job.limits, **how)
+            terms, fixed = partial_sums(scene, rays, weights, limits=job.limits, **options)
             shifts = np.asarray(fixed.shifts)
         words = 1 if job.limits is None else 2
         terms = np.asarray(terms).reshape(job.primitives, job.channels, words)

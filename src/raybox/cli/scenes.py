@@ -38,11 +38,6 @@ class RayReading(TypedDict):
     layout: str | None
 
 
-_DEFAULTS: dict[str, Any] = {
-    **dict.fromkeys(("boxes", "all_objects", "grid"), False),
-    **dict.fromkeys(("lod", "where", "layout", "up", "objects")),
-    **{"tessellation": "opencascade", "invalid": "raise"},
-}
 _OF_READER = "boxes", "lod", "all_objects", "tessellation", "layout", "invalid", "up", "objects"
 
 
@@ -87,7 +82,9 @@ class SceneOptions(NamedTuple):
     @property
     def reads_all(self) -> bool:
         """Whether all of a file is read, as it is."""
-        return self.of_reader() == self._replace(**_DEFAULTS).of_reader()
+        from raybox.io.formats.common import ReadOptions
+
+        return self.of_reader()._replace(progress=False) == ReadOptions("scene")
 
     def of_rays(self) -> "RayReading":
         """Return how to read rays, to which layout and miss are left; boxes are skipped."""

@@ -43,12 +43,6 @@ def _renew_locks() -> None:
 after_fork_in_child(_renew_locks)
 
 
-def only_here(call: Callable[..., object]) -> Callable[..., object]:
-    """Return a function that does nothing in child processes: what it removes is their parent's."""
-    process = os.getpid()
-    return lambda *args, **kwargs: call(*args, **kwargs) if os.getpid() == process else None
-
-
 def fork_after(*locks: AbstractContextManager[Any]) -> None:
     """Let forks wait until these locks are free, and take them meanwhile, in this order."""
     if not hasattr(os, "register_at_fork"):

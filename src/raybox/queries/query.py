@@ -1,6 +1,6 @@
 """What a query is: everything that scenes and files need of it, declared in one place.
 
-A query is one file (or one folder) beside this one and one line of `raybox.queries.table`. How it records
+A query is one file (or one folder) next to this one and one line of `raybox.queries.table`. How it records
 hits in compiled code is declared by its hooks (`raybox.traversal.protocol`); the rest is NumPy.
 """
 
@@ -81,7 +81,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class Argument(Enum):
-    """What a cast passes to a query beside rays."""
+    """What a cast passes to a query in addition to rays."""
 
     PER_PRIMITIVE = "an array with a row for each primitive, or in the shape of a grid"
     PER_RAY = "an array with a row for each ray of the file, of which each chunk gets its own"

@@ -14,8 +14,7 @@ itself.
 one bound, that of its largest cell, and so one shift.
 """
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,14 +43,6 @@ class TermLimits(NamedTuple):
     length: float
     """the longest range of a ray, as a length in space; inf: boxes limit the terms alone"""
 
-    @classmethod
-    def joined(cls, limits: Iterable[Self]) -> Self:
-        """Return the limits of several groups of rays together."""
-        listed = list(limits)
-        weight = max((one.weight for one in listed), default=0.0)
-        length = max((one.length for one in listed), default=0.0)
-        return cls(sum(one.rays for one in listed), weight, length)
-
 
 def limits_of(rays: AnyRays, weights: Floats, per_hit: bool) -> TermLimits:
     """Return the limits of the terms of rays; weights: (N, C), or (0, C) for ones."""
@@ -75,12 +66,6 @@ class FixedSums(NamedTuple):
     words: Ints
     """(M, C, 2)"""
     fixed: FixedPoint
-
-    def plus(self, other: Self) -> Self:
-        """Return the sums of two groups of rays within the same limits; in the memory of the first."""
-        np.add(self.words, other.words, out=self.words)
-        shifts = np.maximum(self.fixed.shifts, other.fixed.shifts)
-        return self._replace(fixed=FixedPoint(shifts, max(self.fixed.bits, other.fixed.bits)))
 
     def to_floats(self) -> Floats:
         """Return the sums (M, C) as float64, in the memory of the words."""
