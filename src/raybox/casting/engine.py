@@ -23,6 +23,7 @@ from raybox.casting.runner import Done, Runner
 from raybox.errors import FileFormatError, OutOfMemory, RayboxError
 from raybox.io.formats.common import file_error
 from raybox.store.folder import make_folder
+from raybox.threads.progress import progress_bar
 
 MakeRunner: TypeAlias = Callable[[BlockCaster], Runner]
 
@@ -34,7 +35,10 @@ def run(call: CastCall, out: BinaryIO | None, make_runner: MakeRunner | None, *,
     is.
     """
     started = time.perf_counter()
-    with _bar(call.caster.source.total, shown=shown) as bar, system_errors(call.target or Path("out")):
+    with (
+        progress_bar("rays", call.caster.source.total, shown=shown) as bar,
+        system_errors(call.target or Path("out")),
+    ):
         if call.target is None:
             assert out is not None
             assert make_runner is not None
@@ -59,7 +63,7 @@ def cast_numbers(
         there = parts_that_count(caster, cast.parts, numbers)
         covered = {block.number for part in there for block in part.blocks}
         spans = caster.spans_of([number for number in numbers if number not in covered])
-        written = _cast_spans(call, make_runner(caster), cast.parts, spans, _bar(None))
+        written = _cast_spans(call, make_runner(caster), cast.parts, spans, progress_bar("rays"))
     return summary_of([*there, *written], there)._replace(seconds=time.perf_counter() - started)
 
 
@@ -221,16 +225,6 @@ def missing(parts: Iterable[CastPart], count: int | None) -> Iterator[BlockSpan]
         number, position = part.end, part.blocks[-1].end
     if count is None or number < count:
         yield BlockSpan(number, position, None if count is None else count - number)
-
-
-# The bar on stderr
-
-
-def _bar(total: int | None, *, shown: bool = False) -> Any:
-    """Return a bar with the rate and the time left, after half a second; total: rays, None if unknown."""
-    from tqdm import tqdm
-
-    return tqdm(total=total, unit=" rays", unit_scale=True, delay=0.5, disable=not shown)
 
 
 def _advance(bar: Any, done: Done) -> None:

@@ -15,6 +15,7 @@ from raybox.compiler.cores import cores
 from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput
 from raybox.threads.pool import ThreadPool, acquire
+from raybox.threads.progress import progress_bar
 
 T = TypeVar("T")
 Work = Callable[[int, int], T]
@@ -125,8 +126,8 @@ def chunk_runner(total: int, *, workers: int = -1, progress: bool = False) -> It
     if total <= _FIRST and not progress:
         yield InlineRun()
         return
-    with bar(total, progress) as advance, _thread_pool(threads - 1) as pool:
-        yield ThreadedRun(threads, pool, advance)
+    with progress_bar("rays", total, shown=progress) as bar, _thread_pool(threads - 1) as pool:
+        yield ThreadedRun(threads, pool, bar.update)
 
 
 @contextmanager
@@ -184,15 +185,3 @@ class ThreadedRun(NamedTuple):
 
         results = drain(0) if threads == 1 else self.pool.run(drain, threads, chunks.stop)
         return [result for _, result in sorted(results, key=lambda item: item[0])]
-
-
-@contextmanager
-def bar(total: int, shown: bool) -> Iterator[Advance]:
-    """Show progress on stderr, once the work has taken half a second."""
-    if not shown:
-        yield lambda _rays: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=" rays", unit_scale=True, delay=0.5) as shown_bar:
-        yield shown_bar.update

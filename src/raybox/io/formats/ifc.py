@@ -15,6 +15,7 @@ import numpy as np
 from raybox.io.formats.common import Loaded, ReadOptions, counts_in_words, file_error, quoted, require
 from raybox.io.formats.mesh_parts import MeshPart, cut_off, to_scene
 from raybox.io.formats.subprocess_reader import OUT_OF_TIME, ProcessEnded, stream_stdout
+from raybox.threads.progress import progress_bar
 
 TAIL = b"END-ISO-10303-21;"
 PROGRAM = Path(__file__).with_name("ifc_products.py")
@@ -44,23 +45,22 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         if TAIL not in file.read():
             raise cut_off(path, f"byte {path.stat().st_size}")
     require("ifcopenshell", "ifc", ".ifc")
-    from tqdm import tqdm
-
     parts, skipped, left_out, has_unit = [], Counter[str](), Counter[str](), False
-    bar = tqdm(_products(path, options), unit=" products", delay=0.5, disable=not options.progress)
-    for product in bar:
-        labels, result = product.labels, product.result
-        bar.total, has_unit = labels["of"], labels["has_unit"]
-        name = f"{labels['ifc_class']} {labels['id']} {quoted(labels['name'])}"
-        if "left_out" in result:
-            left_out[result["left_out"]] += 1
-        elif "failed" in result:
-            skipped[f"{name}: {result['failed']}"] += 1
-        else:
-            vertices = np.frombuffer(product.vertices, np.float64).reshape(-1, 3)
-            faces = np.frombuffer(product.faces, np.int32).reshape(-1, 3).astype(np.int64)
-            parts.append(MeshPart(labels["id"], vertices, faces, {key: labels[key] for key in LABELS}))
-            skipped.update(f"{name}, in part: {problem}" for problem in result["problem"])
+    with progress_bar("products", shown=options.progress) as bar:
+        for product in _products(path, options):
+            labels, result = product.labels, product.result
+            bar.total, has_unit = labels["of"], labels["has_unit"]
+            bar.update(1)
+            name = f"{labels['ifc_class']} {labels['id']} {quoted(labels['name'])}"
+            if "left_out" in result:
+                left_out[result["left_out"]] += 1
+            elif "failed" in result:
+                skipped[f"{name}: {result['failed']}"] += 1
+            else:
+                vertices = np.frombuffer(product.vertices, np.float64).reshape(-1, 3)
+                faces = np.frombuffer(product.faces, np.int32).reshape(-1, 3).astype(np.int64)
+                parts.append(MeshPart(labels["id"], vertices, faces, {key: labels[key] for key in LABELS}))
+                skipped.update(f"{name}, in part: {problem}" for problem in result["problem"])
     if not parts:
         counts = skipped or left_out
         problem = "holds no product with a surface" + (f", but {counts_in_words(counts)}" if counts else "")
