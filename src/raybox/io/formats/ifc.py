@@ -46,21 +46,19 @@ def read(path: Path, options: ReadOptions) -> Loaded:
             raise cut_off(path, f"byte {path.stat().st_size}")
     require("ifcopenshell", "ifc", ".ifc")
     parts, skipped, left_out, has_unit = [], Counter[str](), Counter[str](), False
-    with progress_bar("products", shown=options.progress) as bar:
-        for product in _products(path, options):
-            labels, result = product.labels, product.result
-            bar.total, has_unit = labels["of"], labels["has_unit"]
-            bar.update(1)
-            name = f"{labels['ifc_class']} {labels['id']} {quoted(labels['name'])}"
-            if "left_out" in result:
-                left_out[result["left_out"]] += 1
-            elif "failed" in result:
-                skipped[f"{name}: {result['failed']}"] += 1
-            else:
-                vertices = np.frombuffer(product.vertices, np.float64).reshape(-1, 3)
-                faces = np.frombuffer(product.faces, np.int32).reshape(-1, 3).astype(np.int64)
-                parts.append(MeshPart(labels["id"], vertices, faces, {key: labels[key] for key in LABELS}))
-                skipped.update(f"{name}, in part: {problem}" for problem in result["problem"])
+    for product in _with_progress(_products(path, options), shown=options.progress):
+        labels, result = product.labels, product.result
+        has_unit = labels["has_unit"]
+        name = f"{labels['ifc_class']} {labels['id']} {quoted(labels['name'])}"
+        if "left_out" in result:
+            left_out[result["left_out"]] += 1
+        elif "failed" in result:
+            skipped[f"{name}: {result['failed']}"] += 1
+        else:
+            vertices = np.frombuffer(product.vertices, np.float64).reshape(-1, 3)
+            faces = np.frombuffer(product.faces, np.int32).reshape(-1, 3).astype(np.int64)
+            parts.append(MeshPart(labels["id"], vertices, faces, {key: labels[key] for key in LABELS}))
+            skipped.update(f"{name}, in part: {problem}" for problem in result["problem"])
     if not parts:
         counts = skipped or left_out
         problem = "holds no product with a surface" + (f", but {counts_in_words(counts)}" if counts else "")
@@ -69,6 +67,15 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         raise file_error(path, problem, way_out)
     found = to_scene(parts, path, options, skipped, left_out)
     return found._replace(units="metre" if has_unit else None, up="z")
+
+
+def _with_progress(products: Iterator[_Product], *, shown: bool) -> Iterator[_Product]:
+    """Yield the products; shown: whether a bar is."""
+    with progress_bar("products", shown=shown) as bar:
+        for product in products:
+            bar.total = product.labels["of"]
+            yield product
+            bar.update(1)
 
 
 def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
