@@ -157,7 +157,7 @@ def test_ids_labels_and_expressions(tmp_path, name):
 
 @pytest.mark.long
 def test_any_scene_comes_back(tmp_path):
-    for seed in range(16):
+    for seed in range(60):
         rng = np.random.default_rng([seed, 53])
         size, scale = int(rng.integers(1, 400)), 2.0 ** rng.integers(-1060, 1010)
         grid = np.round(rng.random((size, 3)) * 6)
@@ -167,7 +167,7 @@ def test_any_scene_comes_back(tmp_path):
         ends = np.round(rng.random((2, 80, 3)) * 8 - 1) * scale
         rays = rb.Rays.segments(ends[0], ends[1]) if seed % 2 else rb.Rays(ends[0], (ends[1] - ends[0]) * 0.5)
         transforms = np.triu(np.round(rng.normal(size=(4, 3, 4))), 1) + np.eye(3, 4) * rng.integers(1, 4)
-        copies = rb.Instances(boxes, transforms[:, rng.permutation(3)])
+        copies = rb.Instances(boxes[:20], transforms[:, rng.permutation(3)])  # ties of copies are slow
         for geometry in (boxes, mesh, copies, [mesh, boxes, copies]):
             scene = rb.Scene(geometry, quality=("fast", "balanced", "best")[seed % 3])
             scene.save(tmp_path / "a.scene")
