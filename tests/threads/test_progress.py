@@ -1,4 +1,4 @@
-"""Progress bars: shown on stderr where asked for; otherwise, tqdm and its lock are not touched."""
+"""Progress bars on stderr, and casts without one, which do not need the lock of tqdm's bars."""
 
 import os
 
