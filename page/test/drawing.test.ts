@@ -8,7 +8,7 @@ import { grouped, rowsOf } from "../src/stage/group.ts";
 import { largeBoxes } from "../src/stage/large.ts";
 import type { LayerView } from "../src/stage/layer.ts";
 import { composeLook } from "../src/stage/looks.ts";
-import { meshRows } from "../src/stage/mesh.ts";
+import { meshRows, OWNER } from "../src/stage/mesh.ts";
 import { chunkCount, chunkLimits, growingLimits, largestFirst, trianglesLargestFirst } from "../src/stage/order.ts";
 import { outlineOf } from "../src/stage/outline.ts";
 import { boundsWithPlanes, planeRows } from "../src/stage/planes.ts";
@@ -163,20 +163,20 @@ test("a vertex of two objects is there for each, in the order of the engine", ()
   const rows = meshRows(mesh([0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 0], [0, 1, 2, 1, 3, 2], [1, 0]), [0, 0, 0]);
   assert.equal(rows.points.length, 18);
   for (let i = 0; i < 2; i++) {
-    const owners = [...rows.faces.subarray(3 * i, 3 * i + 3)].map((vertex) => rows.owners[2 * vertex]);
+    const owners = [...rows.faces.subarray(3 * i, 3 * i + 3)].map((vertex) => rows.owners[vertex]);
     assert.equal(new Set(owners).size, 1);
   }
-  const order = new Map<number, number>();
-  for (let v = 0; v < 6; v++) order.set(rows.owners[2 * v], rows.owners[2 * v + 1]);
-  assert.deepEqual([order.get(6), order.get(5)], [5, 6]);
+  assert.equal(rows.owners.length, 6);
+  assert.deepEqual([0, 1].map((owner) => [...rows.objects.subarray(OWNER * owner, OWNER * owner + 2)]), [[5, 6], [6, 5]]);
 });
 
 test("edges of an object are as far apart as its area and their length say", () => {
   const square = [0, 0, 0, 4, 0, 0, 4, 4, 0, 0, 4, 0];
   const vertices = [...square, ...square.map((value) => value / 8 + 9)];
   const [faces, edges] = [[0, 1, 2, 0, 2, 3], [0, 1, 1, 2, 2, 3, 3, 0]].map((rows) => [...rows, ...rows.map((k) => k + 4)]);
-  const { spacings } = meshRows(mesh(vertices, faces, [0, 0, 1, 1], edges), [1, 2, 3]);
-  assert.deepEqual([...spacings], [2, 2, 2, 2, 0.25, 0.25, 0.25, 0.25]);
+  const { objects, owners } = meshRows(mesh(vertices, faces, [0, 0, 1, 1], edges), [1, 2, 3]);
+  assert.deepEqual([objects[2], objects[OWNER + 2]], [2, 0.25]);
+  assert.deepEqual([...owners], [0, 0, 0, 0, 1, 1, 1, 1]);
 });
 
 test("rows are grouped in order", () => {

@@ -3,7 +3,7 @@
 import type { BoxesGeometry, InstancesGeometry, Vec3 } from "../types.ts";
 import { transformed } from "./bounds.ts";
 import { BOX_EDGES } from "./grid.ts";
-import { meshRows, type MeshRows } from "./mesh.ts";
+import { meshRows, type MeshRows, OWNER, ownerRow } from "./mesh.ts";
 import { cross, dot, length, sub } from "./vec.ts";
 
 /** Triangles of a box, outward; bit a of a corner: it is upper on axis a. */
@@ -28,20 +28,24 @@ export function copiedRows(copies: InstancesGeometry, shift: Vec3): MeshRows {
   }
   const axes = Array.from({ length: count }, (_, copy) => axesOf(transforms, copy));
   const sizes = axes.map((own) => Math.max(...own.map(length)));
-  const repeat = (indices: Uint32Array) =>
+  const repeat = (indices: Uint32Array, rowsOfEach: number) =>
     Uint32Array.from({ length: count * indices.length }, (_, i) => {
-      return indices[i % indices.length] + inBase * Math.floor(i / indices.length);
+      return indices[i % indices.length] + rowsOfEach * Math.floor(i / indices.length);
     });
-  const faces = repeat(rows.faces);
+  const faces = repeat(rows.faces, inBase);
+  const spacings = rows.objects.filter((_, i) => i % OWNER === 2);
   axes.forEach(([x, y, z], copy) => {
     if (dot(cross(x, y), z) < 0) turnOver(faces.subarray(copy * rows.faces.length, (copy + 1) * rows.faces.length));
   });
   return {
     points,
-    owners: Uint32Array.from({ length: 2 * count * inBase }, (_, i) => copies.firstObject + Math.floor(i / (2 * inBase))),
-    spacings: Float32Array.from({ length: count * inBase }, (_, i) => rows.spacings[i % inBase] * sizes[Math.floor(i / inBase)]),
+    owners: repeat(rows.owners, spacings.length),
+    objects: Float32Array.from(sizes.flatMap((size, copy) => {
+      const object = copies.firstObject + copy;
+      return [...spacings].flatMap((spacing) => ownerRow(object, object, size * spacing));
+    })),
     faces,
-    edges: repeat(rows.edges),
+    edges: repeat(rows.edges, inBase),
   };
 }
 

@@ -5,7 +5,7 @@ import { cellIndex } from "./bounds.ts";
 import { type BoxRows, BoxLayer, joinedBoxes } from "./boxes.ts";
 import type { HalfSpace } from "./cut.ts";
 import type { Layer, LayerView, Part } from "./layer.ts";
-import { joinedMeshes, MeshLayer, type MeshRows } from "./mesh.ts";
+import { joinedMeshes, MeshLayer, type MeshRows, ownerRow } from "./mesh.ts";
 import type { SharedUniforms } from "./program.ts";
 import type { Pass } from "./shaders.ts";
 
@@ -209,9 +209,8 @@ function outline(grid: GridGeometry, shift: Vec3): MeshRows {
       points[3 * k + a] = ((k >> a) & 1 ? edges[edges.length - 1] : edges[0]) - shift[a];
     }
   }
-  const owners = Uint32Array.from({ length: 16 }, () => grid.firstObject);
-  const spacings = new Float32Array(8).fill(LARGE); // an outline is drawn however small it is
-  return { points, owners, spacings, faces: new Uint32Array(0), edges: Uint32Array.from(BOX_EDGES) };
+  const objects = Float32Array.from(ownerRow(grid.firstObject, grid.firstObject, LARGE)); // drawn however small it is
+  return { points, owners: new Uint32Array(8), objects, faces: new Uint32Array(0), edges: Uint32Array.from(BOX_EDGES) };
 }
 
 /** Corners of the edges of a box; bit a of a corner: it is upper on axis a. */

@@ -4,19 +4,40 @@ import * as THREE from "three";
 import type { InstancesGeometry, MeshGeometry, Vec3 } from "../types.ts";
 import type { Layer, LayerView, Part } from "./layer.ts";
 import { growingLimits, joined, trianglesLargestFirst } from "./order.ts";
-import { bytesOf, material, plain, type SharedUniforms, transformTable, type Uniforms } from "./program.ts";
+import {
+  bytesOf,
+  filledTable,
+  material,
+  plain,
+  type SharedUniforms,
+  transformTable,
+  type Uniforms,
+} from "./program.ts";
 import type { Pass } from "./shaders.ts";
 import { cross, length } from "./vec.ts";
 
 /** Vertices with their objects: a vertex of two objects is there twice. */
 export interface MeshRows {
   points: Float32Array;
-  /** For each vertex its object, and the object's place in the order of the engine. */
+  /** For each vertex the row of its object. */
   owners: Uint32Array;
-  /** For each vertex how far apart the edges of its object are: those of few pixels would cover it. */
-  spacings: Float32Array;
+  /** For each object its row of `OWNER` numbers; see `ownerRow`. */
+  objects: Float32Array;
   faces: Uint32Array;
   edges: Uint32Array;
+}
+
+/** The numbers of an object: as many as a texel has. */
+export const OWNER = 4;
+
+/**
+ * Returns the numbers of an object.
+ *
+ * order: its place in the order of the engine; spacing: how far apart its edges are, as those of few pixels would
+ * cover it. A table of looks has fewer objects than float32 counts exactly.
+ */
+export function ownerRow(object: number, order: number, spacing: number): number[] {
+  return [object, order, spacing, 0];
 }
 
 /** Returns the vertices of a mesh relative to a point, with their objects. */
@@ -31,35 +52,38 @@ export function meshRows(mesh: MeshGeometry, shift: Vec3): MeshRows {
     points[i] = mesh.vertices[3 * from + (i % 3)] - shift[i % 3];
   }
   const rank = ranks(mesh);
-  const owners = new Uint32Array(2 * total);
-  for (let i = 0; i < total; i++) {
-    owners[2 * i] = mesh.firstObject + owner[i];
-    owners[2 * i + 1] = mesh.firstObject + rank[owner[i]];
-  }
+  const objects = new Float32Array(OWNER * mesh.objects);
+  spacingsOf(mesh, points, owner).forEach((spacing, i) =>
+    objects.set(ownerRow(mesh.firstObject + i, mesh.firstObject + rank[i], spacing), OWNER * i));
   const ordered = inOrder(faces, trianglesLargestFirst(points, faces));
-  return { points, owners, spacings: spacingsOf(mesh, points, owner), faces: ordered, edges: mesh.edges };
+  return { points, owners: owner, objects, faces: ordered, edges: mesh.edges };
 }
 
 /** Returns the triangles of all rows, the largest first. */
 export function joinedMeshes(all: readonly MeshRows[]): MeshRows {
   if (all.length === 1) return all[0];
   const points = joined(Float32Array, all.map((rows) => rows.points));
-  let first = 0;
-  const firsts = all.map((rows) => (first += rows.points.length / 3) - rows.points.length / 3);
-  const numbered = (name: "faces" | "edges") =>
-    joined(Uint32Array, all.map((rows, k) => rows[name].map((vertex) => vertex + firsts[k])));
-  const faces = numbered("faces");
+  const numbered = (name: "faces" | "edges" | "owners", firsts: number[]) =>
+    joined(Uint32Array, all.map((rows, k) => rows[name].map((row) => row + firsts[k])));
+  const vertices = startsOf(all.map((rows) => rows.points.length / 3));
+  const faces = numbered("faces", vertices);
   return {
     points,
-    owners: joined(Uint32Array, all.map((rows) => rows.owners)),
-    spacings: joined(Float32Array, all.map((rows) => rows.spacings)),
+    owners: numbered("owners", startsOf(all.map((rows) => rows.objects.length / OWNER))),
+    objects: joined(Float32Array, all.map((rows) => rows.objects)),
     faces: inOrder(faces, trianglesLargestFirst(points, faces)),
-    edges: numbered("edges"),
+    edges: numbered("edges", vertices),
   };
 }
 
-/** Returns for each vertex how far apart the sharp edges of its object are: twice its area by their length. */
-function spacingsOf(mesh: MeshGeometry, points: Float32Array, owner: Uint32Array): Float32Array {
+/** Returns where each of some arrays begins when they are one after the other. */
+function startsOf(lengths: number[]): number[] {
+  let end = 0;
+  return lengths.map((length) => (end += length) - length);
+}
+
+/** Returns for each object how far apart its sharp edges are: twice its area by their length. */
+function spacingsOf(mesh: MeshGeometry, points: Float32Array, owner: Uint32Array): Float64Array {
   const areas = new Float64Array(mesh.objects);
   const lengths = new Float64Array(mesh.objects);
   const { edges, faces, triangleObjects } = mesh;
@@ -68,7 +92,7 @@ function spacingsOf(mesh: MeshGeometry, points: Float32Array, owner: Uint32Array
     const [a, b, c] = faces.subarray(3 * i, 3 * i + 3);
     areas[object] += length(cross(between(points, a, b), between(points, a, c))) / 2;
   });
-  return Float32Array.from(owner, (object) => (2 * areas[object]) / (lengths[object] || 1));
+  return areas.map((area, object) => (2 * area) / (lengths[object] || 1));
 }
 
 function between(points: Float32Array, a: number, b: number): Vec3 {
@@ -129,7 +153,8 @@ export class MeshLayer implements Layer {
   private readonly lines: THREE.LineSegments | null;
   private readonly materials = new Map<Pass, THREE.RawShaderMaterial>();
   private readonly uniforms: Uniforms;
-  private readonly copies: THREE.Texture | null;
+  private readonly tables: THREE.DataTexture[];
+  private readonly defines: { [name: string]: number };
 
   constructor(
     rows: MeshRows,
@@ -138,10 +163,14 @@ export class MeshLayer implements Layer {
     copies: InstancesGeometry | null = null,
     shift: Vec3 = [0, 0, 0],
   ) {
-    this.copies = copies && transformTable(copies.transforms, shift).texture;
-    const own = { copies: { value: this.copies }, first: { value: 0 }, firstObject: { value: copies?.firstObject } };
-    this.uniforms = copies ? { ...shared, ...own } : { ...shared };
-    const base = geometryOf(rows, copies ? copies.transforms.length / 12 : null);
+    const objects = filledTable(rows.objects);
+    const matrices = copies && transformTable(copies.transforms, shift).texture;
+    const own = { copies: { value: matrices }, first: { value: 0 }, firstObject: { value: copies?.firstObject } };
+    this.uniforms = { ...shared, objects: { value: objects }, ...(copies ? own : {}) };
+    this.tables = matrices ? [objects, matrices] : [objects];
+    const hasOwners = rows.objects.length > OWNER;
+    this.defines = { ...(copies && { COPIES: 1 }), ...(hasOwners && { OWNERS: 1 }) };
+    const base = geometryOf(rows, hasOwners, copies ? copies.transforms.length / 12 : null);
     const index = new THREE.BufferAttribute(rows.faces, 1);
     const triangles = rows.faces.length / 3;
     const limits = copies ? [0, triangles] : growingLimits(triangles, Math.max(1, Math.floor(share * MOST_CHUNKS)));
@@ -152,7 +181,7 @@ export class MeshLayer implements Layer {
     });
     const lines = rows.edges.length > 0 ? sharing(base, new THREE.BufferAttribute(rows.edges, 1)) : null;
     this.lines = lines && plain(new THREE.LineSegments(lines));
-    const tables = this.copies ? (this.copies.image as ImageData).data.byteLength : 0;
+    const tables = this.tables.reduce((sum, { image }) => sum + (image.data?.byteLength ?? 0), 0);
     this.bytes = tables + bytesOf([...this.objects.map((one) => one.geometry), ...(lines ? [lines] : [])]);
   }
 
@@ -163,25 +192,24 @@ export class MeshLayer implements Layer {
   }
 
   private material(pass: Pass): THREE.RawShaderMaterial {
-    const found = this.materials.get(pass) ?? material("mesh", pass, this.uniforms, this.copies ? { COPIES: 1 } : {});
+    const found = this.materials.get(pass) ?? material("mesh", pass, this.uniforms, this.defines);
     this.materials.set(pass, found);
     return found;
   }
 
   dispose(): void {
-    this.copies?.dispose();
+    this.tables.forEach((one) => one.dispose());
     this.materials.forEach((one) => one.dispose());
     this.objects.forEach((object) => object.geometry.dispose());
     this.lines?.geometry.dispose();
   }
 }
 
-function geometryOf(rows: MeshRows, copies: number | null): THREE.BufferGeometry {
+function geometryOf(rows: MeshRows, hasOwners: boolean, copies: number | null): THREE.BufferGeometry {
   const geometry = copies === null ? new THREE.BufferGeometry() : new THREE.InstancedBufferGeometry();
   geometry.setAttribute("position", new THREE.BufferAttribute(rows.points, 3));
-  geometry.setAttribute("spacing", new THREE.BufferAttribute(rows.spacings, 1));
+  if (hasOwners) geometry.setAttribute("owner", new THREE.BufferAttribute(rows.owners, 1));
   if (geometry instanceof THREE.InstancedBufferGeometry) geometry.instanceCount = copies ?? 0;
-  else geometry.setAttribute("owner", new THREE.BufferAttribute(rows.owners, 2));
   return geometry;
 }
 

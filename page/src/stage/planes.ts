@@ -2,7 +2,7 @@
 
 import type { Geometry, PlanesGeometry, Vec3 } from "../types.ts";
 import { type HalfSpace, planeInBounds } from "./cut.ts";
-import type { MeshRows } from "./mesh.ts";
+import { type MeshRows, ownerRow } from "./mesh.ts";
 import { along, type Bounds, corners, diagonal, dot, include, sub, unit } from "./vec.ts";
 
 /** The part of the scene's size by which planes go past it. */
@@ -37,12 +37,13 @@ export function planeRows(planes: PlanesGeometry, bounds: Bounds, shift: Vec3): 
   const faces: number[] = [];
   const edges: number[] = [];
   const reach = widened(bounds);
+  const objects = Array.from({ length: planes.points.length / 3 }, (_, i) => planes.firstObject + i);
   halfSpacesOf(planes).forEach((plane, i) => {
     const polygon = planeInBounds(plane, reach);
     const first = points.length / 3;
     polygon.forEach((point, k) => {
       points.push(...sub(point, shift));
-      owners.push(planes.firstObject + i, planes.firstObject + i);
+      owners.push(i);
       edges.push(first + k, first + ((k + 1) % polygon.length));
       if (k > 1) faces.push(first, first + k - 1, first + k);
     });
@@ -50,7 +51,7 @@ export function planeRows(planes: PlanesGeometry, bounds: Bounds, shift: Vec3): 
   return {
     points: Float32Array.from(points),
     owners: Uint32Array.from(owners),
-    spacings: new Float32Array(points.length / 3).fill(diagonal(bounds)),
+    objects: Float32Array.from(objects.flatMap((object) => ownerRow(object, object, diagonal(bounds)))),
     faces: Uint32Array.from(faces),
     edges: Uint32Array.from(edges),
   };

@@ -98,6 +98,13 @@ export function table<T extends Float32Array | Uint8Array>(rows: number, make: (
   return { texture, data };
 }
 
+/** Returns a table of numbers, four a row. */
+export function filledTable(numbers: Float32Array): THREE.DataTexture {
+  const { texture, data } = table(numbers.length / 4, (length) => new Float32Array(length));
+  data.set(numbers);
+  return texture;
+}
+
 /** Returns a table with the rows of matrices of copies: three texels each, relative to a point. */
 export function transformTable(transforms: Float64Array, shift: readonly number[]) {
   const made = table(transforms.length / 4, (length) => new Float32Array(length));

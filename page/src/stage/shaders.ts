@@ -381,21 +381,23 @@ void main() {
 const MESH_VERTEX = `${VERTEX}
 in vec3 position;
 flat out int vMirrored;
-#ifdef LINES
-in float spacing;
+uniform sampler2D objects;
+#ifdef OWNERS
+in uint owner;
+#else
+const uint owner = 0u;
 #endif
 #ifdef COPIES
 uniform sampler2D copies;
 uniform int first;
 uniform int firstObject;
-#else
-in uvec2 owner;
 #endif
 
 void main() {
   vec3 point = position;
   float copyScale = 1.0;
   vMirrored = 0;
+  vec4 own = texelFetch(objects, texel(int(owner), objects), 0); // its object, order and spacing of edges
 #ifdef COPIES
   int copy = first + gl_InstanceID;
   vec4 x = texelFetch(copies, texel(3 * copy, copies), 0);
@@ -408,8 +410,8 @@ void main() {
   int object = firstObject + copy;
   int order = object;
 #else
-  int object = int(owner.x);
-  int order = int(owner.y);
+  int object = int(own.x);
+  int order = int(own.y);
 #endif
   vTone = lookOf(object);
   vOrder = (float(order) + 0.5) * orderScale;
@@ -421,7 +423,7 @@ void main() {
   gl_Position = place(point);
 #ifdef LINES
   // Lines a few pixels apart would cover the object.
-  vTone.a *= smoothstep(3.0, 12.0, pixelsOf(spacing * copyScale, point));
+  vTone.a *= smoothstep(3.0, 12.0, pixelsOf(own.z * copyScale, point));
   // A pixel nearer than the faces, so that an edge is in front of both. Offsets of polygons would do, but not all
   // devices count them in gl_FragCoord.z, which ties are found by.
   vec3 nearer = orthographic ? vPoint - forward * (1.2 / pixels) : vPoint * (1.0 - 1.2 / pixels);
