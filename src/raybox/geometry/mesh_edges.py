@@ -9,6 +9,18 @@ from raybox.geometry import Mesh, stored_objects
 from raybox.validation import Floats, Ints
 
 _BEND = math.cos(math.radians(20.0))
+_NOISE = 0.2  # of the ends of edges, those at which no other edge begins
+
+
+def drawn_edges(mesh: Mesh) -> Ints:
+    """Return the sharp edges of a mesh, or none where they are the noise of a scan: see `sharp_edges`.
+
+    Edges of what was drawn by hand go on where one ends: of a house and a city, 0.2 % and 2 % of their ends
+    do not; of a scanned skull, 49 %.
+    """
+    edges = sharp_edges(mesh)
+    ends = np.bincount(_welded(mesh.vertices)[edges].ravel())
+    return edges[:0] if (ends == 1).sum() > _NOISE * (ends > 0).sum() else edges
 
 
 def sharp_edges(mesh: Mesh) -> Ints:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays, stored_objects
 from raybox.geometry.grid_surface import exposed_cells
-from raybox.geometry.mesh_edges import sharp_edges
+from raybox.geometry.mesh_edges import drawn_edges
 from raybox.hits import AllHits
 from raybox.validation import Bools, Ints
 from raybox.viewer.stage import Solid, Stage
@@ -112,7 +112,7 @@ def _geometry_arrays(geometry: Solid, cells: Ints | None = None) -> Arrays:
 def _mesh_arrays(mesh: Mesh) -> Arrays:
     objects = stored_objects(mesh)
     numbers = {} if objects is None else {"objects": objects}
-    indices = {"faces": mesh.faces, "edges": sharp_edges(mesh), **numbers}
+    indices = {"faces": mesh.faces, "edges": drawn_edges(mesh), **numbers}
     return {"vertices": mesh.vertices, **{name: one.astype(np.uint32) for name, one in indices.items()}}
 
 
