@@ -7,7 +7,9 @@ import { between, endOf, sightRay } from "./sight.ts";
 import { halfSpaces, limitRay } from "./stage/cut.ts";
 import { along, sub, unit } from "./stage/vec.ts";
 import type { Store } from "./store.ts";
-import type { Answer, Axis, Caster, CutPlane, Hit, Ray, StageApi, StandardView, Vec3 } from "./types.ts";
+import type { Files } from "./panel/files.ts";
+import type { StageApi } from "./stage/stage.ts";
+import type { Answer, Axis, Caster, CutPlane, Hit, Ray, Vec3 } from "./types.ts";
 import { fromRanges, toRanges } from "./visibility.ts";
 
 /** The last ray is cast again this long after the last change of a filter or of the cut. */
@@ -21,8 +23,18 @@ interface Choice {
 
 const AS_IT_IS: Choice = { select: false, add: false };
 
+/** What commands use of the page. */
+export interface PageParts {
+  readonly files: Files;
+  find(): void;
+  help(): void;
+  explain(): void;
+}
+
 export class Actions {
   readonly naming: Naming;
+  /** Set once the panels are made. */
+  page!: PageParts;
   /** A cast: only the answer of the last one is shown. */
   private casts = 0;
   private maskSent: boolean;
@@ -306,8 +318,14 @@ export class Actions {
 
   toggleSelectionPickable(): void {
     const { selection } = this.store.state;
+    if (selection.length) this.setUnpickable(selection, !this.isSelectionPassed());
+  }
+
+  /** Whether rays pass through all that is selected. */
+  isSelectionPassed(): boolean {
+    const { selection } = this.store.state;
     const { unpickable } = this.store.visibility;
-    if (selection.length) this.setUnpickable(selection, !selection.every((object) => unpickable[object]));
+    return selection.length > 0 && selection.every((object) => unpickable[object]);
   }
 
   setRange(label: string, range: [number, number] | null): void {
@@ -321,10 +339,6 @@ export class Actions {
     const { selection } = this.store.state;
     if (selection.length) this.stage.fitObjects(selection);
     else this.stage.fitAll();
-  }
-
-  standardView(view: StandardView): void {
-    this.stage.standardView(view);
   }
 
   toggleOrthographic(): void {
@@ -351,10 +365,6 @@ export class Actions {
   /** Turn the free plane across the line of sight. */
   faceCut(): void {
     this.setCut("free", { on: true, normal: this.towardsCamera(), flip: false });
-  }
-
-  noCut(): void {
-    this.store.set({ cut: [] });
   }
 
   private newPlane(axis: CutPlane["axis"]): CutPlane {

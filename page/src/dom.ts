@@ -23,9 +23,7 @@ function attach(made: HTMLElement, name: string, value: Attributes[string]): voi
 const ICONS = {
   fit: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5",
   target: "M12 3v4M12 17v4M3 12h4M17 12h4M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8",
-  cube: "M12 3l8 4.5v9L12 21l-8-4.5v-9zM12 12l8-4.5M12 12v9M12 12L4 7.5",
   ortho: "M5 5h14v14H5zM5 12h14M12 5v14",
-  up: "M12 20V5M6 11l6-6 6 6",
   moon: "M20 14.5A8 8 0 0 1 9.5 4 8 8 0 1 0 20 14.5z",
   help: "M9 9a3 3 0 1 1 4.5 2.6c-1 .6-1.5 1.2-1.5 2.4M12 17.5v.5",
   link: "M10 14a4 4 0 0 0 6 0l3-3a4.2 4.2 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4.2 4.2 0 0 0 6 6l1-1",
@@ -39,8 +37,6 @@ const ICONS = {
   close: "M6 6l12 12M18 6L6 18",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",
   flip: "M12 3v18M9 7L4 12l5 5zM15 7l5 5-5 5z",
-  ghost: "M4 8h8v8H4zM8 8V4h12v12h-4",
-  more: "M5 12h.01M12 12h.01M19 12h.01",
   right: "M9 5l7 7-7 7",
 } as const;
 export type IconName = keyof typeof ICONS;

@@ -7,7 +7,7 @@ const PLAIN = 300;
 export const LONGEST = 30_000;
 
 /** What follows `#`: `v=` and JSON, or `z=` and deflated JSON, both in base64url. */
-export async function toHash(view: ViewState): Promise<string> {
+export async function toHash(view: Partial<ViewState>): Promise<string> {
   const bytes = new TextEncoder().encode(JSON.stringify(view));
   if (bytes.length <= PLAIN) return `v=${toBase64(bytes)}`;
   return `z=${toBase64(await through(bytes, new CompressionStream("deflate-raw")))}`;

@@ -1,14 +1,16 @@
 /** The page: the scene's canvas, its panel, and what connects them. */
 
 import { Actions } from "./actions.ts";
-import { lookOf } from "./colouring.ts";
+import { isOfAnother } from "./checks.ts";
+import { CONTROLS, partsByElement, PARTS, restoredView, startView } from "./controls.ts";
 import { el, later, replace } from "./dom.ts";
 import { count } from "./format.ts";
 import { fromHash, toHash, LONGEST } from "./link.ts";
 import { ColourPanel } from "./panel/colour.ts";
+import { listen } from "./panel/command.ts";
 import { cutPanel } from "./panel/cut.ts";
 import { acceptDrops, Files } from "./panel/files.ts";
-import { helpSheet, listen } from "./panel/help.ts";
+import { helpSheet } from "./panel/help.ts";
 import { Hits } from "./panel/hits.ts";
 import { legendRows } from "./panel/legend.ts";
 import { Notice } from "./panel/notice.ts";
@@ -20,23 +22,19 @@ import { Sheet } from "./panel/sheet.ts";
 import { Tabs, type Panel } from "./panel/tabs.ts";
 import { toolbar } from "./panel/toolbar.ts";
 import { Tree } from "./panel/tree.ts";
-import { isOfAnother, restore } from "./restore.ts";
-import { shortcutsOf } from "./shortcuts.ts";
 import { CAMERA_KEYS } from "./orbit.ts";
 import { Stage } from "./stage/stage.ts";
-import { startState, Store } from "./store.ts";
+import { Store } from "./store.ts";
 import type { Caster, LegendEntry, SceneModel, ViewState } from "./types.ts";
 
 /** The address follows the view this long after its last change. */
 const PAUSE = 500;
-const VIEW_KEYS = [
-  ...(["camera", "hidden", "unpickable", "ranges", "opacity", "colour", "edges"] as const),
-  ...(["cut", "selection", "faded", "rays", "ray", "dark"] as const),
-];
 
 export class Page {
   readonly notice = new Notice();
   readonly stage: Stage;
+  /** For tests. */
+  readonly partsByElement = partsByElement();
   actions: Actions | null = null;
   files: Files | null = null;
   private readonly canvas = el("canvas", {
@@ -85,7 +83,7 @@ export class Page {
   /** Show a scene; `view` is the state of a link or of a saved page. */
   open(model: SceneModel, caster: Caster, view: unknown): void {
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-    const store = new Store(model, restore(model, view, startState(model, dark)));
+    const store = new Store(model, restoredView(model, view, startView(model, dark)));
     const actions = new Actions(store, this.stage, caster, this.notice);
     this.actions?.close();
     this.actions = actions;
@@ -120,16 +118,11 @@ export class Page {
     replace(this.find, model.objects > 1 && search.element);
     replace(this.picked, new Selection(actions).element);
     const hits = this.fillPanels(actions, files);
-    const more = {
-      find: () => search.input.focus(),
-      help: () => help.showModal(),
-      explain: () => hits.explain(),
-      files,
-    };
-    const shortcuts = shortcutsOf(actions, more);
-    const help = helpSheet(shortcuts);
-    this.key = listen(shortcuts);
-    replace(this.bars, toolbar(actions, files, more.help));
+    const help = helpSheet();
+    const find = () => search.input.focus();
+    actions.page = { files, find, help: () => help.showModal(), explain: () => hits.explain() };
+    this.key = listen(actions);
+    replace(this.bars, toolbar(actions));
     replace(this.extras, help, files.element);
     this.sheet.place();
   }
@@ -214,22 +207,14 @@ export class Page {
   private follow(actions: Actions): void {
     const { store } = actions;
     const { stage } = this;
-    store.watch(["hidden", "ranges", "opacity", "colour"], () => stage.setLook(lookOf(store)));
+    for (const part of PARTS) {
+      const { draw, after = [] } = CONTROLS[part];
+      if (draw) store.watch([part, ...after], () => stage.draw(draw(store)));
+    }
     store.changed(["hidden", "unpickable", "ranges"], () => actions.filtersChanged());
     store.changed(["cut"], () => actions.cutChanged());
-    store.watch(["edges"], () => stage.setEdges(store.state.edges));
-    store.watch(["cut"], () => stage.setCut(store.state.cut));
-    store.watch(["selection", "hidden", "ranges"], () => {
-      const { shown } = store.visibility;
-      stage.setHighlight(store.state.selection.filter((object) => shown[object]));
-    });
-    store.watch(["faded"], () => stage.setFaded(store.state.faded));
-    store.watch(["answer"], () => stage.setAnswer(store.state.answer));
-    store.watch(["dark"], () => this.setDark(store.state.dark));
-    store.changed(
-      VIEW_KEYS,
-      later(PAUSE, () => void this.keepAddress(store)),
-    );
+    store.watch(["dark"], () => (document.documentElement.dataset.theme = store.state.dark ? "dark" : "light"));
+    store.changed(PARTS, later(PAUSE, () => void this.keepAddress(store)));
     stage.on({
       pick: (ray, { add }) => void actions.pick(ray, add),
       pickRow: (row) => void actions.pickRow(row),
@@ -247,11 +232,6 @@ export class Page {
     } catch {
       // Pages inside others may not change their address: the link button still works.
     }
-  }
-
-  private setDark(dark: boolean): void {
-    document.documentElement.dataset.theme = dark ? "dark" : "light";
-    this.stage.setDark(dark);
   }
 }
 

@@ -1,17 +1,11 @@
 /** The one state of a view: panels read it, actions change it, watchers follow it. */
 
-import { firstColour } from "./colouring.ts";
 import { packSet } from "./object_set.ts";
-import { sceneKey } from "./restore.ts";
+import { sceneKey } from "./checks.ts";
+import { PARTS } from "./controls.ts";
 import type { SightEnd } from "./sight.ts";
-import type { Answer, CutPlane, SceneModel, ViewState } from "./types.ts";
-import { visibilityOf, toRanges, type Filters, type Visibility } from "./visibility.ts";
-
-/** The view, which links and saved pages contain, with its sets of objects as ranges. */
-export interface View extends ViewState {
-  hidden: number[];
-  unpickable: number[];
-}
+import type { Answer, CutPlane, SceneModel, View, ViewState } from "./types.ts";
+import { visibilityOf, type Filters, type Visibility } from "./visibility.ts";
 
 /** The view and what only this page has. */
 export interface PageState extends View {
@@ -31,26 +25,6 @@ export interface PageState extends View {
 type Key = keyof PageState;
 const FILTERS = ["hidden", "unpickable", "ranges"] as const;
 const STEPS = 100;
-
-/** What a scene looks like before anything is changed; the rays of a lidar would cover its points. */
-export function startState(model: SceneModel, dark: boolean): View {
-  return {
-    version: 1,
-    camera: null,
-    hidden: model.hiddenAtStart ? toRanges(model.hiddenAtStart) : [],
-    unpickable: [],
-    ranges: {},
-    opacity: {},
-    colour: firstColour(model),
-    edges: true,
-    cut: [],
-    selection: [],
-    faded: false,
-    rays: { hits: !model.points, misses: !model.points, points: true, colour: "status" },
-    ray: null,
-    dark,
-  };
-}
 
 export class Store {
   private now: PageState;
@@ -120,10 +94,10 @@ export class Store {
 
   /** The part that links and saved pages contain. */
   view(): ViewState {
-    const { answer: _answer, chosen: _chosen, sight: _sight, undoable: _undoable, ...others } = this.now;
-    const { rayCount: _rayCount, table: _table, ...view } = others;
-    const { hidden, unpickable } = view;
+    const { hidden, unpickable } = this.now;
+    const view = Object.fromEntries(PARTS.map((part) => [part, this.now[part]])) as unknown as View;
     return {
+      version: 1,
       ...view,
       scene: sceneKey(this.model),
       hidden: packSet(this.model, hidden),

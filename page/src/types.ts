@@ -205,13 +205,12 @@ export interface RaysView {
 /** Objects as ranges [first, last, first, last, …], or as words of a label and ranges of those that differ from it. */
 export type ObjectSet = number[] | { label: string; words: string[]; except: number[] };
 
-export interface ViewState {
-  version: 1;
-  /** Name and size of the scene that it belongs to; of any scene if absent. */
-  scene?: string;
+/** What the user changes; controls.ts says of each part how it starts, is checked, drawn and changed. */
+export interface View {
   camera: CameraState | null;
-  hidden: ObjectSet;
-  unpickable: ObjectSet;
+  /** Ranges of objects: [first, last, first, last, …]. */
+  hidden: number[];
+  unpickable: number[];
   /** Of number labels: what is outside is hidden. */
   ranges: Record<string, [number, number]>;
   /** 0 to 1 for words of the class label. */
@@ -226,6 +225,15 @@ export interface ViewState {
   /** The last ray cast, to be cast again. */
   ray: { origin: Vec3; direction: Vec3; row: number | null } | null;
   dark: boolean;
+}
+
+/** The view as links and saved pages contain it. */
+export interface ViewState extends Omit<View, "hidden" | "unpickable"> {
+  version: 1;
+  /** Name and size of the scene that it belongs to; of any scene if absent. */
+  scene?: string;
+  hidden: ObjectSet;
+  unpickable: ObjectSet;
 }
 
 // ---- the drawing, as the panels use it
@@ -256,35 +264,20 @@ export interface DrawnStats {
   renderer: string;
 }
 
-/** What stage/stage.ts implements. */
-export interface StageApi {
-  load(model: SceneModel): void;
-  setLook(look: Look): void;
-  setEdges(on: boolean): void;
-  setCut(planes: CutPlane[]): void;
-  setFaded(on: boolean): void;
-  setHighlight(objects: number[]): void;
-  /** The ray last cast with marks at each t; null removes it. */
-  setAnswer(answer: Answer | null): void;
-  /** Colours of the drawn rays and which are shown: four bytes a drawn ray; where each ends: t. */
-  setRays(sample: RaySample, rgba: Uint8Array, ends: Float64Array): void;
-  setPoints(on: boolean, rgb: Uint8Array): void;
-  setDark(dark: boolean): void;
-  fitAll(): void;
-  fitObjects(objects: number[]): void;
-  standardView(view: StandardView): void;
-  /** CSS pixels that panels cover at each side. */
-  setInsets(insets: { top: number; right: number; bottom: number; left: number }): void;
-  camera(): CameraState;
-  setCamera(camera: CameraState): void;
-  /** The exact ray of a pixel of the page (clientX, clientY), limited by the cut; null if the cut leaves nothing. */
-  rayOf(x: number, y: number): Ray | null;
-  /** A picture with legend and scale drawn in. */
-  png(legend: LegendEntry[], title: string): Promise<Blob>;
-  stats(): DrawnStats;
-  /** Resolves once the full picture is drawn. */
-  settled(): Promise<void>;
-  on(events: StageEvents): void;
+/** What the stage draws of the state. */
+export interface Drawing {
+  look: Look | null;
+  edges: boolean;
+  cut: CutPlane[];
+  faded: boolean;
+  highlight: number[];
+  /** The ray last cast with marks at each t. */
+  answer: Answer | null;
+  /** Of the drawn rays: four bytes of colour each, and the t where each ends. */
+  rays: { sample: RaySample; rgba: Uint8Array; ends: Float64Array } | null;
+  /** Three bytes of colour a point. */
+  points: Uint8Array | null;
+  dark: boolean;
 }
 
 export interface LegendEntry {

@@ -3,8 +3,10 @@ import { afterEach, beforeEach, mock, test } from "node:test";
 import { Actions } from "../src/actions.ts";
 import type { Notice } from "../src/panel/notice.ts";
 import { SavedCaster } from "../src/saved.ts";
-import { startState, Store } from "../src/store.ts";
-import type { Ray, StageApi } from "../src/types.ts";
+import { startView } from "../src/controls.ts";
+import { Store } from "../src/store.ts";
+import type { StageApi } from "../src/stage/stage.ts";
+import type { Ray } from "../src/types.ts";
 import { sceneOfBoxes } from "./scenes.ts";
 
 const model = { ...sceneOfBoxes(), labels: [], classes: null, names: null };
@@ -17,7 +19,7 @@ let actions: Actions;
 
 beforeEach(() => {
   mock.timers.enable({ apis: ["setTimeout"] });
-  store = new Store(model, startState(model, false));
+  store = new Store(model, startView(model, false));
   const errors = { error: assert.fail, info: assert.fail } as unknown as Notice;
   actions = new Actions(store, {} as StageApi, new SavedCaster(model, ""), errors);
   store.changed(["cut"], () => actions.cutChanged());
@@ -46,7 +48,7 @@ test("the shown ray is cast again when a plane is set, moved, flipped, switched 
   actions.setCut("x", { on: true });
   actions.setHidden([3], true);
   assert.deepEqual(await hits(), [2, 4]);
-  actions.noCut();
+  store.set({ cut: [] });
   assert.deepEqual(await hits(), [0, 1, 2, 4]);
   assert.equal(store.state.rayCount, 1, "it is one ray: no panel opens again");
 });
@@ -81,7 +83,7 @@ test("a ray of which the cut leaves nothing hits nothing, and comes back", async
   actions.setCut("y", { on: true, at: 0.25 });
   assert.deepEqual(await hits(), []);
   assert.equal(store.state.chosen, -1);
-  actions.noCut();
+  store.set({ cut: [] });
   assert.deepEqual(await hits(), [0, 1, 2, 3, 4]);
 });
 
@@ -92,7 +94,7 @@ test("a line of sight has the same ends while the cut changes", async () => {
   assert.deepEqual(await hits(), [1, 2, 3]);
   actions.setCut("x", { on: true, at: 3.5 });
   assert.deepEqual(await hits(), [1]);
-  actions.noCut();
+  store.set({ cut: [] });
   assert.deepEqual(await hits(), [1, 2, 3]);
 });
 
@@ -103,7 +105,7 @@ test("a ray that Python casts follows the cut, and one that is removed stays so"
   actions.setCut("x", { on: false });
   assert.deepEqual(await hits(), [0, 1, 2]);
   actions.clearRay();
-  actions.noCut();
+  store.set({ cut: [] });
   assert.equal(await hits(), undefined);
 });
 

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { find } from "../src/find.ts";
 import { missOf } from "../src/geometry.ts";
 import { codedLabel, groupLabels, Naming, numberLabels } from "../src/labels.ts";
-import { startState, Store } from "../src/store.ts";
+import { startView } from "../src/controls.ts";
+import { Store } from "../src/store.ts";
 import { fromRanges, toRanges, visibilityOf } from "../src/visibility.ts";
 import { sceneOfBoxes } from "./scenes.ts";
 
@@ -32,7 +33,7 @@ test("a range hides what is outside it and what has no value, its ends included"
 });
 
 test("a store calls the watchers of a changed part once, and computes filters once", () => {
-  const store = new Store(model, startState(model, false));
+  const store = new Store(model, startView(model, false));
   const calls: string[] = [];
   store.watch(["hidden", "ranges"], () => calls.push("filters"));
   store.watch(["dark"], () => calls.push("dark"));
@@ -43,7 +44,7 @@ test("a store calls the watchers of a changed part once, and computes filters on
 });
 
 test("undo takes back filters step by step; one slider's movement is one step", () => {
-  const store = new Store(model, startState(model, false));
+  const store = new Store(model, startView(model, false));
   store.filter({ hidden: [0, 0] });
   store.filter({ ranges: { height: [1, 3] } }, "range");
   store.filter({ ranges: { height: [2, 3] } }, "range");

@@ -4,8 +4,10 @@ import { test } from "node:test";
 import { Actions } from "../src/actions.ts";
 import type { Notice } from "../src/panel/notice.ts";
 import { SavedCaster } from "../src/saved.ts";
-import { startState, Store } from "../src/store.ts";
-import type { StageApi, Vec3 } from "../src/types.ts";
+import { startView } from "../src/controls.ts";
+import { Store } from "../src/store.ts";
+import type { StageApi } from "../src/stage/stage.ts";
+import type { Vec3 } from "../src/types.ts";
 import { sceneOfBoxes } from "./scenes.ts";
 
 const TALL = Float64Array.from([0, 1, 2, 3, 4].flatMap((x) => [2 * x, 0, 0]));
@@ -18,7 +20,7 @@ function page() {
   const model = { ...scene, geometries: [{ ...boxes, lower: TALL, upper: TALL.map((value) => value + 1) }] };
   const notices: string[] = [];
   const say = (text: string) => void notices.push(text);
-  const store = new Store(model, startState(model, false));
+  const store = new Store(model, startView(model, false));
   const notice = { error: say, info: say } as unknown as Notice;
   const actions = new Actions(store, {} as StageApi, new SavedCaster(model, ""), notice);
   const down = (x: number) => ({ origin: [x, 0.5, 9] as Vec3, direction: [0, 0, -1] as Vec3, tMin: 0, tMax: Infinity });

@@ -8,14 +8,15 @@ import { CATEGORIES, HIT, MISS, OTHER, RAMP, rgb } from "../src/look.ts";
 import { packSet, unpackSet } from "../src/object_set.ts";
 import { scaled, turned } from "../src/orbit.ts";
 import { drawRays, pointColours, rayEnds } from "../src/rays.ts";
-import { restore, sceneKey } from "../src/restore.ts";
-import { startState, Store } from "../src/store.ts";
+import { sceneKey } from "../src/checks.ts";
+import { restoredView, startView } from "../src/controls.ts";
+import { Store } from "../src/store.ts";
 import type { CameraState } from "../src/types.ts";
 import { fromRanges, toRanges } from "../src/visibility.ts";
 import { sceneOfBoxes, sceneWithRays } from "./scenes.ts";
 
 const model = sceneOfBoxes();
-const start = startState(model, false);
+const start = startView(model, false);
 
 test("a link gives back the view, short ones plain, long ones compressed", async () => {
   const view = { ...start, hidden: Array.from({ length: 4000 }, (_, at) => 2 * at), selection: [4] };
@@ -34,7 +35,7 @@ test("a link gives back the view, short ones plain, long ones compressed", async
 
 test("a restored view is checked part by part", () => {
   const valid = { ...start, hidden: [1, 2], selection: [3], colour: { by: "label" as const, label: "height" } };
-  assert.deepEqual(restore(model, JSON.parse(JSON.stringify(valid)), start), valid);
+  assert.deepEqual(restoredView(model, JSON.parse(JSON.stringify(valid)), start), valid);
   const damaged = {
     camera: { eye: [0, 0, null] },
     hidden: [0, 99],
@@ -45,11 +46,11 @@ test("a restored view is checked part by part", () => {
     selection: "all",
     dark: true,
   };
-  const restored = restore(model, damaged, start);
+  const restored = restoredView(model, damaged, start);
   assert.deepEqual(restored, { ...start, ranges: { height: [1, 2] }, opacity: { wall: 1 }, dark: true });
-  assert.equal(restore(model, { scene: "other.csv, 5", dark: true }, start), start);
-  assert.equal(restore(model, { scene: sceneKey(model), dark: true }, start).dark, true);
-  for (const nothing of [null, 3, "text", []]) assert.equal(restore(model, nothing, start), start);
+  assert.equal(restoredView(model, { scene: "other.csv, 5", dark: true }, start), start);
+  assert.equal(restoredView(model, { scene: sceneKey(model), dark: true }, start).dark, true);
+  for (const nothing of [null, 3, "text", []]) assert.equal(restoredView(model, nothing, start), start);
 });
 
 test("a set of objects is packed as words of a label and unpacked again, whole", () => {
@@ -59,7 +60,7 @@ test("a set of objects is packed as words of a label and unpacked again, whole",
   const bytes = Uint8Array.from(codes, (code, at) => Number(code === 1) ^ Number(at === 500 || at === 7));
   const packed = packSet(large, toRanges(bytes));
   assert.deepEqual(packed, { label: "type", words: ["b"], except: [7, 7, 500, 500] });
-  const restored = restore(large, JSON.parse(JSON.stringify({ hidden: packed })), startState(large, false));
+  const restored = restoredView(large, JSON.parse(JSON.stringify({ hidden: packed })), startView(large, false));
   assert.deepEqual(fromRanges(restored.hidden, 1000), bytes);
   assert.deepEqual(packSet(large, [3, 4]), [3, 4]);
   assert.equal(unpackSet(large, { label: "unknown", words: [], except: [] }), null);

@@ -12,17 +12,17 @@ from raybox.viewer.stage import Stage
 from waiting import wait_until
 
 SECONDS = 20  # until an effect is there
-FILTERS = "state:hidden,unpickable,ranges"
 
 
 class Control(NamedTuple):
     """How a control is used, what it changes as `EFFECTS` reads it, and whether the picture changes too.
 
-    use: a name of `USES`; value: for the use; first: a control that is pressed before.
+    effect: "" for the part of the view that the page's table of controls names; use: a name of `USES`;
+    value: for the use; first: a control that is pressed before.
     """
 
     name: str
-    effect: str
+    effect: str = ""
     use: str = "press"
     value: str = ""
     drawn: bool = False
@@ -32,12 +32,12 @@ class Control(NamedTuple):
 CONTROLS = [
     # over the scene
     Control("scene", "answer", "pick", drawn=True),
-    Control("fit-all", "state:camera"),
-    Control("fit-selection", "state:camera"),
-    Control("view", "state:camera", "choose", "top", drawn=True),
-    Control("orthographic", "state:camera", drawn=True),
-    Control("up", "state:camera", "choose", "y"),
-    Control("dark", "state:dark", drawn=True),
+    Control("fit-all"),
+    Control("fit-selection"),
+    Control("view", "", "choose", "top", drawn=True),
+    Control("orthographic", drawn=True),
+    Control("up", "", "choose", "y"),
+    Control("dark", drawn=True),
     Control("link", "clipboard"),
     Control("png", "download", "download"),
     Control("save", "download", "download"),
@@ -51,47 +51,47 @@ CONTROLS = [
     Control("result", "state:selection,camera"),
     Control("select-found", "state:selection,camera"),
     # what is selected
-    Control("clear-selection", "state:selection"),
+    Control("clear-selection"),
     Control("selected-details", "open:selected-details"),
     Control("copy-id", "clipboard"),
     Control("copy-ids", "clipboard"),
-    Control("deselect", "state:selection"),
+    Control("deselect"),
     Control("zoom", "state:camera,faded"),
-    Control("hide", FILTERS, drawn=True),
-    Control("only", FILTERS),
-    Control("unpickable", FILTERS),
-    Control("fade", "state:faded", drawn=True),
+    Control("hide", drawn=True),
+    Control("only"),
+    Control("unpickable"),
+    Control("fade", drawn=True),
     # objects
     Control("tree-label", "text:tree", "choose"),
-    Control("undo", FILTERS, first="only"),
-    Control("show-all", FILTERS),
-    Control("reset", FILTERS),
+    Control("undo", first="only"),
+    Control("show-all"),
+    Control("reset"),
     Control("tree-expand", "text:tree"),
-    Control("tree-hide", FILTERS),
-    Control("tree-only", FILTERS),
-    Control("tree-pick", FILTERS),
+    Control("tree-hide"),
+    Control("tree-only"),
+    Control("tree-pick"),
     Control("tree-more", "text:tree"),
     Control("tree-object", "state:selection,camera"),
-    Control("range-*-field-0", "state:ranges", "type_mean"),
-    Control("range-*-field-1", "state:ranges", "type_mean"),
-    Control("range-*-clear", "state:ranges"),
-    Control("range-*-0", "state:ranges", "slide", "0.6"),
-    Control("range-*-1", "state:ranges", "slide", "0.4"),
+    Control("range-*-field-0", "", "type_mean"),
+    Control("range-*-field-1", "", "type_mean"),
+    Control("range-*-clear"),
+    Control("range-*-0", "", "slide", "0.6"),
+    Control("range-*-1", "", "slide", "0.4"),
     # colour
-    Control("colour-by", "state:colour", "choose", drawn=True),
-    Control("edges", "state:edges"),
-    Control("opacity-reset", "state:opacity"),
-    Control("opacity-*", "state:opacity", "slide", "0.2"),
+    Control("colour-by", "", "choose", drawn=True),
+    Control("edges"),
+    Control("opacity-reset"),
+    Control("opacity-*", "", "slide", "0.2"),
     # cut
-    *(Control(f"cut-{axis}", "state:cut", drawn=axis in ("x", "free")) for axis in ("x", "y", "z", "free")),
-    *(Control(f"cut-{axis}-slider", "state:cut", "slide", "0.4") for axis in "xyz"),
-    *(Control(f"cut-{axis}-at", "state:cut", "type_middle") for axis in "xyz"),
-    *(Control(f"cut-{axis}-flip", "state:cut") for axis in ("x", "y", "z", "free")),
-    Control("cut-free-slider", "state:cut", "slide", "0.6"),
-    Control("cut-free-point", "state:cut", "type_middle"),
-    Control("cut-free-normal", "state:cut", "type", "1, 0, 0"),
-    Control("cut-free-camera", "state:cut"),
-    Control("cut-none", "state:cut"),
+    *(Control(f"cut-{axis}", drawn=axis in ("x", "free")) for axis in ("x", "y", "z", "free")),
+    *(Control(f"cut-{axis}-slider", "", "slide", "0.4") for axis in "xyz"),
+    *(Control(f"cut-{axis}-at", "", "type_middle") for axis in "xyz"),
+    *(Control(f"cut-{axis}-flip") for axis in ("x", "y", "z", "free")),
+    Control("cut-free-slider", "", "slide", "0.6"),
+    Control("cut-free-point", "", "type_middle"),
+    Control("cut-free-normal", "", "type", "1, 0, 0"),
+    Control("cut-free-camera"),
+    Control("cut-none"),
     # the last ray
     Control("hits", "state:chosen", "press_row"),
     Control("hits-sort-*", "sort:hits"),
@@ -104,10 +104,10 @@ CONTROLS = [
     Control("cast", "text:hits-ray", "cast_typed"),
     Control("sight", "state:sight"),
     # rays of a file or call
-    Control("rays-hits", "state:rays", drawn=True),
-    Control("rays-misses", "state:rays"),
-    Control("rays-points", "state:rays", drawn=True),
-    Control("rays-colour", "state:rays", "choose", first="rays-hits"),
+    Control("rays-hits", drawn=True),
+    Control("rays-misses"),
+    Control("rays-points", drawn=True),
+    Control("rays-colour", "", "choose", first="rays-hits"),
     Control("rays-table", "answer", "press_row"),
     Control("rays-table-sort-*", "sort:rays-table"),
     # tabs
@@ -293,9 +293,15 @@ def use(page: Page, name: str) -> str:
     return "" if is_used else f"nothing changes: {control.effect}"
 
 
+def effect_in_table(page: Page, name: str) -> str:
+    """Return the effect that the page's table of controls gives to a control: a part of its view."""
+    parts = page.run("raybox.partsByElement")
+    return "state:" + next(part for pattern, part in parts.items() if fnmatchcase(name, pattern))
+
+
 def _changes(page: Page, control: Control, act: Callable[[], None]) -> bool:
     """Return whether an act changes what a control has an effect on."""
-    kind, _, names = control.effect.partition(":")
+    kind, _, names = (control.effect or effect_in_table(page, control.name)).partition(":")
 
     def effect() -> str:
         return page.run(EFFECTS, [kind, names.split(",")])

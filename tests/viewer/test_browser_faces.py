@@ -125,7 +125,7 @@ def test_what_is_cut_looks_solid(browser, kind, halves):
         )
         x, y = page.pixels(1, 1)[0]
         assert page.answers([(x, y)])[0]["hits"][0]["object"] == 0
-        colour = "#{:02x}{:02x}{:02x}".format(*page.run("[...raybox.stage.look.rgba.slice(0, 3)]"))
+        colour = "#{:02x}{:02x}{:02x}".format(*page.run("[...raybox.stage.drawing.look.rgba.slice(0, 3)]"))
         content = base64.b64encode(page.picture((x - 20, y - 20, 40, 40))).decode()
         assert page.run(READ, [content, [colour]])["counts"] == [1600]
         page.close()

@@ -108,7 +108,7 @@ def test_small_voxels_have_the_shade_of_their_free_face(browser):
     with rb.view(rb.Grid(edges, edges, edges), port=0) as viewer:
         page = Page(browser, viewer.url, PHONE)
         content = base64.b64encode(page.picture()).decode()
-        plain = "#{:02x}{:02x}{:02x}".format(*page.run("[...raybox.stage.look.rgba.slice(0, 3)]"))
+        plain = "#{:02x}{:02x}{:02x}".format(*page.run("[...raybox.stage.drawing.look.rgba.slice(0, 3)]"))
         upper = page.run(READ, [content, [plain]])["counts"][0]
         assert upper > 2000, "the upper side is as bright as its colour"
         page.close()

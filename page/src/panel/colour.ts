@@ -2,9 +2,10 @@
 
 import type { Actions } from "../actions.ts";
 import { colouring, waysToColour } from "../colouring.ts";
-import { checkBox, choice, el, replace, textButton } from "../dom.ts";
+import { choice, el, replace } from "../dom.ts";
 import { codedLabel, frequentCodes, groupLabels } from "../labels.ts";
 import type { LegendEntry } from "../types.ts";
+import { button } from "./command.ts";
 import { legendRows } from "./legend.ts";
 
 export class ColourPanel {
@@ -18,11 +19,9 @@ export class ColourPanel {
     const by = choice("colour objects by", "colour-by", options, (at) =>
       store.set({ colour: ways[Number(at)].colour }),
     );
-    const edges = checkBox("Edges", "edges", (on) => store.set({ edges: on }));
     const colour = ways.length > 1 && el("label", {}, "Colour by ", by);
-    const bar = el("div", { class: "bar" }, colour, edges.node);
+    const bar = el("div", { class: "bar" }, colour, button(actions, "edges"));
     this.element = el("div", { class: "panel colour" }, bar, this.legend, opacities(actions));
-    store.watch(["edges"], () => edges.set(store.state.edges));
     store.watch(["colour"], () => {
       by.value = String(ways.findIndex(({ colour }) => JSON.stringify(colour) === JSON.stringify(store.state.colour)));
     });
@@ -41,9 +40,7 @@ function opacities(actions: Actions): HTMLElement | null {
   if (!label) return null;
   const words = frequentCodes(label).map((code) => label.words[code]);
   const rows = words.map((word) => opacity(actions, word));
-  const reset = textButton("All opaque", "opacity-reset", () => actions.store.set({ opacity: {} }));
-  actions.store.watch(["opacity"], () => (reset.disabled = !Object.keys(actions.store.state.opacity).length));
-  return el("div", { class: "block" }, el("h2", {}, "Opacity ", reset), ...rows);
+  return el("div", { class: "block" }, el("h2", {}, "Opacity ", button(actions, "opacity-reset")), ...rows);
 }
 
 function opacity(actions: Actions, word: string): HTMLElement {

@@ -5,23 +5,15 @@ import { checkBox, el, iconButton, numberField, textButton } from "../dom.ts";
 import { exact, parsePoint, shortPoint } from "../format.ts";
 import { along, diagonal, unit } from "../stage/vec.ts";
 import type { Axis, CutPlane, Vec3 } from "../types.ts";
+import { button } from "./command.ts";
 
 const STEPS = 1000;
 
 export function cutPanel(actions: Actions): HTMLElement {
   const axes = (["x", "y", "z"] as const).map((axis) => new AxisCut(actions, axis).element);
-  const off = textButton("No cut", "cut-none", () => actions.noCut(), "remove all section planes (C)");
   const note = el("p", { class: "note" }, "What is cut away is not drawn, and rays of clicks pass it.");
-  const element = el(
-    "div",
-    { class: "panel cut" },
-    ...axes,
-    new FreeCut(actions).element,
-    el("div", { class: "bar" }, off),
-    note,
-  );
-  actions.store.watch(["cut"], () => (off.disabled = !actions.store.state.cut.some(({ on }) => on)));
-  return element;
+  const bar = el("div", { class: "bar" }, button(actions, "cut-none"));
+  return el("div", { class: "panel cut" }, ...axes, new FreeCut(actions).element, bar, note);
 }
 
 function flipButton(actions: Actions, axis: CutPlane["axis"]): HTMLElement {

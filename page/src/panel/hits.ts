@@ -7,6 +7,7 @@ import { count, distanceTitle, exact, parsePoint, short, shortPoint } from "../f
 import { missOf } from "../geometry.ts";
 import { length } from "../stage/vec.ts";
 import type { Answer, Hit } from "../types.ts";
+import { button } from "./command.ts";
 import { VirtualTable, type Column } from "./table.ts";
 
 /** Width of a column of numbers of six digits. */
@@ -28,13 +29,8 @@ export class Hits {
   constructor(private readonly actions: Actions) {
     const { store, caster } = actions;
     this.copies = this.copyButtons();
-    this.why = textButton(
-      "Explain",
-      "explain",
-      () => this.explain(),
-      "the exact numbers of this ray and primitive (X)",
-    );
-    const forget = textButton("Forget", "clear-ray", () => actions.clearRay(), "remove the ray and its marks");
+    this.why = button(actions, "explain");
+    const forget = button(actions, "clear-ray");
     this.bar = el("div", { class: "bar", "data-test": "hit-actions" }, ...this.copies, this.why, forget);
     const reason = caster.reason !== null && !caster.live;
     const note = reason && el("p", { class: "note", "data-test": "no-picks" }, caster.reason);

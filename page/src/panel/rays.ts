@@ -2,10 +2,11 @@
 
 import type { Actions } from "../actions.ts";
 import { colouring } from "../colouring.ts";
-import { checkBox, choice, el, replace } from "../dom.ts";
+import { choice, el, replace } from "../dom.ts";
 import { count, distanceTitle, short } from "../format.ts";
 import { drawRays, isHit, pointColours, rayEnds } from "../rays.ts";
 import type { LegendEntry, RayColour, RaysView, SceneModel } from "../types.ts";
+import { button } from "./command.ts";
 import { legendRows } from "./legend.ts";
 import { VirtualTable, type Column } from "./table.ts";
 
@@ -14,6 +15,9 @@ const COLOURS: { value: RayColour; text: string }[] = [
   { value: "distance", text: "by distance" },
   { value: "object", text: "by object" },
 ];
+
+const KINDS = ["hits", "misses", "points"] as const;
+type Kind = (typeof KINDS)[number];
 
 /** A saved page casts one ray at once: all of them would take minutes. */
 const AS_SAVED = "The table has the hits of the time of saving: what you hide here does not change it.";
@@ -24,7 +28,7 @@ export class Rays {
   private readonly note = el("p", { class: "note line", "data-test": "rays-note" });
   private readonly legend = el("div", { class: "legend", "data-test": "rays-legend" });
   private readonly colour: HTMLSelectElement;
-  private readonly toggles: { key: "hits" | "misses" | "points"; node: HTMLElement; set: (on: boolean) => void }[];
+  private readonly toggles: Record<Kind, HTMLElement>;
   private readonly table: VirtualTable | null;
   private readonly points: ReturnType<typeof pointColours> | null;
 
@@ -34,24 +38,20 @@ export class Rays {
   ) {
     const { model } = actions.store;
     this.points = model.points && pointColours(model.points.distance);
-    this.toggles = [this.toggle("hits"), this.toggle("misses"), this.toggle("points")];
+    const toggles = KINDS.map((kind) => [kind, button(actions, `rays-${kind}`)]);
+    this.toggles = Object.fromEntries(toggles) as Record<Kind, HTMLElement>;
     this.colour = choice("colour rays by", "rays-colour", COLOURS, (colour) =>
       this.set({ colour: colour as RayColour }),
     );
     this.table = model.rays || model.table ? this.makeTable() : null;
     const colour = model.table && model.rays && this.colour;
-    const bar = el("div", { class: "bar" }, ...this.toggles.map(({ node }) => node), colour);
+    const bar = el("div", { class: "bar" }, ...KINDS.map((kind) => this.toggles[kind]), colour);
     const table = this.table && el("div", { class: "fill" }, this.table.element);
     const saved = !actions.caster.live && model.table && el("p", { class: "note", "data-test": "rays-saved" }, AS_SAVED);
     this.element = el("div", { class: "panel rays" }, this.summary, this.note, saved, bar, this.legend, table);
     actions.store.watch(["rays", "table", "colour"], () => this.draw());
     actions.store.watch(["table"], () => this.fill());
     actions.store.watch(["answer"], () => this.reveal());
-  }
-
-  private toggle(key: "hits" | "misses" | "points") {
-    const { node, set } = checkBox(key, `rays-${key}`, (on) => this.set({ [key]: on }));
-    return { key, node, set };
   }
 
   private set(change: Partial<RaysView>): void {
@@ -65,13 +65,10 @@ export class Rays {
     this.note.textContent = noteOf(model);
     this.colour.value = state.rays.colour;
     const there = kinds(model);
-    for (const { key, node, set } of this.toggles) {
-      set(state.rays[key]);
-      node.hidden = !there[key];
-    }
+    for (const kind of KINDS) this.toggles[kind].hidden = !there[kind];
     const drawn = model.rays && drawRays(model, model.rays, state.rays, colouring(model, state.colour));
-    if (drawn) stage.setRays(model.rays!, drawn.rgba, rayEnds(model, model.rays!));
-    if (this.points) stage.setPoints(state.rays.points, this.points.rgb);
+    const rays = drawn && { sample: model.rays!, rgba: drawn.rgba, ends: rayEnds(model, model.rays!) };
+    stage.draw({ rays, points: this.points && state.rays.points ? this.points.rgb : null });
     const entries = this.entries(drawn?.legend ?? []);
     replace(this.legend, ...legendRows(entries));
     this.changed(entries);
@@ -127,7 +124,7 @@ function distanceText(distance: number): string {
 }
 
 /** Which toggles have an effect. */
-function kinds(model: SceneModel): Record<"hits" | "misses" | "points", boolean> {
+function kinds(model: SceneModel): Record<Kind, boolean> {
   const both = model.table !== null;
   const hits = both && model.table!.object.some((object) => object >= 0);
   const misses = both && model.table!.object.some((object) => object < 0);

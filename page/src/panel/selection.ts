@@ -1,9 +1,10 @@
 /** What is selected: name, class, id and labels of one object, or the list of several. */
 
 import type { Actions } from "../actions.ts";
-import { checkBox, el, iconButton, replace, textButton } from "../dom.ts";
+import { el, iconButton, replace } from "../dom.ts";
 import { count } from "../format.ts";
 import { textOf } from "../labels.ts";
+import { button } from "./command.ts";
 import { NARROW } from "./sheet.ts";
 
 /** Objects listed of a large selection. */
@@ -11,13 +12,17 @@ const LISTED = 50;
 
 export class Selection {
   readonly element = el("div", { class: "block selection", "data-test": "selection" });
-  private readonly fade;
+  private readonly clear: HTMLElement;
+  private readonly bar: HTMLElement;
+  private readonly ids: HTMLElement;
 
   constructor(private readonly actions: Actions) {
-    this.fade = checkBox("Fade", "fade", (faded) => actions.store.set({ faded }));
-    this.fade.node.title = "the others are translucent, so that what is inside shows";
-    actions.store.watch(["selection", "unpickable"], () => this.draw());
-    actions.store.watch(["faded"], () => this.fade.set(actions.store.state.faded));
+    this.clear = button(actions, "clear-selection");
+    this.ids = iconButton("copy", "copy the ids", "copy-ids", () => this.copyIds());
+    const several = actions.store.model.objects > 1;
+    const names = ["zoom", "hide", ...(several ? ["only"] : []), "unpickable", ...(several ? ["fade"] : [])];
+    this.bar = el("div", { class: "bar" }, ...names.map((name) => button(actions, name)), this.ids);
+    actions.store.watch(["selection"], () => this.draw());
   }
 
   private draw(): void {
@@ -25,8 +30,8 @@ export class Selection {
     this.element.hidden = !selection.length;
     if (!selection.length) return replace(this.element);
     const content = selection.length === 1 ? this.one(selection[0]) : this.several(selection);
-    const clear = iconButton("close", "select nothing (Esc)", "clear-selection", () => this.actions.select([]));
-    replace(this.element, clear, ...content, this.buttons(selection));
+    this.ids.hidden = selection.length < 2;
+    replace(this.element, this.clear, ...content, this.bar);
   }
 
   private one(object: number): HTMLElement[] {
@@ -76,28 +81,9 @@ export class Selection {
     ];
   }
 
-  private buttons(selection: number[]): HTMLElement {
-    const { actions } = this;
-    const { unpickable } = actions.store.visibility;
-    const several = actions.store.model.objects > 1;
-    const locked = selection.every((object) => unpickable[object]);
-    const through = textButton(locked ? "Rays hit" : "Rays pass", "unpickable", () =>
-      actions.toggleSelectionPickable(),
-    );
-    through.title = locked
-      ? "let rays hit the selection again (P)"
-      : "rays pass through the selection, which stays drawn (P)";
-    const ids = () => void actions.copy(selection.map((object) => actions.naming.id(object)).join("\n"), "ids");
-    return el(
-      "div",
-      { class: "bar" },
-      textButton("Zoom", "zoom", () => actions.zoomTo(selection), "zoom to the selection, the others faded (Z)"),
-      textButton("Hide", "hide", () => actions.hideSelection(), "hide the selection (H)"),
-      several && textButton("Only", "only", () => actions.isolateSelection(), "hide all others (I)"),
-      through,
-      several && this.fade.node,
-      selection.length > 1 && iconButton("copy", "copy the ids", "copy-ids", ids),
-    );
+  private copyIds(): void {
+    const { naming, store } = this.actions;
+    void this.actions.copy(store.state.selection.map((object) => naming.id(object)).join("\n"), "ids");
   }
 }
 

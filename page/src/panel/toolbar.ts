@@ -1,46 +1,28 @@
 /** Buttons over the scene: camera, appearance, link, files, help. */
 
 import type { Actions } from "../actions.ts";
-import { choice, el, iconButton } from "../dom.ts";
+import { choice, el } from "../dom.ts";
 import type { Axis, StandardView } from "../types.ts";
-import type { Files } from "./files.ts";
+import { button } from "./command.ts";
 
 const VIEWS: StandardView[] = ["iso", "front", "back", "left", "right", "top", "bottom"];
 
-export function toolbar(actions: Actions, files: Files, help: () => void): HTMLElement {
-  const { store, stage } = actions;
-  const ortho = iconButton("ortho", "orthographic (O)", "orthographic", () => actions.toggleOrthographic());
-  const dark = iconButton("moon", "dark mode (D)", "dark", () => store.set({ dark: !store.state.dark }));
-  store.watch(["dark"], () => dark.setAttribute("aria-pressed", String(store.state.dark)));
-  store.watch(["camera"], () => ortho.setAttribute("aria-pressed", String(stage.camera().orthographic)));
-  const camera = group(
-    "camera",
-    iconButton("fit", "fit all (F)", "fit-all", () => stage.fitAll()),
-    iconButton("target", "fit the selection (S)", "fit-selection", () => actions.fitSelection()),
-    views(actions),
-    ortho,
-    upAxis(actions),
-  );
-  const page = group(
-    "page",
-    dark,
-    iconButton("link", "copy a link to this view (L)", "link", () => void files.copyLink()),
-    iconButton("picture", "save a picture, PNG (G)", "png", () => void files.savePicture()),
-    iconButton("save", "save this page as one HTML file (W)", "save", () => void files.savePage()),
-    actions.caster.live && iconButton("open", "open another file", "open", () => files.choose()),
-    iconButton("help", "shortcuts (?)", "help", help),
-  );
+export function toolbar(actions: Actions): HTMLElement {
+  const of = (...names: string[]) => names.map((name) => button(actions, name));
+  const camera = group("camera", ...of("fit-all", "fit-selection"), views(actions), ...of("orthographic"), upAxis(actions));
+  const files = of("link", "png", "save", ...(actions.caster.live ? ["open"] : []));
+  const page = group("page", ...of("dark"), ...files, ...of("help"));
   return el("div", { class: "toolbar", role: "toolbar", "aria-label": "view" }, camera, page);
 }
 
-function group(label: string, ...children: (HTMLElement | false)[]): HTMLElement {
+function group(label: string, ...children: HTMLElement[]): HTMLElement {
   return el("div", { class: "group", role: "group", "aria-label": label }, ...children);
 }
 
 function views(actions: Actions): HTMLElement {
   const options = [{ value: "", text: "view" }, ...VIEWS.map((value) => ({ value, text: value }))];
   const select = choice("standard view", "view", options, (view) => {
-    if (view) actions.standardView(view as StandardView);
+    if (view) actions.stage.standardView(view as StandardView);
     select.value = "";
   });
   select.title = "standard views (keys 1 to 7)";

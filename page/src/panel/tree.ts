@@ -5,6 +5,7 @@ import { choice, el, icon, iconButton, replace, textButton, type IconName } from
 import { count } from "../format.ts";
 import { codedLabel, frequentCodes, groupLabels, type Coded } from "../labels.ts";
 import type { Visibility } from "../visibility.ts";
+import { button } from "./command.ts";
 
 /** Groups and objects listed before "more" is pressed. */
 const SHOWN = 100;
@@ -26,9 +27,6 @@ export class Tree {
   private readonly list = el("ul", { class: "tree", "data-test": "tree" });
   /** How many objects are shown, for the head of the panel. */
   readonly total = el("small", { class: "total", "data-test": "shown-count" });
-  private readonly undo: HTMLButtonElement;
-  private readonly all: HTMLButtonElement;
-  private readonly reset: HTMLButtonElement;
   private readonly open = new Set<string>();
   private readonly shown = new Map<string, number>();
   private label: string;
@@ -39,21 +37,11 @@ export class Tree {
     this.label = labels[0] ?? "";
     const options = labels.map((value) => ({ value, text: `by ${value}` }));
     const grouping = choice("group objects by", "tree-label", options, (value) => this.group(value));
-    this.undo = iconButton("undo", "undo the last change of what is hidden (U)", "undo", () => store.undo());
-    this.all = textButton("Show all", "show-all", () => actions.showAll(), "show everything, without any filter (A)");
-    this.reset = textButton("Reset", "reset", () => actions.resetFilters(), "show what was shown at the start (R)");
-    const atStart = store.model.hiddenAtStart !== null && this.reset;
-    const bar = el(
-      "div",
-      { class: "bar" },
-      labels.length > 1 && grouping,
-      el("span", { class: "text" }),
-      this.undo,
-      atStart,
-      this.all,
-    );
+    const names = ["undo", ...(store.model.hiddenAtStart ? ["reset"] : []), "show-all"];
+    const buttons = names.map((name) => button(actions, name));
+    const bar = el("div", { class: "bar" }, labels.length > 1 && grouping, el("span", { class: "text" }), ...buttons);
     this.element = el("div", { class: "block" }, bar, labels.length ? this.list : false);
-    store.watch(["hidden", "unpickable", "ranges", "undoable"], () => this.draw());
+    store.watch(["hidden", "unpickable", "ranges"], () => this.draw());
     store.watch(["selection"], () => this.markSelected());
   }
 
@@ -67,9 +55,6 @@ export class Tree {
     const { store } = this.actions;
     const { shownCount } = store.visibility;
     this.total.textContent = `${count(shownCount)} of ${count(store.model.objects)} shown`;
-    this.undo.disabled = store.state.undoable === 0;
-    this.all.disabled = !this.actions.isFiltered();
-    this.reset.disabled = this.actions.isStart();
     const label = codedLabel(store.model, this.label);
     const focus = document.activeElement?.getAttribute("data-key");
     if (label) replace(this.list, ...this.items(label, this.label, 1));

@@ -2,7 +2,7 @@
 
 import type * as THREE from "three";
 import { BEHIND, FIRST, rgb } from "../look.ts";
-import type { Answer, RaySample, SceneModel, Vec3 } from "../types.ts";
+import type { Answer, Drawing, SceneModel, Vec3 } from "../types.ts";
 import type { Projected } from "./camera.ts";
 import { outlineOf } from "./outline.ts";
 import type { SharedUniforms } from "./program.ts";
@@ -43,7 +43,9 @@ export class Overlays {
     for (const dots of [this.marks, this.cloud]) dots.set(NO_POINTS, NO_TINTS);
   }
 
-  setRays(sample: RaySample, rgba: Uint8Array, ends: Float64Array, bounds: Bounds, shift: Vec3): void {
+  setRays(rays: Drawing["rays"], bounds: Bounds, shift: Vec3): void {
+    if (!rays) return;
+    const { sample, rgba, ends } = rays;
     this.segments = raySegments(sample, ends, bounds, shift);
     this.sample = { row: sample.row, rgba };
     this.rayBounds = boundsOf(this.segments, shift);
@@ -67,9 +69,9 @@ export class Overlays {
   }
 
   /** Shows points with three bytes of colour each, or none. */
-  setPoints(on: boolean, xyz: Float64Array | undefined, rgbOfPoints: Uint8Array, shift: Vec3): void {
-    this.pointsShown = on && xyz !== undefined;
-    if (!xyz || !on) return;
+  setPoints(xyz: Float64Array | undefined, rgbOfPoints: Uint8Array | null, shift: Vec3): void {
+    this.pointsShown = xyz !== undefined && rgbOfPoints !== null;
+    if (!xyz || !rgbOfPoints) return;
     const tints = new Uint8Array((4 * xyz.length) / 3).fill(255);
     for (let i = 0; i < xyz.length; i++) tints[4 * Math.floor(i / 3) + (i % 3)] = rgbOfPoints[i];
     this.cloud.set(

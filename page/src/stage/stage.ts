@@ -3,16 +3,13 @@
 import * as THREE from "three";
 import { rgb } from "../look.ts";
 import type {
-  Answer,
   CameraState,
   CutPlane,
   DrawnStats,
+  Drawing,
   LegendEntry,
-  Look,
   Ray,
-  RaySample,
   SceneModel,
-  StageApi,
   StageEvents,
   StandardView,
   Vec3,
@@ -77,7 +74,22 @@ const MOST_TIES_MOVING = 30_000;
 /** The bounds of nothing. */
 const CUBE: Bounds = { lower: [-1, -1, -1], upper: [1, 1, 1] };
 
-export class Stage implements StageApi {
+const NOTHING: Drawing = {
+  look: null,
+  edges: true,
+  cut: [],
+  faded: false,
+  highlight: [],
+  answer: null,
+  rays: null,
+  points: null,
+  dark: false,
+};
+
+/** What panels and tests use of a stage. */
+export type StageApi = Pick<Stage, keyof Stage>;
+
+export class Stage {
   private readonly canvas: HTMLCanvasElement;
   private readonly flat: HTMLCanvasElement;
   private readonly renderer: THREE.WebGLRenderer;
@@ -92,7 +104,6 @@ export class Stage implements StageApi {
 
   private model: SceneModel | null = null;
   private layers: Layer[] = [];
-  private look: Look | null = null;
   private composed: Composed = { translucent: false, opaque: true };
   private table: ReturnType<typeof lookTable> | null = null;
   private state: CameraState = {
@@ -104,11 +115,18 @@ export class Stage implements StageApi {
     fov: 45,
   };
   private insets: Insets = { top: 0, right: 0, bottom: 0, left: 0 };
-  private cut: CutPlane[] = [];
-  private edges = true;
-  private faded = false;
-  private dark = false;
-  private highlight: number[] = [];
+  private readonly drawing: Drawing = { ...NOTHING };
+  private readonly compose = () => this.composeAll();
+  /** What a change of the drawing updates, once for several changes. */
+  private readonly updates: { [K in keyof Drawing]?: () => void } = {
+    look: this.compose,
+    faded: this.compose,
+    highlight: () => this.drawHighlight(),
+    cut: () => this.updateGrids(),
+    answer: () => this.overlays.setAnswer(this.drawing.answer, this.bounds, this.shift),
+    rays: () => this.overlays.setRays(this.drawing.rays, this.bounds, this.shift),
+    points: () => this.overlays.setPoints(this.model?.points?.xyz, this.drawing.points, this.shift),
+  };
   private bounds: Bounds = CUBE;
   private events: StageEvents | null = null;
 
@@ -146,8 +164,7 @@ export class Stage implements StageApi {
     this.layers.forEach((layer) => layer.dispose());
     this.table?.texture.dispose();
     this.layers = [];
-    this.look = null;
-    this.highlight = [];
+    Object.assign(this.drawing, NOTHING);
     this.overlays.clear();
   }
 
@@ -168,69 +185,33 @@ export class Stage implements StageApi {
     return this.model?.shift ?? [0, 0, 0];
   }
 
-  setLook(look: Look): void {
-    this.look = look;
-    this.compose();
+  /** Draw these parts of the state from now on. */
+  draw(changes: Partial<Drawing>): void {
+    Object.assign(this.drawing, changes);
+    const acts = new Set((Object.keys(changes) as (keyof Drawing)[]).map((key) => this.updates[key]));
+    for (const act of acts) act?.();
     this.redraw();
   }
 
   /** Writes the look of all objects with what is highlighted and faded, and chooses the cells of grids. */
-  private compose(): void {
+  private composeAll(): void {
     if (!this.table || !this.model) return;
-    const faded = this.faded ? FADED.opacity : null;
-    this.composed = composeLook(this.table.data, this.look, this.highlight, faded, this.model.objects);
+    const { faded, highlight, look } = this.drawing;
+    const opacity = faded ? FADED.opacity : null;
+    this.composed = composeLook(this.table.data, look, highlight, opacity, this.model.objects);
     this.table.texture.needsUpdate = true;
     this.updateGrids();
   }
 
+  private drawHighlight(): void {
+    this.compose();
+    if (this.model) this.overlays.setOutlines(this.model, this.drawing.highlight);
+  }
+
   private updateGrids(): void {
-    const spaces = halfSpaces(this.cut);
+    const spaces = halfSpaces(this.drawing.cut);
     for (const layer of this.layers)
       if (layer instanceof GridLayer && this.table) layer.update(this.table.data, spaces);
-  }
-
-  setEdges(on: boolean): void {
-    this.edges = on;
-    this.redraw();
-  }
-
-  setCut(planes: CutPlane[]): void {
-    this.cut = planes;
-    this.updateGrids();
-    this.redraw();
-  }
-
-  setFaded(on: boolean): void {
-    this.faded = on;
-    this.compose();
-    this.redraw();
-  }
-
-  setHighlight(objects: number[]): void {
-    this.highlight = [...new Set(objects)];
-    this.compose();
-    if (this.model) this.overlays.setOutlines(this.model, this.highlight);
-    this.redraw();
-  }
-
-  setAnswer(answer: Answer | null): void {
-    this.overlays.setAnswer(answer, this.bounds, this.shift);
-    this.redraw();
-  }
-
-  setRays(sample: RaySample, rgba: Uint8Array, ends: Float64Array): void {
-    this.overlays.setRays(sample, rgba, ends, this.bounds, this.shift);
-    this.redraw();
-  }
-
-  setPoints(on: boolean, rgbOfPoints: Uint8Array): void {
-    this.overlays.setPoints(on, this.model?.points?.xyz, rgbOfPoints, this.shift);
-    this.redraw();
-  }
-
-  setDark(dark: boolean): void {
-    this.dark = dark;
-    this.redraw();
   }
 
   fitAll(): void {
@@ -283,7 +264,7 @@ export class Stage implements StageApi {
   }
 
   private cutRay(x: number, y: number): Ray | null {
-    return limitRay(this.fullRay(x, y), halfSpaces(this.cut));
+    return limitRay(this.fullRay(x, y), halfSpaces(this.drawing.cut));
   }
 
   /** Returns the ray of a pixel of the canvas, as if nothing was cut. */
@@ -336,9 +317,9 @@ export class Stage implements StageApi {
     this.resize();
     const pixelScale = this.density() * quality.scale;
     const view = this.viewport;
-    const theme = this.dark ? DARK : LIGHT;
+    const theme = this.drawing.dark ? DARK : LIGHT;
     const moving = quality.kind === "moving";
-    this.shared.edges.value = this.edges;
+    this.shared.edges.value = this.drawing.edges;
     this.shared.ink.value.set(...(rgb(theme.ink).map((byte) => byte / 255) as Vec3));
     return {
       layers: this.layers,
@@ -351,8 +332,8 @@ export class Stage implements StageApi {
       moving,
       ties: this.composed.opaque && !(moving && this.slow && this.primitives > MOST_TIES_MOVING),
       translucent: this.composed.translucent,
-      edges: this.edges,
-      mostOpacity: this.faded ? FADED.most : 1,
+      edges: this.drawing.edges,
+      mostOpacity: this.drawing.faded ? FADED.most : 1,
       overdue,
     };
   }
@@ -371,7 +352,7 @@ export class Stage implements StageApi {
     const camera = relativeTo(this.state, this.shift);
     const projection = projectionOf(camera, view, this.depths());
     const pixels = projection.pixels * pixelScale;
-    const spaces = halfSpaces(this.cut);
+    const spaces = halfSpaces(this.drawing.cut);
     writeCamera(this.shared, camera, projection, pixels);
     writeCut(this.shared, spaces, this.state.eye);
     return {
@@ -406,7 +387,8 @@ export class Stage implements StageApi {
   }
 
   private furniture(): Furniture {
-    const { state: camera, viewport: view, bounds, cut, dark } = this;
+    const { state: camera, viewport: view, bounds } = this;
+    const { cut, dark } = this.drawing;
     return { camera, view, bounds, cut, dark, unit: this.model?.unit ?? "" };
   }
 
@@ -422,7 +404,7 @@ export class Stage implements StageApi {
         return stage.viewport;
       },
       get cut() {
-        return stage.cut;
+        return stage.drawing.cut;
       },
       get smallest() {
         return SMALLEST * diagonal(stage.bounds);
@@ -445,7 +427,7 @@ export class Stage implements StageApi {
   }
 
   private moveCut(planes: CutPlane[]): void {
-    this.cut = planes;
+    this.drawing.cut = planes;
     this.updateGrids();
     this.frames.invalidate(true);
     this.events?.cutChanged(structuredClone(planes));

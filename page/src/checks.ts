@@ -1,34 +1,11 @@
-/** Checks a state from a link or a saved page: what does not fit this scene falls back to the start. */
+/** Checks of values from a link or a saved page: null where a value does not fit the scene. */
 
 import { labelOf } from "./labels.ts";
 import { unpackSet } from "./object_set.ts";
-import type { View } from "./store.ts";
-import type { CameraState, ColourBy, CutPlane, RaysView, SceneModel, Vec3, ViewState } from "./types.ts";
+import type { CameraState, ColourBy, CutPlane, RaysView, SceneModel, Vec3, View } from "./types.ts";
 
 type Raw = Record<string, unknown>;
-type Check<T> = (value: unknown) => T | null;
-
-/** The state `given` as far as it is valid for this scene, with `start` for the rest. */
-export function restore(model: SceneModel, given: unknown, start: View): View {
-  if (!isRaw(given) || isOfAnother(model, given)) return start;
-  const part = <K extends keyof View>(key: K, check: Check<View[K]>) => check(given[key]) ?? start[key];
-  return {
-    version: 1,
-    camera: part("camera", camera),
-    hidden: part("hidden", setOf(model)),
-    unpickable: part("unpickable", setOf(model)),
-    ranges: part("ranges", (value) => rangesByLabel(model, value)),
-    opacity: part("opacity", opacities),
-    colour: part("colour", (value) => colour(model, value)),
-    edges: part("edges", flag),
-    cut: part("cut", listOf(plane)),
-    selection: part("selection", listOf(objectOf(model))),
-    faded: part("faded", flag),
-    rays: part("rays", rays),
-    ray: part("ray", ray),
-    dark: part("dark", flag),
-  };
-}
+export type Check<T> = (value: unknown) => T | null;
 
 /** Whether a state says that it belongs to another scene: its numbers of objects mean nothing here. */
 export function isOfAnother(model: SceneModel, given: unknown): boolean {
@@ -40,12 +17,12 @@ export function sceneKey({ name, objects }: SceneModel): string {
   return `${name}, ${objects}`;
 }
 
-const isRaw = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
-const flag: Check<boolean> = (value) => (typeof value === "boolean" ? value : null);
+export const isRaw = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
+export const flag: Check<boolean> = (value) => (typeof value === "boolean" ? value : null);
 const text: Check<string> = (value) => (typeof value === "string" ? value : null);
 const number: Check<number> = (value) => (typeof value === "number" && Number.isFinite(value) ? value : null);
 
-function listOf<T>(check: Check<T>): Check<T[]> {
+export function listOf<T>(check: Check<T>): Check<T[]> {
   return (value) => {
     if (!Array.isArray(value)) return null;
     const checked = value.map(check);
@@ -62,7 +39,7 @@ function oneOf<T extends string>(...words: T[]): Check<T> {
   return (value) => words.find((word) => word === value) ?? null;
 }
 
-function objectOf(model: SceneModel): Check<number> {
+export function objectOf(model: SceneModel): Check<number> {
   return (value) =>
     Number.isInteger(value) && Number(value) >= 0 && Number(value) < model.objects ? Number(value) : null;
 }
@@ -74,7 +51,7 @@ function rangesOf(model: SceneModel): Check<number[]> {
   };
 }
 
-function setOf(model: SceneModel): Check<number[]> {
+export function setOf(model: SceneModel): Check<number[]> {
   return (value) => {
     if (!isRaw(value)) return rangesOf(model)(value);
     const [except, words] = [rangesOf(model)(value.except), listOf(text)(value.words)];
@@ -82,7 +59,7 @@ function setOf(model: SceneModel): Check<number[]> {
   };
 }
 
-const camera: Check<CameraState> = (value) => {
+export const camera: Check<CameraState> = (value) => {
   if (!isRaw(value)) return null;
   const [eye, target, up] = [point(value.eye), point(value.target), oneOf("x", "y", "z")(value.up)];
   const [orthographic, height, fov] = [flag(value.orthographic), number(value.height), number(value.fov)];
@@ -90,30 +67,34 @@ const camera: Check<CameraState> = (value) => {
   return { eye, target, up, orthographic, height, fov };
 };
 
-function rangesByLabel(model: SceneModel, value: unknown): ViewState["ranges"] | null {
-  if (!isRaw(value)) return null;
-  const ranges: ViewState["ranges"] = {};
-  for (const [name, range] of Object.entries(value)) {
-    const ends = listOf(number)(range);
-    if (ends?.length === 2 && labelOf(model, name)?.kind === "number") ranges[name] = ends as [number, number];
-  }
-  return ranges;
+export function rangesOfLabels(model: SceneModel): Check<View["ranges"]> {
+  return (value) => {
+    if (!isRaw(value)) return null;
+    const ranges: View["ranges"] = {};
+    for (const [name, range] of Object.entries(value)) {
+      const ends = listOf(number)(range);
+      if (ends?.length === 2 && labelOf(model, name)?.kind === "number") ranges[name] = ends as [number, number];
+    }
+    return ranges;
+  };
 }
 
-const opacities: Check<ViewState["opacity"]> = (value) => {
+export const opacities: Check<View["opacity"]> = (value) => {
   if (!isRaw(value)) return null;
   const valid = Object.entries(value).filter((entry): entry is [string, number] => number(entry[1]) !== null);
   return Object.fromEntries(valid.map(([word, opacity]) => [word, Math.min(1, Math.max(0, opacity))]));
 };
 
-function colour(model: SceneModel, value: unknown): ColourBy | null {
-  if (!isRaw(value)) return null;
-  const by = oneOf("class", "label", "height", "plain")(value.by);
-  if (by !== "label") return by && { by };
-  return labelOf(model, String(value.label)) ? { by, label: String(value.label) } : null;
+export function colourOf(model: SceneModel): Check<ColourBy> {
+  return (value) => {
+    if (!isRaw(value)) return null;
+    const by = oneOf("class", "label", "height", "plain")(value.by);
+    if (by !== "label") return by && { by };
+    return labelOf(model, String(value.label)) ? { by, label: String(value.label) } : null;
+  };
 }
 
-const plane: Check<CutPlane> = (value) => {
+export const plane: Check<CutPlane> = (value) => {
   if (!isRaw(value)) return null;
   const axis = oneOf("x", "y", "z", "free")(value.axis);
   const [on, at, flip] = [flag(value.on), number(value.at), flag(value.flip)];
@@ -123,7 +104,7 @@ const plane: Check<CutPlane> = (value) => {
   return place && normal && normal.some(Boolean) ? { axis, on, at, flip, point: place, normal } : null;
 };
 
-const rays: Check<RaysView> = (value) => {
+export const rays: Check<RaysView> = (value) => {
   if (!isRaw(value)) return null;
   const [hits, misses, points] = [flag(value.hits), flag(value.misses), flag(value.points)];
   const by = oneOf("status", "distance", "object")(value.colour);
@@ -131,7 +112,7 @@ const rays: Check<RaysView> = (value) => {
   return { hits, misses, points, colour: by };
 };
 
-const ray: Check<NonNullable<ViewState["ray"]>> = (value) => {
+export const ray: Check<NonNullable<View["ray"]>> = (value) => {
   if (!isRaw(value)) return null;
   const [origin, direction] = [point(value.origin), point(value.direction)];
   return origin && direction ? { origin, direction, row: number(value.row) } : null;
