@@ -3,6 +3,7 @@
 import { later } from "./dom.ts";
 import { Naming, type Coded } from "./labels.ts";
 import type { Notice } from "./panel/notice.ts";
+import { chosenHit } from "./selected.ts";
 import { between, endOf, sightRay } from "./sight.ts";
 import { halfSpaces, limitRay } from "./stage/cut.ts";
 import { along, sub, unit } from "./stage/vec.ts";
@@ -198,10 +199,9 @@ export class Actions {
   private present(answer: Answer, { select, add }: Choice): void {
     const { origin, direction } = answer.ray;
     const first = answer.hits.at(0)?.object;
-    const chosen = select ? Math.min(0, answer.hits.length - 1) : this.chosenIn(answer);
     const ray = answer.ends ? null : { origin, direction, row: answer.row };
     const { answer: before, rayCount } = this.store.state;
-    this.store.set({ answer, chosen, ray, rayCount: rayCount + Number(select || !before) });
+    this.store.set({ answer, ray, rayCount: rayCount + Number(select || !before) });
     if (!select) return;
     if (first === undefined) {
       if (!add) this.select([]);
@@ -209,30 +209,22 @@ export class Actions {
     else this.select([first]);
   }
 
-  /** The place of the chosen hit in an answer that replaces the last one: the same object, else the first. */
-  private chosenIn({ hits }: Answer): number {
-    const { answer, chosen } = this.store.state;
-    const object = answer?.hits[chosen]?.object;
-    return Math.max(hits.findIndex((hit) => hit.object === object), Math.min(0, hits.length - 1));
-  }
-
   clearRay(): void {
     this.casts++;
     this.last = null;
-    this.store.set({ answer: null, chosen: -1, ray: null, sight: this.store.state.sight && [] });
+    this.store.set({ answer: null, ray: null, sight: this.store.state.sight && [] });
   }
 
   /** Choose a hit of the last answer: its object is selected. */
-  choose(at: number): void {
-    const hit = this.store.state.answer?.hits[at];
-    if (!hit) return;
-    this.store.set({ chosen: at });
-    this.select([hit.object]);
+  choose({ object, primitive }: Hit): void {
+    this.store.set({ selection: [object], contact: primitive });
   }
 
   chooseNext(step: number): void {
-    const { answer, chosen } = this.store.state;
-    if (answer?.hits.length) this.choose(Math.min(answer.hits.length - 1, Math.max(0, chosen + step)));
+    const hits = this.store.state.answer?.hits ?? [];
+    const chosen = chosenHit(this.store);
+    const at = chosen ? hits.indexOf(chosen) + step : 0;
+    if (hits.length) this.choose(hits[Math.min(hits.length - 1, Math.max(0, at))]);
   }
 
   // ---- selection
@@ -309,6 +301,10 @@ export class Actions {
     if (!selection.length) return;
     this.setHidden(selection, true);
     this.select([]);
+  }
+
+  showSelection(): void {
+    this.setHidden(this.store.state.selection, false);
   }
 
   isolateSelection(): void {
@@ -391,7 +387,10 @@ export class Actions {
     }
   }
 
-  copyHit(hit: Hit, what: "id" | "point" | "t"): void {
+  /** Copy a part of the chosen hit. */
+  copyHit(what: "id" | "point" | "t"): void {
+    const hit = chosenHit(this.store);
+    if (!hit) return;
     const { ray } = this.store.state.answer!;
     const point = along(ray.origin, ray.direction, hit.t).map(String).join(", ");
     const text = { id: this.naming.id(hit.object), point, t: String(hit.t) }[what];

@@ -80,6 +80,7 @@ export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
     widgets: ["tree-hide", "tree-only"],
     commands: [
       row("hide", { text: "Hide" }, "H", "hide the selection", (actions) => actions.hideSelection()),
+      row("show", { text: "Show" }, "", "show the selection again", (actions) => actions.showSelection()),
       row("only", { text: "Only" }, "I", "show only the selection", (actions) => actions.isolateSelection()),
       {
         ...row("show-all", { text: "Show all" }, "A", "show everything, without any filter", (actions) => actions.showAll()),

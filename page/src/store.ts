@@ -10,8 +10,8 @@ import { visibilityOf, type Filters, type Visibility } from "./visibility.ts";
 /** The view and what only this page has. */
 export interface PageState extends View {
   answer: Answer | null;
-  /** Row of the answer that is chosen; -1 for none. */
-  chosen: number;
+  /** The primitive of the selected object whose contact is chosen; -1 for the first. */
+  contact: number;
   /** Ends of the line of sight that clicks have set; null if clicks set none. */
   sight: SightEnd[] | null;
   /** Steps that `undo` can take back. */
@@ -36,7 +36,7 @@ export class Store {
     public model: SceneModel,
     start: View,
   ) {
-    this.now = { ...start, answer: null, chosen: -1, sight: null, undoable: 0, rayCount: 0, table: 0 };
+    this.now = { ...start, answer: null, contact: -1, sight: null, undoable: 0, rayCount: 0, table: 0 };
   }
 
   get state(): Readonly<PageState> {
@@ -44,7 +44,8 @@ export class Store {
   }
 
   /** Change parts of the state; each watcher of a changed part is called once. */
-  set(changes: Partial<PageState>): void {
+  set(given: Partial<PageState>): void {
+    const changes = given.selection ? { contact: -1, ...given } : given;
     const changed = (Object.keys(changes) as Key[]).filter((key) => this.now[key] !== changes[key]);
     if (!changed.length) return;
     this.now = { ...this.now, ...changes };

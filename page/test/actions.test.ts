@@ -3,6 +3,7 @@ import { afterEach, beforeEach, mock, test } from "node:test";
 import { Actions } from "../src/actions.ts";
 import type { Notice } from "../src/panel/notice.ts";
 import { SavedCaster } from "../src/saved.ts";
+import { absence, chosenHit } from "../src/selected.ts";
 import { startView } from "../src/controls.ts";
 import { Store } from "../src/store.ts";
 import type { StageApi } from "../src/stage/stage.ts";
@@ -68,21 +69,25 @@ test("settled waits for an answer with the filters and the cut as they are", asy
 
 test("the chosen hit stays chosen while it is hit", async () => {
   await actions.pick(ALONG);
-  actions.choose(3);
+  actions.choose(store.state.answer!.hits[3]);
   actions.setCut("x", { on: true, at: 3.5, flip: true });
   assert.deepEqual(await hits(), [2, 3, 4]);
-  assert.equal(store.state.answer!.hits[store.state.chosen].object, 3);
+  assert.equal(chosenHit(store)!.object, 3);
   assert.deepEqual(store.state.selection, [3]);
   actions.setCut("x", { at: 7.5 });
   assert.deepEqual(await hits(), [4]);
-  assert.equal(store.state.chosen, 0);
+  assert.equal(chosenHit(store), null, "what is cut away is no hit");
+  assert.deepEqual([store.state.selection, absence(store, 3)], [[3], "cut away"]);
+  store.set({ cut: [] });
+  assert.deepEqual(await hits(), [0, 1, 2, 3, 4]);
+  assert.equal(chosenHit(store)!.object, 3);
 });
 
 test("a ray of which the cut leaves nothing hits nothing, and comes back", async () => {
   await actions.pick(ALONG);
   actions.setCut("y", { on: true, at: 0.25 });
   assert.deepEqual(await hits(), []);
-  assert.equal(store.state.chosen, -1);
+  assert.equal(chosenHit(store), null);
   store.set({ cut: [] });
   assert.deepEqual(await hits(), [0, 1, 2, 3, 4]);
 });

@@ -4,7 +4,7 @@ import type { Actions } from "../actions.ts";
 import { checkBox, el, replace, textButton } from "../dom.ts";
 import { drawExplanation } from "../explain.ts";
 import { count, distanceTitle, exact, parsePoint, short, shortPoint } from "../format.ts";
-import { missOf } from "../geometry.ts";
+import { chosenHit, explainedHit } from "../selected.ts";
 import { length } from "../stage/vec.ts";
 import type { Answer, Hit } from "../types.ts";
 import { button } from "./command.ts";
@@ -48,17 +48,7 @@ export class Hits {
     ];
     this.element = el("div", { class: "panel hits" }, ...parts);
     store.watch(["answer", "sight"], () => this.draw());
-    store.watch(["chosen"], () => this.drawChosen());
-    store.watch(["selection", "answer", "chosen"], () => this.drawPair());
-  }
-
-  /** The hit to explain: the chosen one, or the miss of the one object that is selected. */
-  private pair(): Hit | null {
-    const { answer, chosen, selection } = this.actions.store.state;
-    if (!answer) return null;
-    const [object] = selection;
-    const missed = selection.length === 1 && !answer.hits.some((hit) => hit.object === object);
-    return (missed ? missOf(this.actions.store.model, object) : null) ?? answer.hits[chosen] ?? null;
+    store.watch(["selection", "contact", "answer", "hidden", "unpickable", "ranges"], () => this.drawChosen());
   }
 
   private draw(): void {
@@ -83,7 +73,8 @@ export class Hits {
       test: "hits",
       columns: this.columns(unit),
       choose: (row, event) => this.choose(row, event),
-      chosen: (row) => row === store.state.chosen,
+      object: (row) => store.state.answer!.hits[row].object,
+      chosen: (row) => store.state.selection.includes(store.state.answer!.hits[row].object),
     });
     replace(this.list, this.table.element);
   }
@@ -91,7 +82,7 @@ export class Hits {
   private choose(row: number, event: MouseEvent | KeyboardEvent): void {
     const hit = this.actions.store.state.answer!.hits[row];
     if (event.ctrlKey || event.metaKey || event.shiftKey) this.actions.toggleSelected(hit.object);
-    else this.actions.choose(row);
+    else this.actions.choose(hit);
   }
 
   private columns(unit: boolean): Column[] {
@@ -118,28 +109,23 @@ export class Hits {
   }
 
   /** An explanation belongs to one pair; the next one is explained when requested. */
-  private drawPair(): void {
-    const { answer } = this.actions.store.state;
-    const pair = this.pair();
-    this.bar.hidden = !answer;
-    for (const button of this.copies) button.hidden = !answer?.hits.length;
+  private drawChosen(): void {
+    const { store } = this.actions;
+    const [chosen, pair] = [chosenHit(store), explainedHit(store)];
+    this.bar.hidden = !store.state.answer;
+    for (const button of this.copies) button.hidden = chosen === null;
     this.why.hidden = pair === null;
     this.why.textContent = pair && Number.isNaN(pair.t) ? "Explain the miss" : "Explain";
     replace(this.explanation);
     this.explanation.hidden = true;
     this.table?.draw();
-  }
-
-  private drawChosen(): void {
-    const { chosen } = this.actions.store.state;
-    if (chosen >= 0) this.table?.reveal(chosen);
+    if (chosen) this.table?.reveal(store.state.answer!.hits.indexOf(chosen));
   }
 
   private copyButtons(): HTMLElement[] {
     const { actions } = this;
-    const hit = () => actions.store.state.answer!.hits[actions.store.state.chosen];
     const copy = (what: "id" | "point" | "t") =>
-      textButton(what, `copy-hit-${what}`, () => actions.copyHit(hit(), what), `copy the ${what} of this hit`);
+      textButton(what, `copy-hit-${what}`, () => actions.copyHit(what), `copy the ${what} of the chosen hit`);
     return [el("span", { class: "note" }, "copy"), copy("id"), copy("point"), copy("t")];
   }
 
@@ -147,10 +133,11 @@ export class Hits {
   explain(): void {
     const { store } = this.actions;
     const { answer } = store.state;
-    const pair = this.pair();
+    const pair = explainedHit(store);
     if (!answer || !pair) return;
     replace(this.explanation, drawExplanation(store.model, answer.ray, pair));
     this.explanation.hidden = false;
+    this.explanation.dataset.of = String(pair.object);
     this.explanation.scrollIntoView({ block: "nearest" });
   }
 }

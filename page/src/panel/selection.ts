@@ -5,6 +5,7 @@ import { el, iconButton, replace } from "../dom.ts";
 import { count } from "../format.ts";
 import { textOf } from "../labels.ts";
 import { button } from "./command.ts";
+import { absence } from "../selected.ts";
 import { NARROW } from "./sheet.ts";
 
 /** Objects listed of a large selection. */
@@ -14,15 +15,18 @@ export class Selection {
   readonly element = el("div", { class: "block selection", "data-test": "selection" });
   private readonly clear: HTMLElement;
   private readonly bar: HTMLElement;
+  private readonly absence = el("p", { class: "note", role: "status", "data-test": "absence" });
   private readonly ids: HTMLElement;
+  private readonly buttons: Record<string, HTMLElement> = {};
 
   constructor(private readonly actions: Actions) {
     this.clear = button(actions, "clear-selection");
     this.ids = iconButton("copy", "copy the ids", "copy-ids", () => this.copyIds());
     const several = actions.store.model.objects > 1;
-    const names = ["zoom", "hide", ...(several ? ["only"] : []), "unpickable", ...(several ? ["fade"] : [])];
-    this.bar = el("div", { class: "bar" }, ...names.map((name) => button(actions, name)), this.ids);
+    const names = ["zoom", "hide", "show", ...(several ? ["only"] : []), "unpickable", ...(several ? ["fade"] : [])];
+    this.bar = el("div", { class: "bar" }, ...names.map((name) => (this.buttons[name] = button(actions, name))), this.ids);
     actions.store.watch(["selection"], () => this.draw());
+    actions.store.watch(["selection", "hidden", "ranges", "cut"], () => this.drawAbsence());
   }
 
   private draw(): void {
@@ -31,7 +35,23 @@ export class Selection {
     if (!selection.length) return replace(this.element);
     const content = selection.length === 1 ? this.one(selection[0]) : this.several(selection);
     this.ids.hidden = selection.length < 2;
-    replace(this.element, this.clear, ...content, this.bar);
+    replace(this.element, this.clear, ...content, this.absence, this.bar);
+  }
+
+  /** Say what of the selection is not in the picture. */
+  private drawAbsence(): void {
+    const { store } = this.actions;
+    const { selection } = store.state;
+    const isHidden = selection.every((object) => !store.visibility.shown[object]);
+    this.buttons.hide.hidden = isHidden;
+    this.buttons.show.hidden = !isHidden;
+    const reasons = selection.slice(0, LISTED).map((object) => absence(store, object));
+    this.element.classList.toggle("off", reasons.every(Boolean));
+    const parts = [...new Set(reasons)].filter(Boolean).map((reason) => {
+      const number = reasons.filter((one) => one === reason).length;
+      return reasons.length === 1 ? reason : `${count(number)} ${reason}`;
+    });
+    this.absence.textContent = parts.length ? `Not in the picture: ${parts.join(", ")}` : "";
   }
 
   private one(object: number): HTMLElement[] {

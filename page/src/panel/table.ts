@@ -19,6 +19,8 @@ export interface TableOptions {
   choose: (row: number, event: MouseEvent | KeyboardEvent) => void;
   /** Rows that are marked as chosen. */
   chosen: (row: number) => boolean;
+  /** The object of a row. */
+  object?: (row: number) => number;
 }
 
 /** Browsers limit the height of elements: longer tables scroll in proportion. */
@@ -127,7 +129,7 @@ export class VirtualTable {
     const row = this.order[at];
     const chosen = this.options.chosen(row);
     const cells = this.options.columns.map((column) => cell(column, row));
-    const attributes = { class: chosen ? "row on" : "row", role: "row", "aria-rowindex": at + 1, "data-row": row };
+    const attributes = { class: chosen ? "row on" : "row", role: "row", "aria-rowindex": at + 1, "data-row": row, "data-of": this.options.object?.(row) };
     const choose = (event: MouseEvent) => this.choose(at, event);
     const made = el("div", { ...attributes, "aria-selected": String(chosen), onclick: choose }, ...cells);
     made.style.top = `${top}px`;

@@ -10,7 +10,8 @@ import type {
   Vec3,
 } from "../types.ts";
 import { type Grouped, grouped, rowsOf } from "./group.ts";
-import { emptyBounds, include, isEmpty, type Bounds } from "./vec.ts";
+import type { HalfSpace } from "./cut.ts";
+import { corners, dot, emptyBounds, include, isEmpty, sub, type Bounds } from "./vec.ts";
 
 /** The part of a cloud left out at each end of each axis when the view fits it. */
 const TAIL = 0.03;
@@ -33,6 +34,15 @@ export function objectBounds(model: SceneModel, objects: Iterable<number>): Boun
     bounds.upper[a] = Math.min(bounds.upper[a], upper[a]);
   }
   return bounds;
+}
+
+/** Returns whether all of an object is on the side that one of the planes cuts away. */
+export function isCutAway(model: SceneModel, object: number, spaces: readonly HalfSpace[]): boolean {
+  if (spaces.length === 0) return false;
+  const bounds = objectBounds(model, [object]);
+  if (isEmpty(bounds)) return false;
+  const points = corners(bounds);
+  return spaces.some(({ point, normal }) => points.every((corner) => dot(normal, sub(corner, point)) > 0));
 }
 
 function includeObjects(geometry: Geometry, own: number[], bounds: Bounds): void {

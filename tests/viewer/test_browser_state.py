@@ -1,0 +1,136 @@
+"""Random sequences of all controls: what is selected, listed, copied and explained is always one thing."""
+
+import random
+
+import pytest
+
+import raybox as rb
+from browser import Page, served
+
+# Elements that change the state, by the page's own table; not those that leave the page or replace its scene.
+ELEMENTS = """() => {
+    const left = ["link", "png", "save", "open", "help", "find", "scene", "view-*", "rays-table"];
+    const patterns = Object.keys(raybox.partsByElement).filter((name) => !left.includes(name));
+    const matches = (name) => patterns.some((one) =>
+        one.endsWith("*") ? name.startsWith(one.slice(0, -1)) : name === one);
+    const all = [...document.querySelectorAll("[data-test]:not(:disabled)")];
+    window.elements = all.filter((one) => matches(one.dataset.test));
+    return window.elements.map((one) => one.dataset.test);
+}"""
+USE = """async ([at, share]) => {
+    const one = window.elements[at];
+    const changed = () => { for (const kind of ["input", "change"]) one.dispatchEvent(new Event(kind)) };
+    if (one.dataset.test === "hits") {
+        const rows = [...one.querySelectorAll("[data-row]")];
+        rows[Math.floor(share * rows.length)]?.click();
+    } else if (one.tagName === "SELECT") {
+        one.selectedIndex = Math.floor(share * one.options.length);
+        changed();
+    } else if (one.type === "range") {
+        one.value = Number(one.min) + share * (Number(one.max) - Number(one.min));
+        changed();
+    } else if (one.tagName !== "INPUT" || one.type === "checkbox") one.click();
+    await raybox.actions.settled();
+}"""
+CAST = """async ([x, y]) => {
+    const ray = raybox.stage.rayOf(x, y);
+    if (ray) await raybox.actions.pick(ray);
+}"""
+# Every place that names something of the selection.
+PLACES = """async () => {
+    const { actions, stage } = raybox;
+    const { store, naming } = actions;
+    const { answer, selection } = store.state;
+    const test = (name) => document.querySelector(`[data-test="${name}"]`);
+    const isOn = (one) => one !== null && !one.hidden && !one.closest("[hidden]:not([role=tabpanel])");
+    const copied = [];
+    actions.copy = async (text) => void copied.push(text);
+    for (const what of ["id", "point", "t"]) {
+        const button = test(`copy-hit-${what}`);
+        if (isOn(button)) button.click();
+    }
+    if (isOn(test("explain"))) test("explain").click();
+    delete actions.copy;
+    return {
+        selection,
+        card: selection.length && isOn(test("selection")) ? test("selection").innerText : "",
+        name: selection.length === 1 ? naming.name(selection[0]) : "",
+        id: selection.length === 1 ? naming.id(selection[0]) : "",
+        absence: test("absence")?.textContent ?? "",
+        shown: selection.map((object) => store.visibility.shown[object]),
+        highlight: stage.drawing.highlight,
+        rows: [...document.querySelectorAll("[data-test=hits] [aria-selected=true]")].map(
+            (row) => Number(row.dataset.of)),
+        hits: (answer?.hits ?? []).map(({ object, t }) => [object, String(t)]),
+        copied,
+        explained: isOn(test("explanation")) ? test("explanation").dataset.of : null,
+    };
+}"""
+
+
+def assert_one_thing(page: Page, steps: list[str]) -> None:
+    """Assert that all places speak of the selected objects, and of nothing else."""
+    found = page.run(PLACES)
+    selection = found["selection"]
+    assert (found["card"] != "") == bool(selection), steps
+    assert found["highlight"] == [one for one, on in zip(selection, found["shown"], strict=True) if on], steps
+    assert set(found["rows"]) <= set(selection), steps
+    hit = [t for one, t in found["hits"] if [one] == selection]
+    assert bool(found["copied"]) == bool(hit), steps
+    if found["copied"]:
+        number, _, t = found["copied"]
+        assert (number, t in hit) == (found["id"], True), steps
+    assert found["explained"] in (None, str(selection[0]) if len(selection) == 1 else None), steps
+    if len(selection) == 1:
+        assert found["name"].split("\n")[0] in found["card"], steps
+        assert ("hidden" in found["absence"]) == (not found["shown"][0]), steps
+        assert not (hit and found["absence"]), steps
+
+
+@pytest.mark.parametrize("scene", ["house", "house_boxes", "shop"])
+def test_random_sequences_of_controls(browser, scene):
+    generator = random.Random(scene)
+    page = Page(browser, served(scene).url, density=0.2, always_draws=False)
+    page.reset()
+    pixels = page.pixels(7, 7)
+    steps: list[str] = []
+    chosen = 0
+    for step in range(60):
+        if step % 6 == 0:
+            if step % 24 == 0:
+                page.reset()
+                steps.clear()
+            page.run(CAST, list(generator.choice(pixels)))
+            steps.append("scene")
+        else:
+            names = page.run(ELEMENTS)
+            name = generator.choice(sorted(set(names)))
+            at = generator.choice([k for k, one in enumerate(names) if one == name])
+            page.run(USE, [at, generator.random()])
+            steps.append(name)
+        assert_one_thing(page, steps)
+        chosen += len(page.state("selection")) == 1
+    assert chosen > 8
+    page.close()
+
+
+ROW = rb.Boxes([[0, 0, 0], [2, 0, 0], [4, 0, 0]], [[1, 1, 1], [3, 1, 1], [5, 1, 1]], ids=["a", "b", "c"])
+
+
+def test_what_is_cut_away_is_not_described_as_being_there(browser):
+    with rb.view(ROW, port=0) as viewer:
+        page = Page(browser, viewer.url)
+        page.run("() => raybox.actions.castTyped([-5, 0.5, 0.5], [1, 0, 0])")
+        page.run("() => { raybox.actions.setCut('x', { on: true, at: 1.5, flip: true }) }")
+        page.run("raybox.actions.settled()")
+        assert page.find("absence").inner_text() == "Not in the picture: cut away"
+        assert not page.find("copy-hit-t").is_visible()
+        page.show("cut")
+        page.press("cut-none")
+        page.run("raybox.actions.settled()")
+        assert page.find("absence").inner_text() == ""
+        page.press("copy-hit-id")
+        page.notice("id copied")
+        assert page.run("navigator.clipboard.readText()") == "a"
+        assert "a" in page.find("selected-name").inner_text()
+        page.close()
