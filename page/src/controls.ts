@@ -4,6 +4,7 @@ import type { Actions } from "./actions.ts";
 import * as checks from "./checks.ts";
 import { firstColour, lookOf } from "./colouring.ts";
 import type { IconName } from "./dom.ts";
+import { chosenHit, explainedHit } from "./selected.ts";
 import type { PageState, Store } from "./store.ts";
 import type { Drawing, SceneModel, StandardView, View } from "./types.ts";
 import { toRanges } from "./visibility.ts";
@@ -40,6 +41,7 @@ export interface Control<T> {
 
 const VIEWS: StandardView[] = ["iso", "front", "back", "left", "right", "top", "bottom"];
 const FILTERS: (keyof PageState)[] = ["hidden", "unpickable", "ranges"];
+const CHOSEN: (keyof PageState)[] = ["answer", "selection", "contact", ...FILTERS];
 
 /** A command as a row: its name, what its button shows, its key, its help, and what it does. */
 function row(name: string, shows: Pick<Command, "icon" | "text">, key: string, help: string, act: Command["act"]): Command {
@@ -199,7 +201,16 @@ export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
 /** What changes no part of the view. */
 const OTHERS: Command[] = [
   row("find", {}, "/", "find", ({ page }) => page.find()),
-  row("explain", { text: "Explain" }, "X", "explain the chosen hit", ({ page }) => page.explain()),
+  ...(["id", "point", "t"] as const).map((what) => ({
+    ...row(`copy-hit-${what}`, { text: what }, "", `copy the ${what} of the chosen hit`, (actions) => actions.copyHit(what)),
+    works: ({ store }: Actions) => chosenHit(store) !== null,
+    follows: CHOSEN,
+  })),
+  {
+    ...row("explain", { text: "Explain" }, "X", "explain the hit or the miss by its exact numbers", ({ page }) => page.explain()),
+    works: ({ store }) => explainedHit(store) !== null,
+    follows: CHOSEN,
+  },
   row("link", { icon: "link" }, "L", "copy a link to this view", ({ page }) => void page.files.copyLink()),
   row("png", { icon: "picture" }, "G", "save a picture, PNG", ({ page }) => void page.files.savePicture()),
   row("save", { icon: "save" }, "W", "save this page as one HTML file", ({ page }) => void page.files.savePage()),

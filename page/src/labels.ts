@@ -71,7 +71,7 @@ export function textOf(label: Label, object: number): string | null {
   return Number.isNaN(label.values[object]) ? null : short(label.values[object]);
 }
 
-const KINDS = { boxes: "box", mesh: "object", instances: "copy", grid: "cell", planes: "plane" };
+export const KINDS = { boxes: "box", mesh: "object", instances: "copy", grid: "cell", planes: "plane" };
 
 /** How lists name objects: by class and name, else by id, else by number. */
 export class Naming {

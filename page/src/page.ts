@@ -59,12 +59,13 @@ export class Page {
   private readonly shown = el("span", {});
   private readonly find = el("div", {});
   private readonly picked = el("div", {});
-  private readonly upper = new Tabs("objects, colour, cut", () => this.sheet.open());
+  private readonly upper = new Tabs("objects, colour, cut", () => this.sheet.open(), (name) => this.placeCard(name));
   private readonly lower = new Tabs("hits and rays", () => this.sheet.open());
   private readonly credit = el("footer", { "data-test": "credit" });
   private readonly extras = el("div", { class: "extras" });
   private readonly sheet: Sheet;
   private panels: { upper: Panel[]; lower: Panel[] } = { upper: [], lower: [] };
+  private below: HTMLElement = el("div", {});
   private wasNarrow: boolean | null = null;
   private key: (event: KeyboardEvent) => void = () => {};
 
@@ -157,6 +158,7 @@ export class Page {
       lower.push({ name: "rays", title: "Rays", content: rays.element });
     }
     this.panels = { upper, lower };
+    this.below = hits.below;
     this.arrange();
     actions.store.changed(["rayCount"], () => {
       if (actions.store.state.answer?.row === null) this.showPanel("hits");
@@ -168,6 +170,13 @@ export class Page {
     this.upper.show(name);
     this.lower.show(name);
     this.sheet.open();
+    if (this.sheet.narrow) this.sheet.element.scrollTop = this.upper.element.offsetTop;
+  }
+
+  /** The card of the selection is above the tabs; on a phone after the list of hits, which comes first. */
+  private placeCard(shown: string): void {
+    if (this.sheet.narrow && shown === "hits") this.below.append(this.picked);
+    else this.upper.element.before(this.picked);
   }
 
   /** Keys on the scene itself: the camera, and a ray through the middle. */
@@ -194,6 +203,7 @@ export class Page {
     if (!upper.length) return;
     this.upper.fill(this.sheet.narrow ? [...upper, ...lower] : upper);
     this.lower.fill(this.sheet.narrow ? [] : lower);
+    if (!this.sheet.narrow) this.placeCard("");
   }
 
   private placed(covered: number, narrow: boolean): void {

@@ -94,6 +94,7 @@ CONTROLS = [
     Control("cut-none"),
     # the last ray
     Control("hits", "state:chosen", "press_row"),
+    Control("hit-expand", "text:hits"),
     Control("hits-sort-*", "sort:hits"),
     Control("copy-hit-*", "clipboard"),
     Control("explain", "shown:explanation"),

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import raybox as rb
-from browser import Page, served
+from browser import PHONE, Page, served
 
 # Elements that change the state, by the page's own table; not those that leave the page or replace its scene.
 ELEMENTS = """() => {
@@ -42,7 +42,7 @@ PLACES = """async () => {
     const { store, naming } = actions;
     const { answer, selection } = store.state;
     const test = (name) => document.querySelector(`[data-test="${name}"]`);
-    const isOn = (one) => one !== null && !one.hidden && !one.closest("[hidden]:not([role=tabpanel])");
+    const isOn = (one) => one !== null && !one.hidden && !one.disabled && !one.closest("[hidden]:not([role=tabpanel])");
     const copied = [];
     actions.copy = async (text) => void copied.push(text);
     for (const what of ["id", "point", "t"]) {
@@ -124,7 +124,7 @@ def test_what_is_cut_away_is_not_described_as_being_there(browser):
         page.run("() => { raybox.actions.setCut('x', { on: true, at: 1.5, flip: true }) }")
         page.run("raybox.actions.settled()")
         assert page.find("absence").inner_text() == "Not in the picture: cut away"
-        assert not page.find("copy-hit-t").is_visible()
+        assert not page.find("copy-hit-t").is_enabled()
         page.show("cut")
         page.press("cut-none")
         page.run("raybox.actions.settled()")
@@ -134,3 +134,58 @@ def test_what_is_cut_away_is_not_described_as_being_there(browser):
         assert page.run("navigator.clipboard.readText()") == "a"
         assert "a" in page.find("selected-name").inner_text()
         page.close()
+
+
+CUBE = rb.Mesh(
+    [[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)],
+    [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4]],
+    objects=[0] * 10,
+)
+BEHIND = rb.Boxes([[2, 0, 0]], [[3, 1, 1]])
+CAST_ALONG = "() => raybox.actions.castTyped([-5, 0.3, 0.6], [1, 0, 0])"
+
+
+def test_a_row_of_the_hits_is_an_object_that_opens_to_its_contacts(browser):
+    with rb.view([CUBE, BEHIND], port=0) as viewer:
+        page = Page(browser, viewer.url)
+        page.run(CAST_ALONG)
+        assert page.find("hits-summary").inner_text() == "2 objects, 3 contacts"
+        assert page.find("hits").get_attribute("aria-rowcount") == "2"
+        cells = page.tab.locator("[data-test=hits] [data-row]").first.locator("[role=gridcell]").all_inner_texts()
+        assert [one.strip() for one in cells[1:]] == ["5", "6", "2"]
+        page.press("hit-expand")
+        rows = page.tab.locator("[data-test=hits] [data-row]")
+        assert [row.split("\n")[0].split()[0] for row in rows.all_inner_texts()] == ["object", *["triangle"] * 2, "box"]
+        page.press_at(rows.nth(2))
+        page.press("copy-hit-t")
+        page.notice("t copied")
+        assert page.run("navigator.clipboard.readText()") == "6"
+        assert page.state("selection") == [0]
+        page.close()
+
+
+def test_on_a_phone_the_list_comes_first_and_the_model_stays_in_sight(browser):
+    page = Page(browser, served("house_boxes").url, PHONE, density=0.5)
+    page.reset_sheet()
+    page.press("grip")  # the sheet grows
+    left, top, width, height = page.free()
+    corners = page.run(
+        """() => {
+            const { stage } = raybox, [low, high] = stage.model.bounds;
+            const [x, y, z] = low.map((value, axis) => [value, high[axis]]);
+            return x.flatMap((a) => y.flatMap((b) => z.map((c) => stage.pixelOf([a, b, c]))));
+        }"""
+    )
+    assert all(left <= x <= left + width and top <= y <= top + height for x, y in corners)
+    page.reset_sheet()
+    page.pick(*page.pixels(1, 1)[0])
+    tops = page.run(
+        """() => ["panel", "hits", "selection", "title"].map((name) =>
+            document.querySelector(`[data-test=${name}]`).getBoundingClientRect().top)"""
+    )
+    panel, hits, card, title = tops
+    assert panel < hits < panel + 120 < card
+    assert title < panel, "the title is scrolled away"
+    bars = page.run("[...document.querySelectorAll('.toolbar .group')].map((one) => one.getBoundingClientRect().top)")
+    assert len(set(bars)) == 1, "one bar of tools"
+    page.close()

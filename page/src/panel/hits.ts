@@ -1,132 +1,159 @@
-/** The last ray: what it hits in order, with t, as numbers to copy, and the explanation of one hit. */
+/** The last ray: the objects that it hits in order, each with its contacts, and the explanation of one. */
 
 import type { Actions } from "../actions.ts";
-import { checkBox, el, replace, textButton } from "../dom.ts";
+import { checkBox, el, iconButton, replace } from "../dom.ts";
 import { drawExplanation } from "../explain.ts";
 import { count, distanceTitle, exact, parsePoint, short, shortPoint } from "../format.ts";
+import { KINDS } from "../labels.ts";
+import { hitRows, hitsByObject, type HitRow, type ObjectHits } from "../object_hits.ts";
 import { chosenHit, explainedHit } from "../selected.ts";
 import { length } from "../stage/vec.ts";
 import type { Answer, Hit } from "../types.ts";
 import { button } from "./command.ts";
 import { VirtualTable, type Column } from "./table.ts";
 
-/** Width of a column of numbers of six digits. */
+/** Widths of a column of numbers of six digits, and of one of counts. */
 const NUMBER = 62;
+const COUNT = 34;
 
 export class Hits {
   readonly element: HTMLElement;
-  private readonly summary = el("p", { class: "summary", role: "status", "data-test": "hits-summary" });
+  /** Where the card of the selection is on a phone: after the list. */
+  readonly below = el("div", {});
+  private readonly summary = el("span", { class: "summary", role: "status", "data-test": "hits-summary" });
+  private readonly forget: HTMLElement;
   private readonly ray = el("p", { class: "note line", "data-test": "hits-ray" });
   private readonly scale = el("p", { class: "note", "data-test": "hits-unit" });
   private readonly list = el("div", { class: "fill" });
-  private readonly copies: HTMLElement[];
-  private readonly why: HTMLElement;
-  private readonly bar: HTMLElement;
   private readonly explanation = el("div", { class: "explanation", "data-test": "explanation", hidden: true });
   private table: VirtualTable | null = null;
-  private unit: boolean | null = null;
+  /** The columns of the table that is there. */
+  private layout: Layout | null = null;
+  private objects: ObjectHits[] = [];
+  private rows: HitRow[] = [];
+  /** Objects whose contacts are listed. */
+  private readonly open = new Set<number>();
 
   constructor(private readonly actions: Actions) {
     const { store, caster } = actions;
-    this.copies = this.copyButtons();
-    this.why = button(actions, "explain");
-    const forget = button(actions, "clear-ray");
-    this.bar = el("div", { class: "bar", "data-test": "hit-actions" }, ...this.copies, this.why, forget);
+    this.forget = button(actions, "clear-ray");
     const reason = caster.reason !== null && !caster.live;
     const note = reason && el("p", { class: "note", "data-test": "no-picks" }, caster.reason);
     const sight = checkBox("Line of sight between two clicks", "sight", (on) => actions.setSight(on));
-    const parts = [
-      note,
-      !reason && sight.node,
-      this.summary,
-      this.ray,
-      this.scale,
-      this.list,
-      this.bar,
-      this.explanation,
-      !reason && typedRay(actions),
-    ];
+    const head = el("div", { class: "bar" }, this.summary, this.forget);
+    const other = reason ? [] : [sight.node, typedRay(actions)];
+    const parts = [note, head, this.list, this.below, this.explanation, this.ray, this.scale, ...other];
     this.element = el("div", { class: "panel hits" }, ...parts);
     store.watch(["answer", "sight"], () => this.draw());
-    store.watch(["selection", "contact", "answer", "hidden", "unpickable", "ranges"], () => this.drawChosen());
+    store.watch(["selection", "contact", "answer"], () => this.drawChosen());
+    store.changed(["hidden", "unpickable", "ranges"], () => this.drawChosen());
   }
 
   private draw(): void {
     const { answer, sight } = this.actions.store.state;
-    this.summary.textContent = sight?.length ? "Click the other end of the line of sight" : summaryOf(answer);
+    this.objects = hitsByObject(answer?.hits ?? []);
+    this.summary.textContent = sight?.length ? "Click the other end of the line of sight" : summaryOf(answer, this.objects);
+    this.forget.hidden = !answer;
     this.ray.textContent = answer ? rayText(answer) : "";
     this.ray.title = answer ? `origin ${exact(answer.ray.origin)}; direction ${exact(answer.ray.direction)}` : "";
     const size = answer ? length(answer.ray.direction) : 1;
     this.scale.textContent = isUnit(size) ? "" : `t is in lengths of the direction; |d| = ${short(size)} ${this.actions.store.model.unit}`;
-    this.list.hidden = !answer?.hits.length;
-    if (answer) this.useTable(isUnit(size));
-    this.table?.fill(Uint32Array.from(answer?.hits ?? [], (_, at) => at));
+    this.list.hidden = !this.objects.length;
+    if (answer) this.useTable(layoutOf(this.objects, isUnit(size)));
+    this.fill();
   }
 
-  /** The table of rays of length 1 has no column of distances. */
-  private useTable(unit: boolean): void {
-    if (this.unit === unit) return;
-    this.unit = unit;
-    const { store } = this.actions;
+  private fill(): void {
+    this.rows = hitRows(this.objects, this.open);
+    this.list.style.setProperty("--rows", String(this.rows.length));
+    this.table?.fill(Uint32Array.from(this.rows, (_, at) => at));
+  }
+
+  private useTable(layout: Layout): void {
+    if (JSON.stringify(layout) === JSON.stringify(this.layout)) return;
+    this.layout = layout;
     this.table = new VirtualTable({
-      label: "hits of the last ray",
+      label: "objects that the last ray hits",
       test: "hits",
-      columns: this.columns(unit),
-      choose: (row, event) => this.choose(row, event),
-      object: (row) => store.state.answer!.hits[row].object,
-      chosen: (row) => store.state.selection.includes(store.state.answer!.hits[row].object),
+      columns: this.columns(layout),
+      choose: (row, event) => this.choose(this.rows[row], event),
+      chosen: (row) => this.isChosen(this.rows[row]),
+      object: (row) => this.rows[row].of.object,
     });
     replace(this.list, this.table.element);
   }
 
-  private choose(row: number, event: MouseEvent | KeyboardEvent): void {
-    const hit = this.actions.store.state.answer!.hits[row];
-    if (event.ctrlKey || event.metaKey || event.shiftKey) this.actions.toggleSelected(hit.object);
-    else this.actions.choose(hit);
+  private isChosen({ of, contact }: HitRow): boolean {
+    const { store } = this.actions;
+    return contact ? contact === chosenHit(store) : store.state.selection.includes(of.object);
   }
 
-  private columns(unit: boolean): Column[] {
-    const { naming, store } = this.actions;
-    const hit = (row: number): Hit => store.state.answer!.hits[row];
-    const name = (row: number) => naming.full(hit(row).object);
-    const numeric = (title: string, value: (hit: Hit) => number): Column => {
-      return {
-        title,
-        width: NUMBER,
-        numeric: true,
-        text: (row) => short(value(hit(row))),
-        key: (row) => value(hit(row)),
-      };
+  private choose({ of, contact }: HitRow, event: MouseEvent | KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) this.actions.toggleSelected(of.object);
+    else this.actions.choose(contact ?? of.hits[0]);
+  }
+
+  private flip(object: number): void {
+    if (!this.open.delete(object)) this.open.add(object);
+    this.fill();
+  }
+
+  private columns({ unit, inside, several }: Layout): Column[] {
+    const { store } = this.actions;
+    const numeric = (title: string, value: (row: HitRow) => number, width = NUMBER): Column => {
+      const text = (row: number) => (Number.isNaN(value(this.rows[row])) ? "" : short(value(this.rows[row])));
+      return { title, width, numeric: true, text, key: (row) => value({ ...this.rows[row], contact: null }) };
     };
-    const distance = (one: Hit) => one.t * length(store.state.answer!.ray.direction);
+    const first = ({ of, contact }: HitRow) => (contact ?? of.hits[0]).t;
+    const distance = (row: HitRow) => first(row) * length(store.state.answer!.ray.direction);
     return [
-      { title: "object", width: 1, text: name, key: name },
-      numeric("t", ({ t }) => t),
+      this.nameColumn(several),
+      numeric("t", first),
       ...(unit ? [] : [numeric(distanceTitle(store.model), distance)]),
-      numeric("t_enter", ({ tEnter }) => tEnter),
-      numeric("t_exit", ({ tExit }) => tExit),
+      ...(inside ? [numeric("t_enter", ({ of, contact }: HitRow) => contact?.tEnter ?? of.enter)] : []),
+      numeric("t_exit", ({ of, contact }) => contact?.tExit ?? of.exit),
+      ...(several ? [{ ...numeric("n", countOf, COUNT), tip: "number of contacts" }] : []),
     ];
+  }
+
+  private nameColumn(several: boolean): Column {
+    const { naming } = this.actions;
+    const name = ({ of }: HitRow) => naming.full(of.object);
+    return {
+      title: "object",
+      width: 1,
+      text: (row) => (this.rows[row].contact ? this.primitiveName(this.rows[row].contact!) : name(this.rows[row])),
+      key: (row) => name(this.rows[row]),
+      lead: several ? (row) => this.toggle(this.rows[row]) : undefined,
+    };
+  }
+
+  private primitiveName({ geometry, primitive }: Hit): string {
+    const { type } = this.actions.store.model.geometries[geometry];
+    return `${type === "mesh" ? "triangle" : KINDS[type]} ${primitive}`;
+  }
+
+  /** The button that lists the contacts of an object; of a contact, the room of it. */
+  private toggle({ of, contact }: HitRow): HTMLElement {
+    if (contact || of.hits.length < 2) return el("span", { class: contact ? "lead contact" : "lead" });
+    const flip = (event: MouseEvent) => {
+      event.stopPropagation();
+      this.flip(of.object);
+    };
+    const made = iconButton("right", `contacts with ${this.actions.naming.full(of.object)}`, "hit-expand", flip);
+    made.className = "lead";
+    made.setAttribute("aria-expanded", String(this.open.has(of.object)));
+    return made;
   }
 
   /** An explanation belongs to one pair; the next one is explained when requested. */
   private drawChosen(): void {
-    const { store } = this.actions;
-    const [chosen, pair] = [chosenHit(store), explainedHit(store)];
-    this.bar.hidden = !store.state.answer;
-    for (const button of this.copies) button.hidden = chosen === null;
-    this.why.hidden = pair === null;
-    this.why.textContent = pair && Number.isNaN(pair.t) ? "Explain the miss" : "Explain";
+    const chosen = chosenHit(this.actions.store);
     replace(this.explanation);
     this.explanation.hidden = true;
     this.table?.draw();
-    if (chosen) this.table?.reveal(store.state.answer!.hits.indexOf(chosen));
-  }
-
-  private copyButtons(): HTMLElement[] {
-    const { actions } = this;
-    const copy = (what: "id" | "point" | "t") =>
-      textButton(what, `copy-hit-${what}`, () => actions.copyHit(what), `copy the ${what} of the chosen hit`);
-    return [el("span", { class: "note" }, "copy"), copy("id"), copy("point"), copy("t")];
+    const at = this.rows.findIndex(({ of, contact }) => (contact ? contact === chosen : of.object === chosen?.object));
+    if (at >= 0) this.table?.reveal(at);
   }
 
   /** Show how the hit or miss follows from the numbers of the ray and the primitive. */
@@ -142,12 +169,28 @@ export class Hits {
   }
 }
 
-function summaryOf(answer: Answer | null): string {
+/** Which columns say something: distances, times of entry before the first contact, numbers of contacts. */
+interface Layout {
+  unit: boolean;
+  inside: boolean;
+  several: boolean;
+}
+
+function layoutOf(objects: ObjectHits[], unit: boolean): Layout {
+  const inside = objects.some(({ enter, hits }) => enter !== hits[0].t);
+  return { unit, inside, several: objects.some(({ hits }) => hits.length > 1) };
+}
+
+const countOf = ({ of, contact }: HitRow) => (contact ? NaN : of.hits.length);
+
+function summaryOf(answer: Answer | null, objects: ObjectHits[]): string {
   if (!answer) return "Click or tap the scene: a ray is cast through that pixel.";
   const { ends, hits, total } = answer;
   if (!hits.length) return ends ? "Nothing lies between" : "Nothing is hit";
-  if (total > hits.length) return `The first ${count(hits.length)} of ${count(total)} hits`;
-  return (total === 1 ? "1 hit" : `${count(total)} hits`) + (ends ? " between" : "");
+  const of = objects.length === 1 ? "1 object" : `${count(objects.length)} objects`;
+  const between = ends ? " between" : "";
+  if (total > hits.length) return `${of}${between} in the first ${count(hits.length)} of ${count(total)} contacts`;
+  return total === objects.length ? `${of}${between}` : `${of}${between}, ${count(total)} contacts`;
 }
 
 function rayText({ ray, row }: Answer): string {

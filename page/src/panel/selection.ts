@@ -10,6 +10,8 @@ import { NARROW } from "./sheet.ts";
 
 /** Objects listed of a large selection. */
 const LISTED = 50;
+/** Buttons for the chosen hit. */
+const OF_HITS = ["copy-hit-id", "copy-hit-point", "copy-hit-t", "explain"];
 
 export class Selection {
   readonly element = el("div", { class: "block selection", "data-test": "selection" });
@@ -24,7 +26,11 @@ export class Selection {
     this.ids = iconButton("copy", "copy the ids", "copy-ids", () => this.copyIds());
     const several = actions.store.model.objects > 1;
     const names = ["zoom", "hide", "show", ...(several ? ["only"] : []), "unpickable", ...(several ? ["fade"] : [])];
-    this.bar = el("div", { class: "bar" }, ...names.map((name) => (this.buttons[name] = button(actions, name))), this.ids);
+    for (const name of [...names, ...OF_HITS]) this.buttons[name] = button(actions, name);
+    const copy = el("span", { class: "note" }, "copy");
+    const ofHits = el("span", { class: "bar", "data-test": "hit-actions" }, copy, ...OF_HITS.map((name) => this.buttons[name]));
+    this.bar = el("div", { class: "bar" }, ...names.map((name) => this.buttons[name]), ofHits, this.ids);
+    actions.store.watch(["answer"], () => (ofHits.hidden = !actions.store.state.answer));
     actions.store.watch(["selection"], () => this.draw());
     actions.store.watch(["selection", "hidden", "ranges", "cut"], () => this.drawAbsence());
   }

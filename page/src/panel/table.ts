@@ -10,6 +10,10 @@ export interface Column {
   /** What the column sorts by; text is compared as text. */
   key: (row: number) => number | string;
   numeric?: boolean;
+  /** What the title does not say. */
+  tip?: string;
+  /** An element before the text. */
+  lead?: (row: number) => HTMLElement;
 }
 
 export interface TableOptions {
@@ -91,8 +95,8 @@ export class VirtualTable {
   }
 
   private heading(at: number): HTMLElement {
-    const { title, numeric } = this.options.columns[at];
-    const attributes = { type: "button", title: `sort by ${title}`, "data-test": `${this.options.test}-sort-${at}` };
+    const { title, numeric, tip = title } = this.options.columns[at];
+    const attributes = { type: "button", title: `sort by ${tip}`, "data-test": `${this.options.test}-sort-${at}` };
     const button = el("button", { ...attributes, onclick: () => this.sort(at) }, title);
     const cell = el("div", { role: "columnheader", class: numeric ? "cell number" : "cell" }, button);
     cell.style.flex = flexOf(this.options.columns[at]);
@@ -161,7 +165,7 @@ function flexOf({ width, numeric }: Column): string {
 function cell(column: Column, row: number): HTMLElement {
   const { text, numeric } = column;
   const content = text(row);
-  const made = el("div", { class: numeric ? "cell number" : "cell", role: "gridcell", title: content }, content);
+  const made = el("div", { class: numeric ? "cell number" : "cell", role: "gridcell", title: content }, column.lead?.(row), content);
   made.style.flex = flexOf(column);
   return made;
 }

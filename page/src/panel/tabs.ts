@@ -18,6 +18,8 @@ export class Tabs {
   constructor(
     label: string,
     private readonly changed: () => void = () => {},
+    /** Called with the name of the panel that is shown. */
+    private readonly showing: (name: string) => void = () => {},
   ) {
     this.list = el("div", {
       class: "tabs",
@@ -45,6 +47,7 @@ export class Tabs {
   show(name: string): void {
     if (!this.panels.some((panel) => panel.name === name)) return;
     this.shown = name;
+    this.showing(name);
     this.panels.forEach((panel, at) => {
       const on = panel.name === name;
       const tab = this.list.children[at] as HTMLElement;

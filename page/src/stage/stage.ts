@@ -114,6 +114,8 @@ export class Stage {
     height: 1,
     fov: 45,
   };
+  /** How the camera is fitted to the panels; null once it is moved otherwise. */
+  private fitting: (() => CameraState) | null = null;
   private insets: Insets = { top: 0, right: 0, bottom: 0, left: 0 };
   private readonly drawing: Drawing = { ...NOTHING };
   private readonly compose = () => this.composeAll();
@@ -214,10 +216,16 @@ export class Stage {
       if (layer instanceof GridLayer && this.table) layer.update(this.table.data, spaces);
   }
 
+  /** Move the camera to what `fit` gives, and again when panels cover more or less, until it is moved otherwise. */
+  private fitted(fitting: () => CameraState): void {
+    this.moveTo(fitting());
+    this.fitting = fitting;
+  }
+
   fitAll(): void {
     const points = this.model?.points?.xyz;
     const bounds = points && points.length > 0 ? middleOfPoints(points) : this.bounds;
-    this.moveTo(fit(this.state, this.viewport, corners(bounds), standardDirection("iso", this.state.up)));
+    this.fitted(() => fit(this.state, this.viewport, corners(bounds), standardDirection("iso", this.state.up)));
   }
 
   fitObjects(objects: number[]): void {
@@ -227,7 +235,8 @@ export class Stage {
     const least = LEAST_FIT * diagonal(this.bounds);
     const half = scale(sub(bounds.upper, bounds.lower), ROOM / 2).map((size) => Math.max(size, least)) as Vec3;
     const points = corners({ lower: sub(middle(bounds), half), upper: add(middle(bounds), half) });
-    this.moveTo(fit(this.state, this.viewport, points, this.toEye()));
+    const toEye = this.toEye();
+    this.fitted(() => fit(this.state, this.viewport, points, toEye));
   }
 
   private toEye(): Vec3 {
@@ -235,11 +244,13 @@ export class Stage {
   }
 
   standardView(view: StandardView): void {
-    this.moveTo(fit(this.state, this.viewport, corners(this.bounds), standardDirection(view, this.state.up)));
+    this.fitted(() => fit(this.state, this.viewport, corners(this.bounds), standardDirection(view, this.state.up)));
   }
 
   setInsets(insets: Insets): void {
+    const changed = JSON.stringify(insets) !== JSON.stringify(this.insets);
     this.insets = { ...insets };
+    if (changed && this.fitting) this.fitted(this.fitting);
     this.redraw();
   }
 
@@ -248,11 +259,13 @@ export class Stage {
   }
 
   setCamera(camera: CameraState): void {
+    this.fitting = null;
     this.state = consistent(structuredClone(camera));
     this.redraw();
   }
 
   private moveTo(camera: CameraState, moving = false): void {
+    this.fitting = null;
     this.state = camera;
     this.frames.invalidate(moving);
     this.events?.cameraChanged(this.camera());
@@ -261,6 +274,12 @@ export class Stage {
   rayOf(x: number, y: number): Ray | null {
     const box = this.canvas.getBoundingClientRect();
     return this.cutRay(x - box.left, y - box.top);
+  }
+
+  /** The pixel of the canvas at which a point is drawn. */
+  pixelOf(point: Vec3): [number, number] {
+    const { x, y } = projector(this.state, this.viewport)(point);
+    return [x, y];
   }
 
   private cutRay(x: number, y: number): Ray | null {
