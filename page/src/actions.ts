@@ -240,20 +240,13 @@ export class Actions {
     this.select(others.length < selection.length ? others : [...selection, object]);
   }
 
-  /** Zoom to objects with the others faded, so that what is inside something shows; hidden ones appear. */
+  /** Zoom to objects with the others faded, so that what is inside something shows; hidden ones stay hidden. */
   zoomTo(objects: number[]): void {
     if (!objects.length) return;
-    this.reveal(objects);
-    this.store.set({ selection: objects, faded: objects.length < this.store.model.objects });
+    const { shown } = this.store.visibility;
+    const faded = objects.length < this.store.model.objects && objects.some((object) => shown[object]);
+    this.store.set({ selection: objects, faded });
     this.stage.fitObjects(objects);
-  }
-
-  private reveal(objects: number[]): void {
-    const { hidden } = this.store.visibility;
-    if (!objects.some((object) => hidden[object])) return;
-    const bytes = hidden.slice();
-    for (const object of objects) bytes[object] = 0;
-    this.store.filter({ hidden: toRanges(bytes) });
   }
 
   // ---- filters

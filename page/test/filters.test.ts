@@ -58,17 +58,29 @@ test("undo takes back filters step by step; one slider's movement is one step", 
 });
 
 test("find returns exact matches first, then starts, then parts, by number, id, name and label", () => {
-  assert.deepEqual(find(model, "door", 9), { objects: [2, 1, 3], total: 3 });
-  assert.deepEqual(find(model, "#3", 9).objects, [3]);
-  assert.deepEqual(find(model, "id-4", 9).objects, [4]);
-  assert.deepEqual(find(model, "WALL", 1), { objects: [0], total: 3 });
-  assert.deepEqual(find(model, "   ", 9).objects, []);
+  assert.deepEqual(find(model, "door"), [2, 1, 3]);
+  assert.deepEqual(find(model, "#3"), [3]);
+  assert.deepEqual(find(model, "id-4"), [4]);
+  assert.deepEqual(find(model, "WALL"), [0, 1, 4]);
+  assert.deepEqual(find(model, "   "), []);
+});
+
+test("find takes words in any order; among words, a number is a whole one", () => {
+  const storey = { name: "storey", kind: "class" as const, words: ["Level 1", "Level 11"], codes: Uint32Array.of(0, 1, 0, 1, 0) };
+  const labels = [...model.labels, storey];
+  const levels = { ...model, ids: null, labels, levels: "storey" };
+  assert.deepEqual(find(levels, "wall level 1"), [0, 4]);
+  assert.deepEqual(find(levels, "1, Level wall"), [0, 4]);
+  assert.deepEqual(find(levels, "level 11"), [1, 3]);
+  assert.deepEqual(find(levels, "wall door"), [1]);
+  assert.deepEqual(find(levels, "door wall"), [1]);
+  assert.deepEqual(find(levels, "wall window"), []);
 });
 
 test("find compares labels", () => {
-  assert.deepEqual(find(model, "height >= 3", 9).objects, [2, 3]);
-  assert.deepEqual(find(model, "Type = wall", 9).objects, [0, 1, 4]);
-  assert.deepEqual(find(model, "height = 2", 9).objects, [1]);
+  assert.deepEqual(find(model, "height >= 3"), [2, 3]);
+  assert.deepEqual(find(model, "Type = wall"), [0, 1, 4]);
+  assert.deepEqual(find(model, "height = 2"), [1]);
 });
 
 test("labels group if several objects share a word; numbers filter if they differ", () => {

@@ -189,3 +189,31 @@ def test_on_a_phone_the_list_comes_first_and_the_model_stays_in_sight(browser):
     bars = page.run("[...document.querySelectorAll('.toolbar .group')].map((one) => one.getBoundingClientRect().top)")
     assert len(set(bars)) == 1, "one bar of tools"
     page.close()
+
+
+CLASSES = {"class": ["wall"] * 299 + ["door"], "storey": ["Level 1", "Level 2"] * 150}
+MANY = rb.Boxes([[2 * k, 0, 0] for k in range(300)], [[2 * k + 1, 1, 1] for k in range(300)], labels=CLASSES)
+
+
+def test_a_search_selects_all_results_and_shows_nothing_that_is_hidden(browser):
+    with rb.view(MANY, port=0) as viewer:
+        page = Page(browser, viewer.url)
+        page.run("() => { raybox.actions.setHidden([4], true) }")
+        page.find("find").fill("1 wall level")
+        page.until("document.querySelectorAll('[data-test=result]').length === 150")
+        hidden = page.tab.locator("[data-test=result].off")
+        assert hidden.get_attribute("data-object") == "4"
+        assert "hidden" in hidden.inner_text()
+        page.press_at(hidden)
+        assert page.state("selection") == [4]
+        assert page.run("raybox.actions.store.visibility.shown[4]") == 0
+        assert not page.find("results").is_visible()
+        assert "hidden" in page.find("absence").inner_text()
+        page.press("show")
+        assert page.run("raybox.actions.store.visibility.shown[4]") == 1
+        page.find("find").fill("wall")
+        page.until("document.querySelectorAll('[data-test=result]').length === 200")
+        page.press("select-found")
+        assert len(page.state("selection")) == 299
+        assert not page.find("results").is_visible()
+        page.close()

@@ -2,10 +2,11 @@
 
 import type { Actions } from "../actions.ts";
 import { el, later, replace, textButton } from "../dom.ts";
-import { find, type Found } from "../find.ts";
+import { find } from "../find.ts";
 import { count } from "../format.ts";
 import { labelOf, textOf } from "../labels.ts";
 
+/** Results listed. */
 const LIMIT = 200;
 const PAUSE = 120;
 
@@ -13,7 +14,7 @@ export class Search {
   readonly element: HTMLElement;
   readonly input: HTMLInputElement;
   private readonly results = el("div", { class: "results", "data-test": "results", hidden: true });
-  private found: Found = { objects: [], total: 0 };
+  private found: number[] = [];
 
   constructor(private readonly actions: Actions) {
     const search = later(PAUSE, () => this.search());
@@ -44,8 +45,13 @@ export class Search {
 
   private zoomFirst(): void {
     this.search();
-    if (!this.found.objects.length) return;
-    this.actions.zoomTo(this.found.objects.slice(0, 1));
+    this.zoomTo(this.found.slice(0, 1));
+  }
+
+  /** Select and zoom to results; the list closes. */
+  private zoomTo(objects: number[]): void {
+    if (!objects.length) return;
+    this.actions.zoomTo(objects);
     this.results.hidden = true;
   }
 
@@ -56,18 +62,14 @@ export class Search {
   }
 
   private search(): void {
-    this.found = find(this.actions.store.model, this.input.value, LIMIT);
-    const { objects, total } = this.found;
+    this.found = find(this.actions.store.model, this.input.value);
+    const total = this.found.length;
+    const objects = this.found.slice(0, LIMIT);
     this.results.hidden = !this.input.value.trim();
-    const shown = total > objects.length ? `the first ${count(objects.length)} of ${count(total)}` : count(total);
-    const text = total ? `${shown} found` : "nothing found";
-    const all = textButton(
-      "Select these",
-      "select-found",
-      () => this.actions.zoomTo(objects),
-      "select and zoom to these",
-    );
-    const bar = el("div", { class: "bar" }, el("span", { class: "total", role: "status" }, text), total > 1 && all);
+    const text = total > objects.length ? `${count(total)} found, the first ${LIMIT} listed` : `${count(total)} found`;
+    const title = `select and zoom to all ${count(total)}`;
+    const all = textButton("Select these", "select-found", () => this.zoomTo(this.found), title);
+    const bar = el("div", { class: "bar" }, el("span", { class: "total", role: "status" }, total ? text : "nothing found"), total > 1 && all);
     replace(
       this.results,
       bar,
@@ -78,10 +80,11 @@ export class Search {
   private result(object: number): HTMLElement {
     const { naming, store } = this.actions;
     const level = labelOf(store.model, store.model.levels);
-    const where = [naming.class(object), level && textOf(level, object)].filter(Boolean).join(" · ");
+    const shown = store.visibility.shown[object];
+    const where = [!shown && "hidden", naming.class(object), level && textOf(level, object)].filter(Boolean).join(" · ");
     const choose = (event: MouseEvent) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) this.actions.toggleSelected(object);
-      else this.actions.zoomTo([object]);
+      else this.zoomTo([object]);
     };
     const attributes = {
       type: "button",
@@ -91,7 +94,7 @@ export class Search {
     };
     return el(
       "button",
-      { ...attributes, onclick: choose, onkeydown: move },
+      { ...attributes, class: shown ? "" : "off", onclick: choose, onkeydown: move },
       el("span", { class: "text" }, naming.name(object)),
       el("small", {}, where),
     );

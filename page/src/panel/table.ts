@@ -43,10 +43,11 @@ export class VirtualTable {
   constructor(private readonly options: TableOptions) {
     this.head = el("div", { class: "row head", role: "row" }, ...options.columns.map((_, at) => this.heading(at)));
     this.body = el("div", { class: "body", role: "rowgroup", tabindex: 0, "aria-label": `${options.label}: rows` });
-    this.body.addEventListener("scroll", () => this.draw());
     this.body.addEventListener("keydown", (event) => this.key(event));
-    // A table that another one has replaced is measured once more: its rows are no longer those of the scene.
-    new ResizeObserver(() => this.body.isConnected && this.draw()).observe(this.body);
+    // A table that another one has replaced is measured and scrolled once more: its rows are no longer those of the scene.
+    const redraw = () => this.body.isConnected && this.draw();
+    this.body.addEventListener("scroll", redraw);
+    new ResizeObserver(redraw).observe(this.body);
     const attributes = { class: "table", role: "grid", "aria-label": options.label, "data-test": options.test };
     this.element = el("div", attributes, this.head, this.body);
   }
