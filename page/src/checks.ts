@@ -104,6 +104,12 @@ export const plane: Check<CutPlane> = (value) => {
   return place && normal && normal.some(Boolean) ? { axis, on, at, flip, point: place, normal } : null;
 };
 
+export const legend: Check<View["legend"]> = (value) => {
+  if (!isRaw(value)) return null;
+  const [on, x, y] = [flag(value.on), number(value.x), number(value.y)];
+  return on === null || x === null || y === null ? null : { on, x, y };
+};
+
 export const rays: Check<RaysView> = (value) => {
   if (!isRaw(value)) return null;
   const [hits, misses, points] = [flag(value.hits), flag(value.misses), flag(value.points)];

@@ -140,6 +140,19 @@ export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
     draw: ({ state }) => ({ edges: state.edges }),
     commands: [toggle("edges", "edges", { text: "Edges" }, "E", "edges")],
   },
+  legend: {
+    start: () => ({ on: true, x: 0, y: 0 }),
+    check: () => checks.legend,
+    widgets: ["legend-*"],
+    commands: [
+      {
+        ...row("legend-on", { text: "Legend" }, "K", "legend over the scene", ({ store }) => {
+          store.set({ legend: { ...store.state.legend, on: !store.state.legend.on } });
+        }),
+        on: ({ store }) => store.state.legend.on,
+      },
+    ],
+  },
   cut: {
     start: () => [],
     check: () => checks.listOf(checks.plane),

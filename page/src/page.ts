@@ -12,7 +12,7 @@ import { cutPanel } from "./panel/cut.ts";
 import { acceptDrops, Files } from "./panel/files.ts";
 import { helpSheet } from "./panel/help.ts";
 import { Hits } from "./panel/hits.ts";
-import { legendRows } from "./panel/legend.ts";
+import { LegendOverlay } from "./panel/legend.ts";
 import { Notice } from "./panel/notice.ts";
 import { ranges } from "./panel/ranges.ts";
 import { Rays } from "./panel/rays.ts";
@@ -42,7 +42,8 @@ export class Page {
     "aria-label": "scene: Enter casts a ray through its middle, arrows turn it",
     "data-test": "scene",
   });
-  private readonly overlay = el("div", { class: "legend overlay", "data-test": "scene-legend", hidden: true });
+  private readonly overlay = el("div", {});
+  private readonly empty = el("p", { class: "empty", role: "status", "data-test": "empty" });
   private readonly bars = el("div", { class: "bars" });
   private readonly drop = el("div", { class: "dropping", "aria-hidden": "true" }, "Drop a file to open it");
   private readonly scene = el(
@@ -50,6 +51,7 @@ export class Page {
     { class: "scene" },
     this.canvas,
     this.overlay,
+    this.empty,
     this.bars,
     this.notice.element,
     this.drop,
@@ -131,10 +133,11 @@ export class Page {
   private fillPanels(actions: Actions, files: Files): Hits {
     const { model } = actions.store;
     const legends: { objects: LegendEntry[]; rays: LegendEntry[] } = { objects: [], rays: [] };
+    const overlay = new LegendOverlay(actions);
+    replace(this.overlay, overlay.element);
     const merge = () => {
       files.legend = [...legends.objects, ...legends.rays];
-      replace(this.overlay, ...legendRows(files.legend));
-      this.overlay.hidden = !files.legend.length;
+      overlay.fill(files.legend);
     };
     const colour = new ColourPanel(actions, (legend) => {
       legends.objects = legend;
@@ -225,6 +228,7 @@ export class Page {
     store.changed(["cut"], () => actions.cutChanged());
     store.watch(["dark"], () => (document.documentElement.dataset.theme = store.state.dark ? "dark" : "light"));
     store.changed(PARTS, later(PAUSE, () => void this.keepAddress(store)));
+    store.watch(["hidden", "ranges"], () => (this.empty.textContent = emptyText(store)));
     stage.on({
       pick: (ray, { add }) => void actions.pick(ray, add),
       pickRow: (row) => void actions.pickRow(row),
@@ -252,6 +256,12 @@ export async function viewInAddress(): Promise<Partial<ViewState> | null> {
   } catch {
     return null;
   }
+}
+
+/** Why there is nothing to see; "" if there is something. */
+function emptyText({ model, visibility }: Store): string {
+  if (model.objects === 0) return "This scene is empty: it has no objects.";
+  return visibility.shownCount ? "" : "All objects are hidden.";
 }
 
 function sizeOf(model: SceneModel): string {

@@ -217,6 +217,8 @@ export interface View {
   opacity: Record<string, number>;
   colour: ColourBy;
   edges: boolean;
+  /** Whether the legend is over the scene, and how far it was dragged, in pixels. */
+  legend: { on: boolean; x: number; y: number };
   cut: CutPlane[];
   selection: number[];
   /** The others are translucent, so that what is inside shows. */

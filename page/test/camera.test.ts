@@ -17,6 +17,7 @@ import {
   withTargetAt,
   zoom,
 } from "../src/stage/camera.ts";
+import { reachOf } from "../src/stage/hull.ts";
 import { distanceOfDepth, projectionOf, sidesOf } from "../src/stage/projection.ts";
 import { along, type Bounds, corners, cross, dot, length, sub } from "../src/stage/vec.ts";
 import type { Axis, CameraState, StandardView, Vec3 } from "../src/types.ts";
@@ -59,7 +60,7 @@ for (const orthographic of [false, true]) {
     for (const view of [WIDE, PHONE]) {
       for (const name of VIEWS) {
         for (const up of ["x", "y", "z"] as const) {
-          const state = fit(camera(orthographic, up), view, corners(SCENE), standardDirection(name, up));
+          const state = fit(camera(orthographic, up), view, reachOf(corners(SCENE)), standardDirection(name, up));
           const free = freeRectangle(view);
           const pixels = corners(SCENE).map(projector(state, view));
           const xs = pixels.map((pixel) => (pixel.x - free.x) / free.width);

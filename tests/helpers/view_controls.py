@@ -80,6 +80,8 @@ CONTROLS = [
     # colour
     Control("colour-by", "", "choose", drawn=True),
     Control("edges"),
+    Control("legend-on"),
+    Control("legend-close"),
     Control("opacity-reset"),
     Control("opacity-*", "", "slide", "0.2"),
     # cut

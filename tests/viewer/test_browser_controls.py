@@ -6,7 +6,7 @@ import view_controls
 from browser import SCENE_WINDOWS, content_of
 
 RAYS = frozenset(["tab-rays", "rays-hits", "rays-misses", "rays-points", "rays-colour", "rays-table"])
-TREE = frozenset(["tree-hide", "tree-only", "tree-pick", "tree-label", "tree-object", "tree-expand"])
+TREE = frozenset(["tree-only", "tree-pick", "tree-label", "tree-expand"])
 # What would do nothing, and is absent.
 ABSENT = {
     "house": RAYS,

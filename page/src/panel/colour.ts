@@ -20,7 +20,7 @@ export class ColourPanel {
       store.set({ colour: ways[Number(at)].colour }),
     );
     const colour = ways.length > 1 && el("label", {}, "Colour by ", by);
-    const bar = el("div", { class: "bar" }, colour, button(actions, "edges"));
+    const bar = el("div", { class: "bar" }, colour, button(actions, "edges"), button(actions, "legend-on"));
     this.element = el("div", { class: "panel colour" }, bar, this.legend, opacities(actions));
     store.watch(["colour"], () => {
       by.value = String(ways.findIndex(({ colour }) => JSON.stringify(colour) === JSON.stringify(store.state.colour)));

@@ -1,8 +1,61 @@
 /** The legend: the very colours that are drawn, with counts. */
 
-import { el } from "../dom.ts";
+import type { Actions } from "../actions.ts";
+import { el, iconButton, replace } from "../dom.ts";
 import { count } from "../format.ts";
-import type { LegendEntry } from "../types.ts";
+import type { LegendEntry, View } from "../types.ts";
+
+/** The legend over the scene: its head is dragged, and closes it. */
+export class LegendOverlay {
+  readonly element: HTMLElement;
+  private readonly head: HTMLElement;
+  private from: { x: number; y: number } | null = null;
+
+  constructor(private readonly actions: Actions) {
+    const { store } = actions;
+    const close = iconButton("close", "close the legend (K)", "legend-close", () => this.set({ on: false }));
+    this.head = el("div", { class: "bar", title: "drag the legend", "data-test": "legend-head" }, el("span", { class: "text" }, "Legend"), close);
+    this.head.addEventListener("pointerdown", (event) => this.start(event));
+    this.head.addEventListener("pointermove", (event) => this.drag(event));
+    for (const end of ["pointerup", "pointercancel"]) this.head.addEventListener(end, () => (this.from = null));
+    this.element = el("div", { class: "legend overlay", "data-test": "scene-legend" });
+    store.watch(["legend"], () => this.place());
+  }
+
+  fill(entries: LegendEntry[]): void {
+    replace(this.element, this.head, ...legendRows(entries));
+    this.place();
+  }
+
+  private set(change: Partial<View["legend"]>): void {
+    const { store } = this.actions;
+    store.set({ legend: { ...store.state.legend, ...change } });
+  }
+
+  private place(): void {
+    const { on, x, y } = this.actions.store.state.legend;
+    this.element.hidden = !on || this.element.childElementCount < 2;
+    this.element.style.transform = `translate(${x}px, ${y}px)`;
+  }
+
+  private start(event: PointerEvent): void {
+    if ((event.target as HTMLElement).closest("button")) return;
+    const { x, y } = this.actions.store.state.legend;
+    this.from = { x: event.clientX - x, y: event.clientY - y };
+    this.head.setPointerCapture(event.pointerId);
+  }
+
+  /** Move the legend; its head stays over the scene. */
+  private drag(event: PointerEvent): void {
+    if (!this.from) return;
+    const { offsetLeft, offsetParent, offsetTop, offsetWidth } = this.element;
+    const within = (value: number, low: number, high: number) => Math.min(Math.max(value, low), Math.max(low, high));
+    this.set({
+      x: within(event.clientX - this.from.x, -offsetLeft, offsetParent!.clientWidth - offsetLeft - offsetWidth),
+      y: within(event.clientY - this.from.y, -offsetTop, offsetParent!.clientHeight - offsetTop - this.head.offsetHeight),
+    });
+  }
+}
 
 export function legendRows(entries: LegendEntry[]): HTMLElement[] {
   return entries.map((entry) =>

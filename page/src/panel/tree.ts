@@ -40,7 +40,7 @@ export class Tree {
     const names = ["undo", ...(store.model.hiddenAtStart ? ["reset"] : []), "show-all"];
     const buttons = names.map((name) => button(actions, name));
     const bar = el("div", { class: "bar" }, labels.length > 1 && grouping, el("span", { class: "text" }), ...buttons);
-    this.element = el("div", { class: "block" }, bar, labels.length ? this.list : false);
+    this.element = el("div", { class: "block" }, bar, this.list);
     store.watch(["hidden", "unpickable", "ranges"], () => this.draw());
     store.watch(["selection"], () => this.markSelected());
   }
@@ -57,7 +57,7 @@ export class Tree {
     this.total.textContent = `${count(shownCount)} of ${count(store.model.objects)} shown`;
     const label = codedLabel(store.model, this.label);
     const focus = document.activeElement?.getAttribute("data-key");
-    if (label) replace(this.list, ...this.items(label, this.label, 1));
+    replace(this.list, ...(label ? this.items(label, this.label, 1) : this.objects("")));
     if (focus) this.list.querySelector<HTMLElement>(`[data-key="${CSS.escape(focus)}"]`)?.focus();
     this.markSelected();
   }
@@ -137,9 +137,14 @@ export class Tree {
     const { model } = this.actions.store;
     const label = level === 1 && this.label !== model.classes ? codedLabel(model, model.classes) : null;
     if (label) return el("ul", {}, ...this.items(label, key, level + 1, objects()));
-    const all = objects();
-    const listed = all.slice(0, this.shown.get(key) ?? SHOWN);
-    return el("ul", {}, ...listed.map((object) => el("li", {}, this.object(object))), ...this.more(key, all.length));
+    return el("ul", {}, ...this.objects(key, objects()));
+  }
+
+  /** The first objects of a group, or of a scene without groups. */
+  private objects(key: string, within?: number[]): HTMLElement[] {
+    const total = within?.length ?? this.actions.store.model.objects;
+    const listed = Array.from({ length: Math.min(total, this.shown.get(key) ?? SHOWN) }, (_, at) => within?.[at] ?? at);
+    return [...listed.map((object) => el("li", {}, this.object(object))), ...this.more(key, total)];
   }
 
   private object(object: number): HTMLElement {

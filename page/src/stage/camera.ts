@@ -1,6 +1,7 @@
 /** Where the eye is, and which ray a pixel has: pure functions in float64. */
 
 import type { Axis, CameraState, Ray, StandardView, Vec3 } from "../types.ts";
+import type { Reach } from "./hull.ts";
 import { add, along, axisVector, corners, cross, dot, length, rotate, scale, sub, unit, type Bounds } from "./vec.ts";
 
 export interface Insets {
@@ -213,38 +214,32 @@ export function withTargetAt(camera: CameraState, point: Vec3): CameraState {
   return depth > 0 ? consistent({ ...camera, target: along(camera.eye, forward, depth) }) : camera;
 }
 
-/** Returns the camera from a direction such that points just fill what panels leave free. */
-export function fit(camera: CameraState, view: Viewport, points: readonly Vec3[], toEye: Vec3): CameraState {
+/** Returns the camera from a direction such that what reaches so far just fills what panels leave free. */
+export function fit(camera: CameraState, view: Viewport, reach: Reach, toEye: Vec3): CameraState {
   const looking = { ...camera, eye: toEye, target: [0, 0, 0] as Vec3 };
   const basis = basisOf(looking);
   const free = freeRectangle(view);
   const tan = tangent(camera) * MARGIN;
   const [wide, high] = [(tan * free.width) / view.height, (tan * free.height) / view.height];
-  const local = points.map((p): Vec3 => [dot(p, basis.right), dot(p, basis.up), dot(p, basis.forward)]);
-  const eye = camera.orthographic ? fitOrthographic(local, wide, high) : fitPerspective(local, wide, high);
-  const depths = local.map((p) => p[2]);
-  const depth = (Math.min(...depths) + Math.max(...depths)) / 2 - eye[2];
+  const [near, far] = reach([basis.forward])[0];
+  const eye = camera.orthographic ? fitOrthographic(basis, reach, wide, high) : fitPerspective(basis, reach, wide, high);
+  const depth = (near + far) / 2 - eye[2];
   const place = add(add(scale(basis.right, eye[0]), scale(basis.up, eye[1])), scale(basis.forward, eye[2]));
   const fitted = { ...looking, eye: place, target: along(place, basis.forward, depth) };
   return consistent({ ...fitted, height: 2 * tangent(camera) * depth });
 }
 
-/** Returns the eye nearest to points (right, up, forward) whose pyramid of two half-angles contains them. */
-function fitPerspective(points: readonly Vec3[], wide: number, high: number): Vec3 {
-  const limits = (a: 0 | 1, tan: number) => {
-    const low = Math.min(...points.map((p) => p[a] + tan * p[2]));
-    const high = Math.max(...points.map((p) => p[a] - tan * p[2]));
-    return { low, high, forward: (low - high) / (2 * tan) };
-  };
-  const [x, y] = [limits(0, wide), limits(1, high)];
-  const forward = Math.min(x.forward, y.forward);
+/** Returns the eye (right, up, forward) nearest to what its pyramid of two half-angles contains. */
+function fitPerspective({ right, up, forward }: Basis, reach: Reach, wide: number, high: number): Vec3 {
+  const sides = [along(right, forward, wide), along(right, forward, -wide), along(up, forward, high), along(up, forward, -high)];
+  const [[left], [, rightmost], [bottom], [, top]] = reach(sides);
+  const away = Math.min((left - rightmost) / (2 * wide), (bottom - top) / (2 * high));
   // Between the two sides that touch: the same room on both.
-  return [(x.low + x.high) / 2, (y.low + y.high) / 2, forward];
+  return [(left + rightmost) / 2, (bottom + top) / 2, away];
 }
 
-function fitOrthographic(points: readonly Vec3[], wide: number, high: number): Vec3 {
-  const range = (a: number) => [Math.min(...points.map((p) => p[a])), Math.max(...points.map((p) => p[a]))];
-  const [x, y, z] = [range(0), range(1), range(2)];
+function fitOrthographic({ right, up, forward }: Basis, reach: Reach, wide: number, high: number): Vec3 {
+  const [x, y, z] = reach([right, up, forward]);
   const distance = Math.max((x[1] - x[0]) / (2 * wide), (y[1] - y[0]) / (2 * high));
   return [(x[0] + x[1]) / 2, (y[0] + y[1]) / 2, (z[0] + z[1]) / 2 - distance];
 }

@@ -32,6 +32,7 @@ import { flatCanvas, nameOf, rendererOf } from "./device.ts";
 import { Frames, type Quality } from "./frames.ts";
 import { drawFurniture, type Furniture } from "./furniture.ts";
 import { GridLayer } from "./grid.ts";
+import { drawnReach, limitsOf, type Reach, reachOf } from "./hull.ts";
 import type { Layer, LayerView } from "./layer.ts";
 import { layersOf } from "./layers.ts";
 import { composeLook, type Composed, lookTable } from "./looks.ts";
@@ -74,6 +75,7 @@ const MOST_TIES_MOVING = 30_000;
 /** The bounds of nothing. */
 const CUBE: Bounds = { lower: [-1, -1, -1], upper: [1, 1, 1] };
 
+const FIRST_CAMERA: CameraState = { eye: [3, -4, 2.6], target: [0, 0, 0], up: "z", orthographic: false, height: 1, fov: 45 };
 const NOTHING: Drawing = {
   look: null,
   edges: true,
@@ -106,14 +108,7 @@ export class Stage {
   private layers: Layer[] = [];
   private composed: Composed = { translucent: false, opaque: true };
   private table: ReturnType<typeof lookTable> | null = null;
-  private state: CameraState = {
-    eye: [3, -4, 2.6],
-    target: [0, 0, 0],
-    up: "z",
-    orthographic: false,
-    height: 1,
-    fov: 45,
-  };
+  private state: CameraState = FIRST_CAMERA;
   /** How the camera is fitted to the panels; null once it is moved otherwise. */
   private fitting: (() => CameraState) | null = null;
   private insets: Insets = { top: 0, right: 0, bottom: 0, left: 0 };
@@ -158,6 +153,7 @@ export class Stage {
     this.bounds = sceneBounds(model);
     this.layers = layersOf(model, this.bounds, this.shared);
     this.compose();
+    if (!again) this.state = { ...FIRST_CAMERA, orthographic: this.isFlat };
     if (!again) this.fitAll();
     this.redraw();
   }
@@ -223,9 +219,7 @@ export class Stage {
   }
 
   fitAll(): void {
-    const points = this.model?.points?.xyz;
-    const bounds = points && points.length > 0 ? middleOfPoints(points) : this.bounds;
-    this.fitted(() => fit(this.state, this.viewport, corners(bounds), standardDirection("iso", this.state.up)));
+    this.standardView(this.isFlat ? "top" : "iso");
   }
 
   fitObjects(objects: number[]): void {
@@ -236,7 +230,7 @@ export class Stage {
     const half = scale(sub(bounds.upper, bounds.lower), ROOM / 2).map((size) => Math.max(size, least)) as Vec3;
     const points = corners({ lower: sub(middle(bounds), half), upper: add(middle(bounds), half) });
     const toEye = this.toEye();
-    this.fitted(() => fit(this.state, this.viewport, points, toEye));
+    this.fitted(() => fit(this.state, this.viewport, reachOf(points), toEye));
   }
 
   private toEye(): Vec3 {
@@ -244,7 +238,24 @@ export class Stage {
   }
 
   standardView(view: StandardView): void {
-    this.fitted(() => fit(this.state, this.viewport, corners(this.bounds), standardDirection(view, this.state.up)));
+    this.fitted(() => fit(this.state, this.viewport, this.reach(), standardDirection(view, this.state.up)));
+  }
+
+  /** Returns how far what is drawn reaches; of a cloud of points its middle, of nothing the bounds. */
+  private reach(): Reach {
+    const points = this.model?.points?.xyz;
+    if (points && points.length > 0) return reachOf(corners(middleOfPoints(points)));
+    const { cut, look } = this.drawing;
+    const limits = limitsOf(this.bounds, cut);
+    const reach = this.model && drawnReach(this.model, (object) => look?.rgba[4 * object + 3] !== 0, limits);
+    const isEmpty = !reach || !Number.isFinite(reach([[1, 0, 0]])[0][0]);
+    return isEmpty ? reachOf(corners(this.bounds)) : reach;
+  }
+
+  /** Whether all of the scene is at one z: it is looked at from above. */
+  private get isFlat(): boolean {
+    const [low, high] = this.model?.bounds ?? [CUBE.lower, CUBE.upper];
+    return low[2] === high[2] && low[0] < high[0] && low[1] < high[1];
   }
 
   setInsets(insets: Insets): void {
