@@ -1,5 +1,7 @@
 /** Elements without markup in strings: no name of a scene is ever parsed as HTML. */
 
+import { harmless } from "./format.ts";
+
 type Value = string | number | boolean | null | undefined;
 export type Child = Node | string | null | undefined | false;
 type Handlers = { [K in keyof HTMLElementEventMap as `on${K}`]?: (event: HTMLElementEventMap[K]) => void };
@@ -9,14 +11,30 @@ export type Attributes = Handlers & { [name: string]: Value | ((event: never) =>
 export function el<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) attach(made, name, value);
-  made.append(...children.filter((child): child is Node | string => Boolean(child) || child === ""));
+  made.append(...nodesOf(children));
   return made;
 }
+
+/** Text is shown without what could change its direction. */
+function nodesOf(children: Child[]): (Node | string)[] {
+  const given = children.filter((child): child is Node | string => Boolean(child) || child === "");
+  return given.map((child) => (typeof child === "string" ? harmless(child) : child));
+}
+
+/** Show a text in an element. */
+export function say(element: HTMLElement, text: string, title = ""): void {
+  element.textContent = harmless(text);
+  if (title) element.title = harmless(title);
+}
+
+const SHOWN = ["title", "aria-label", "placeholder"];
 
 function attach(made: HTMLElement, name: string, value: Attributes[string]): void {
   if (typeof value === "function") made.addEventListener(name.slice(2), value as EventListener);
   else if (value === true) made.setAttribute(name, "");
-  else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, String(value));
+  else if (value !== false && value !== null && value !== undefined) {
+    made.setAttribute(name, SHOWN.includes(name) ? harmless(String(value)) : String(value));
+  }
 }
 
 /** Strokes of the icons on a field of 24 by 24. */
@@ -101,7 +119,7 @@ function plain(value: number): string {
 }
 
 export function replace(parent: Element, ...children: Child[]): void {
-  parent.replaceChildren(...children.filter((child): child is Node | string => Boolean(child)));
+  parent.replaceChildren(...nodesOf(children).filter(Boolean));
 }
 
 /** Run `act` at most once a pause, with the last call's effect. */

@@ -43,6 +43,19 @@ export function parsePoint(text: string): Vec3 | null {
   return numbers as Vec3;
 }
 
+/** Controls, and what turns the direction of a text: a name could look like another. */
+const UNSEEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Text of a file as it is shown: characters that do not show are their codes. */
+export function harmless(text: string): string {
+  return text.replace(UNSEEN, (letter) => `⟨U+${letter.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+/** A word of a label as rows show it: one without letters has a place, too. */
+export function wordText(word: string): string {
+  return word.trim() ? word : "(empty)";
+}
+
 /** A name that is safe for a file. */
 export function fileName(title: string, ending: string): string {
   const stem = title.replace(/\.[A-Za-z0-9]{1,8}$/, "").replace(/[^\p{L}\p{N}._-]+/gu, "-");

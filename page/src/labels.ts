@@ -85,18 +85,19 @@ export class Naming {
 
   name(object: number): string {
     const name = this.names && textOf(this.names, object);
-    return name || this.readableId(object) || `#${object}`;
+    return name?.trim() ? name : this.readableId(object) || `#${object}`;
   }
 
   /** GUIDs name nothing to people. */
   private readableId(object: number): string | null {
     const id = this.model.ids?.[object];
-    return id && id.length < LONG_ID ? id : null;
+    return id?.trim() && id.length < LONG_ID ? id : null;
   }
 
   /** The class of an object, else what its geometry is made of. */
   class(object: number): string {
-    return (this.classes && textOf(this.classes, object)) ?? this.kind(object);
+    const word = this.classes && textOf(this.classes, object);
+    return word?.trim() ? word : this.kind(object);
   }
 
   private kind(object: number): string {

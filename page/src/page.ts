@@ -3,7 +3,7 @@
 import { Actions } from "./actions.ts";
 import { isOfAnother } from "./checks.ts";
 import { CONTROLS, partsByElement, PARTS, restoredView, startView } from "./controls.ts";
-import { el, later, replace } from "./dom.ts";
+import { el, later, replace, say } from "./dom.ts";
 import { count } from "./format.ts";
 import { fromHash, toHash, LONGEST } from "./link.ts";
 import { ColourPanel } from "./panel/colour.ts";
@@ -112,11 +112,10 @@ export class Page {
 
   private showScene(actions: Actions, files: Files): void {
     const { model } = actions.store;
-    this.title.textContent = model.name || model.title;
-    this.title.title = model.title || model.name;
-    document.title = model.name || model.title || "raybox";
+    say(this.title, model.name || model.title, model.title || model.name);
+    document.title = this.title.textContent || "raybox";
     this.size.textContent = sizeOf(model);
-    this.credit.textContent = model.credit;
+    say(this.credit, model.credit);
     const search = new Search(actions);
     replace(this.find, model.objects > 1 && search.element);
     replace(this.picked, new Selection(actions).element);

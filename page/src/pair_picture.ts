@@ -46,7 +46,7 @@ export function slabPicture(pair: BoxPair, ray: Ray): Picture {
     : empty("box", 3, "no t that all share");
   const marks = [enter, leave].flatMap((time) => (time && inside ? mark(scale(time.value)) : []));
   const shapes = [...marks, ...axes, ...both, ...range(pair, ray, scale)];
-  return { width: WIDTH, height: 5 * ROW + 6, title: "t between the planes of each axis", shapes };
+  return picture(5 * ROW + 6, "t between the planes of each axis", shapes);
 }
 
 /** Returns the last time at which the line enters the planes of an axis, and the first at which it leaves some. */
@@ -121,6 +121,30 @@ function range({ contact }: BoxPair, ray: Ray, scale: Scale): Shape[] {
   return found;
 }
 
+type Text = Extract<Shape, { kind: "text" }>;
+const TEXT_HEIGHT = 13;
+const LETTER = 6.8;
+
+/** Returns a picture in which no text is printed over another: the later one is lower. */
+function picture(height: number, title: string, shapes: Shape[]): Picture {
+  const placed: Text[] = [];
+  const apart = shapes.map((shape) => {
+    if (shape.kind !== "text") return shape;
+    let text = shape;
+    while (placed.some((one) => isOver(one, text))) text = { ...text, y: text.y + TEXT_HEIGHT };
+    placed.push(text);
+    return text;
+  });
+  return { width: WIDTH, height: Math.max(height, ...placed.map(({ y }) => y + 5)), title, shapes: apart };
+}
+
+/** Whether two texts have a place in common. */
+export function isOver(a: Text, b: Text): boolean {
+  const left = ({ anchor, text, x }: Text) => x - { start: 0, middle: 0.5, end: 1 }[anchor] * LETTER * text.length;
+  const isBeside = left(a) + LETTER * a.text.length <= left(b) || left(b) + LETTER * b.text.length <= left(a);
+  return !isBeside && Math.abs(a.y - b.y) < TEXT_HEIGHT;
+}
+
 const HEIGHT = 200;
 const MARGIN = 30;
 
@@ -139,7 +163,7 @@ export function trianglePicture({ corners, crossing, hit }: TrianglePair): Pictu
     shapes.push({ kind: "dot", x, y, colour: hit ? HIT : MISS });
   }
   points.forEach((point, k) => shapes.push(corner(point, fit.height, "ABC"[k], weights?.[k])));
-  return { width: WIDTH, height: fit.height, title: "where the line crosses the triangle's plane", shapes };
+  return picture(fit.height, "where the line crosses the triangle's plane", shapes);
 }
 
 type Point = [number, number];

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { pairOf, type BoxPair, type TrianglePair } from "../src/engine/pair.ts";
 import { explainHit } from "../src/explanation.ts";
-import { slabPicture, trianglePicture, type Picture } from "../src/pair_picture.ts";
+import { isOver, slabPicture, trianglePicture, type Picture } from "../src/pair_picture.ts";
 import type { BoxesGeometry, Geometry, Hit, MeshGeometry, Ray, Vec3 } from "../src/types.ts";
 
 const BOX: BoxesGeometry = {
@@ -93,6 +93,8 @@ function assertInside({ width, height, shapes }: Picture): void {
   for (const shape of shapes) {
     if ("x" in shape) assert.ok(shape.x >= 0 && shape.x <= width && shape.y >= 0 && shape.y <= height, JSON.stringify(shape));
   }
+  const texts = shapes.flatMap((shape) => (shape.kind === "text" ? [shape] : []));
+  texts.forEach((a, k) => texts.slice(k + 1).forEach((b) => assert.ok(!isOver(a, b), `${a.text} is over ${b.text}`)));
 }
 
 test("drawings stay within their pictures", () => {
@@ -117,4 +119,12 @@ test("the bar that all axes share is where the box is", () => {
   const [x, , z, shared] = bars;
   assert.equal(shared.x, x.x);
   assert.ok(Math.abs(shared.x + shared.width - (z.x + z.width)) < 1e-9);
+});
+
+test("letters of a sliver are not printed over one another", () => {
+  for (const x of [1, 0.1, 1e-3, 0]) {
+    const vertices = Float64Array.of(0, 0, 0, x, 0, 0, 0, 1, 0, x);
+    const pair = pairOf({ geometries: [{ ...MESH, vertices }] }, ray([x / 5, 0.5, 5], [0, 0, -1]), HIT);
+    assertInside(trianglePicture(pair as TrianglePair));
+  }
 });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { colouring, firstColour, lookOf, waysToColour } from "../src/colouring.ts";
-import { distanceTitle, fileName, parsePoint, short } from "../src/format.ts";
+import { distanceTitle, fileName, harmless, parsePoint, short, wordText } from "../src/format.ts";
+import { Naming } from "../src/labels.ts";
 import { heights } from "../src/heights.ts";
 import { fromHash, toHash } from "../src/link.ts";
 import { CATEGORIES, HIT, MISS, OTHER, RAMP, rgb } from "../src/look.ts";
@@ -179,4 +180,14 @@ test("one far hit does not take the colours of all others", () => {
   assert.deepEqual([...colours.subarray(0, 3)], rgb(RAMP[0]));
   assert.deepEqual([...colours.subarray(21, 24)], rgb(RAMP.at(-1)!));
   assert.match(legend[0].text, /1 to 2\.9\d*, and up to 1\.000e\+17$/);
+});
+
+test("a name that turns its direction shows as it is, and an empty word has a text", () => {
+  assert.equal(harmless("exe\u202egnp.jpg"), "exe⟨U+202E⟩gnp.jpg");
+  assert.equal(harmless("a\u0000\u2066b"), "a⟨U+0000⟩⟨U+2066⟩b");
+  for (const name of ["Straße 5", "شارع", "ना\u200dम", "two\nlines\t"]) assert.equal(harmless(name), name);
+  assert.deepEqual(["", " \n", "wall"].map(wordText), ["(empty)", "(empty)", "wall"]);
+  const blank = { ...model, labels: [{ name: "name", kind: "text" as const, values: [" ", "", "x", null, "y"] }], classes: null };
+  const naming = new Naming({ ...blank, ids: [" ", "", "c", "d", "e"] });
+  assert.deepEqual([0, 1, 2, 3].map((object) => naming.full(object)), ["box #0", "box #1", "box x", "box d"]);
 });

@@ -87,3 +87,21 @@ def test_a_scene_without_labels_lists_its_objects(browser):
         page.run("() => { raybox.actions.isolate([]) }")
         assert "hidden" in page.find("empty").inner_text()
         page.close()
+
+
+def test_names_that_turn_their_direction_or_are_empty_are_harmless(browser):
+    turned = "exe\u202egnp.jpg"
+    boxes = rb.Boxes(
+        [[0, 0, 0], [2, 0, 0], [4, 0, 0]],
+        [[1, 1, 1], [3, 1, 1], [5, 1, 1]],
+        labels={"class": [turned, "", ""], "name": [turned, "", " "]},
+    )
+    with rb.view(boxes, port=0) as viewer:
+        page = Page(browser, viewer.url)
+        texts = page.tab.locator("[data-test=group] .text").all_inner_texts()
+        assert sorted(texts) == ["(empty)", "exe⟨U+202E⟩gnp.jpg"]
+        page.run("() => raybox.actions.castTyped([-5, 0.5, 0.5], [1, 0, 0])")
+        rows = page.tab.locator("[data-test=hits] [data-row]").all_inner_texts()
+        assert [row.split("\n")[0] for row in rows] == [f"{texts[-1]} {texts[-1]}", "box #1", "box #2"]
+        assert "\u202e" not in page.tab.locator("body").inner_text()
+        page.close()

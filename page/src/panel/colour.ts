@@ -3,6 +3,7 @@
 import type { Actions } from "../actions.ts";
 import { colouring, waysToColour } from "../colouring.ts";
 import { choice, el, replace } from "../dom.ts";
+import { wordText } from "../format.ts";
 import { codedLabel, frequentCodes, groupLabels } from "../labels.ts";
 import type { LegendEntry } from "../types.ts";
 import { button } from "./command.ts";
@@ -57,5 +58,5 @@ function opacity(actions: Actions, word: string): HTMLElement {
     slider.valueAsNumber = Math.round(100 * (store.state.opacity[word] ?? 1));
     text.textContent = `${slider.value} %`;
   });
-  return el("label", { class: "opacity" }, el("span", { class: "text", title: word }, word), slider, text);
+  return el("label", { class: "opacity" }, el("span", { class: "text", title: word }, wordText(word)), slider, text);
 }

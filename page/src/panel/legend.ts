@@ -2,7 +2,7 @@
 
 import type { Actions } from "../actions.ts";
 import { el, iconButton, replace } from "../dom.ts";
-import { count } from "../format.ts";
+import { count, wordText } from "../format.ts";
 import type { LegendEntry, View } from "../types.ts";
 
 /** The legend over the scene: its head is dragged, and closes it. */
@@ -66,7 +66,7 @@ export function legendRows(entries: LegendEntry[]): HTMLElement[] {
 function word({ text, colours, count: number }: LegendEntry): HTMLElement[] {
   const swatch = el("i", { class: "swatch" });
   swatch.style.background = colours[0];
-  const label = el("span", { class: "text", title: text }, text);
+  const label = el("span", { class: "text", title: text }, wordText(text));
   return number === undefined ? [swatch, label] : [swatch, label, el("small", {}, count(number))];
 }
 

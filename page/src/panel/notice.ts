@@ -1,6 +1,6 @@
 /** One message at a time: errors stay until closed, progress until done, others for some seconds. */
 
-import { el, iconButton } from "../dom.ts";
+import { el, iconButton, say } from "../dom.ts";
 
 type Kind = "error" | "lost" | "progress" | "info";
 const BRIEF = 5000;
@@ -53,7 +53,7 @@ export class Notice {
     if (this.kind && RANK[kind] < RANK[this.kind]) return false;
     clearTimeout(this.timer);
     this.kind = kind;
-    this.text.textContent = text;
+    say(this.text, text);
     this.bar.hidden = kind !== "progress";
     this.close.hidden = kind === "lost";
     this.element.className = `notice ${kind}`;

@@ -2,7 +2,7 @@
 
 import type { Actions } from "../actions.ts";
 import { el, iconButton, replace } from "../dom.ts";
-import { count } from "../format.ts";
+import { count, wordText } from "../format.ts";
 import { textOf } from "../labels.ts";
 import { button } from "./command.ts";
 import { absence } from "../selected.ts";
@@ -114,5 +114,5 @@ export class Selection {
 }
 
 function pair(name: string, value: string, copy?: HTMLElement): HTMLElement {
-  return el("div", {}, el("dt", {}, name), el("dd", { title: value }, value), copy);
+  return el("div", {}, el("dt", {}, name), el("dd", { title: value }, wordText(value)), copy);
 }

@@ -2,7 +2,7 @@
 
 import { objectsOf, type Actions } from "../actions.ts";
 import { choice, el, icon, iconButton, replace, textButton, type IconName } from "../dom.ts";
-import { count } from "../format.ts";
+import { count, wordText } from "../format.ts";
 import { codedLabel, frequentCodes, groupLabels, type Coded } from "../labels.ts";
 import type { Visibility } from "../visibility.ts";
 import { button } from "./command.ts";
@@ -14,6 +14,8 @@ const naturally = new Intl.Collator("en", { numeric: true });
 
 interface Group {
   key: string;
+  /** The word, and how it is shown. */
+  word: string;
   text: string;
   total: number;
   shown: number;
@@ -100,7 +102,7 @@ export class Tree {
       this.act("target", `show only ${text}`, `${key} only`, () => this.actions.isolate(group.objects())),
       this.pointer(text, `${key} pick`, locked, () => this.actions.setUnpickable(group.objects(), !locked)),
     );
-    return el("li", { "data-test": "group", "data-word": text }, row, this.open.has(key) && this.inside(group, level));
+    return el("li", { "data-test": "group", "data-word": group.word }, row, this.open.has(key) && this.inside(group, level));
   }
 
   private toggle(key: string, text: string): HTMLElement {
@@ -180,7 +182,8 @@ function groupsOf(label: Coded, key: string, visibility: Visibility, within?: nu
   }
   return frequentCodes({ ...label, counts: total }).map((code) => ({
     key: `${key}/${label.name}=${code}`,
-    text: words[code],
+    text: wordText(words[code]),
+    word: words[code],
     total: total[code],
     shown: shown[code],
     locked: locked[code] === total[code],

@@ -1,5 +1,6 @@
 /** A picture to save: the drawing with title, legend, credit, scale bar and axes. */
 
+import { harmless, wordText } from "../format.ts";
 import type { LegendEntry } from "../types.ts";
 import { freeRectangle } from "./camera.ts";
 import { drawFurniture, type Furniture } from "./furniture.ts";
@@ -42,9 +43,9 @@ function drawCaptions(context: CanvasRenderingContext2D, captions: Captions, dar
   context.textAlign = "left";
   context.textBaseline = "top";
   context.font = "600 16px system-ui, sans-serif";
-  context.fillText(captions.title, PAD, PAD);
+  context.fillText(harmless(captions.title), PAD, PAD);
   context.font = "11px system-ui, sans-serif";
-  context.fillText(captions.credit, PAD, PAD + 22);
+  context.fillText(harmless(captions.credit), PAD, PAD + 22);
   context.font = "12px system-ui, sans-serif";
   context.textBaseline = "middle";
   const room = Math.max(0, Math.floor((height - 140) / LINE));
@@ -60,5 +61,5 @@ function drawEntry(context: CanvasRenderingContext2D, entry: LegendEntry, y: num
   context.fillRect(PAD, y - SWATCH / 2, width, SWATCH);
   context.fillStyle = ink;
   const count = entry.count === undefined ? "" : `  ${entry.count.toLocaleString("en")}`;
-  context.fillText(entry.text + count, PAD + width + 8, y);
+  context.fillText(harmless(wordText(entry.text)) + count, PAD + width + 8, y);
 }
