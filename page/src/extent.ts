@@ -1,7 +1,7 @@
 /** The box around everything finite of a scene, which the camera and unbounded things go by. */
 
-import { baseBounds, transformed } from "./stage/bounds.ts";
-import type { Geometry, InstancesGeometry, MeshGeometry, PlanesGeometry, Vec3 } from "./types.ts";
+import { visitAll } from "./stage/hull.ts";
+import type { Geometry, PlanesGeometry, Vec3 } from "./types.ts";
 
 type Ends = [Vec3, Vec3];
 
@@ -34,35 +34,10 @@ function include([low, high]: Ends, points: ArrayLike<number>): void {
   }
 }
 
+/** A grid counts with all of its edges, planes not at all. */
 function includeGeometry(ends: Ends, geometry: Geometry): void {
-  switch (geometry.type) {
-    case "boxes":
-      include(ends, geometry.lower);
-      return include(ends, geometry.upper);
-    case "mesh":
-      return includeMesh(ends, geometry);
-    case "instances":
-      return includeCopies(ends, geometry);
-    case "grid":
-      return [0, -1].forEach((k) => include(ends, geometry.edges.map((edges) => edges.at(k)!)));
-    case "planes":
-  }
-}
-
-function includeMesh(ends: Ends, { faces, vertices }: MeshGeometry): void {
-  const used = new Uint8Array(vertices.length / 3);
-  for (let i = 0; i < faces.length; i++) used[faces[i]] = 1;
-  include(ends, vertices.map((value, i) => (used[(i / 3) | 0] ? value : NaN)));
-}
-
-function includeCopies(ends: Ends, { base, objects, transforms }: InstancesGeometry): void {
-  const { lower, upper } = baseBounds(base);
-  for (let copy = 0; copy < objects; copy++) {
-    for (let k = 0; k < 8; k++) {
-      const corner = [0, 1, 2].map((a) => ((k >> a) & 1 ? upper[a] : lower[a])) as Vec3;
-      include(ends, transformed(transforms, copy, corner));
-    }
-  }
+  if (geometry.type === "grid") [0, -1].forEach((k) => include(ends, geometry.edges.map((edges) => edges.at(k)!)));
+  else visitAll(geometry, (x, y, z) => include(ends, [x, y, z]));
 }
 
 /** Planes count by their points nearest to the origin, with as much again around them, at least 1. */

@@ -1,8 +1,9 @@
 /** Starts the page: from the scene saved in it, or from the server that it came from. */
 
 import "./style.css";
-import { LiveCaster, readSaved, SavedCaster, type Connection } from "./caster.ts";
+import { LiveCaster, type Connection } from "./live.ts";
 import { Page, viewInAddress } from "./page.ts";
+import { readSaved, SavedCaster } from "./saved.ts";
 import type { Answer, SceneModel } from "./types.ts";
 
 /** A saved page is saved again as it was opened, before anything is added to it. */

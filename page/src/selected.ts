@@ -1,8 +1,8 @@
 /** What is selected, as the card, the highlight, the list of hits, copies and explanations show it: all from `selection`. */
 
 import { missOf } from "./geometry.ts";
-import { isCutAway } from "./stage/bounds.ts";
 import { halfSpaces } from "./stage/cut.ts";
+import { isCutAway } from "./stage/hull.ts";
 import type { Store } from "./store.ts";
 import type { Hit } from "./types.ts";
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { middleOfPoints, objectBounds } from "../src/stage/bounds.ts";
+import { middleOfPoints } from "../src/stage/bounds.ts";
+import { objectBounds } from "../src/stage/hull.ts";
 import { boxRows, faceIndices } from "../src/stage/boxes.ts";
 import { lengthText, roundLength } from "../src/stage/furniture.ts";
 import { coveredFaces, visibleObjects } from "../src/stage/grid.ts";

@@ -73,7 +73,8 @@ test("without anything finite, bounds are zeros, or around the planes", () => {
 });
 
 function boundsOf(type: string, arrays: Record<string, Numbers>): SceneModel {
-  const geometries = [{ type, firstObject: 0, objects: 1, primitives: 1 }];
+  const objects = (arrays["0.lower"]?.length ?? 3) / 3;
+  const geometries = [{ type, firstObject: 0, objects, primitives: objects }];
   return makeModel([decodeFrame(encodeFrame("scene", { geometries }, arrays))]);
 }
 

@@ -95,7 +95,7 @@ CONTROLS = [
     Control("cut-free-camera"),
     Control("cut-none"),
     # the last ray
-    Control("hits", "state:chosen", "press_row"),
+    Control("hits", "", "press_row"),
     Control("hit-expand", "text:hits"),
     Control("hits-sort-*", "sort:hits"),
     Control("copy-hit-*", "clipboard"),

@@ -93,12 +93,8 @@ class FreeCut {
       onchange: () => this.centre(),
     });
     [this.point, this.normal] = [this.field("point"), this.field("normal")];
-    const across = textButton(
-      "Face the camera",
-      "cut-free-camera",
-      () => this.face(),
-      "turn the plane across the line of sight",
-    );
+    const title = "turn the plane across the line of sight";
+    const across = textButton("Face the camera", "cut-free-camera", () => this.face(), title);
     const fields = [el("label", {}, "point ", this.point), el("label", {}, "normal ", this.normal), across];
     this.rest = el("div", { class: "free" }, ...fields);
     const head = el("div", { class: "plane" }, this.on.node, this.slider, flipButton(actions, "free"));
@@ -108,12 +104,8 @@ class FreeCut {
 
   private field(name: "point" | "normal"): HTMLInputElement {
     const change = () => this.type(name);
-    return el("input", {
-      type: "text",
-      "aria-label": `${name} of the free plane`,
-      "data-test": `cut-free-${name}`,
-      onchange: change,
-    });
+    const attributes = { type: "text", "aria-label": `${name} of the free plane`, "data-test": `cut-free-${name}` };
+    return el("input", { ...attributes, onchange: change });
   }
 
   private type(name: "point" | "normal"): void {

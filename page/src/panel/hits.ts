@@ -141,7 +141,7 @@ export class Hits {
       this.flip(of.object);
     };
     const made = iconButton("right", `contacts with ${this.actions.naming.full(of.object)}`, "hit-expand", flip);
-    made.className = "lead";
+    made.className = "bare lead";
     made.setAttribute("aria-expanded", String(this.open.has(of.object)));
     return made;
   }

@@ -70,11 +70,8 @@ export class Search {
     const title = `select and zoom to all ${count(total)}`;
     const all = textButton("Select these", "select-found", () => this.zoomTo(this.found), title);
     const bar = el("div", { class: "bar" }, el("span", { class: "total", role: "status" }, total ? text : "nothing found"), total > 1 && all);
-    replace(
-      this.results,
-      bar,
-      el("ul", { class: "found" }, ...objects.map((object) => el("li", {}, this.result(object)))),
-    );
+    const items = objects.map((object) => el("li", {}, this.result(object)));
+    replace(this.results, bar, el("ul", { class: "found" }, ...items));
   }
 
   private result(object: number): HTMLElement {
@@ -86,18 +83,10 @@ export class Search {
       if (event.ctrlKey || event.metaKey || event.shiftKey) this.actions.toggleSelected(object);
       else this.zoomTo([object]);
     };
-    const attributes = {
-      type: "button",
-      "data-test": "result",
-      "data-object": object,
-      title: `zoom to ${naming.full(object)}`,
-    };
-    return el(
-      "button",
-      { ...attributes, class: shown ? "" : "off", onclick: choose, onkeydown: move },
-      el("span", { class: "text" }, naming.name(object)),
-      el("small", {}, where),
-    );
+    const title = `zoom to ${naming.full(object)}`;
+    const attributes = { type: "button", "data-test": "result", "data-object": object, title, class: shown ? "" : "off" };
+    const name = el("span", { class: "text" }, naming.name(object));
+    return el("button", { ...attributes, onclick: choose, onkeydown: move }, name, el("small", {}, where));
   }
 }
 

@@ -72,11 +72,8 @@ export class Selection {
     const number = `#${object}`;
     const named = naming.name(object) !== number;
     const title = el("h2", { "data-test": "selected-name" }, named ? naming.name(object) : naming.full(object));
-    const kind = el(
-      "small",
-      { "data-test": "selected-class" },
-      named ? `${naming.class(object)} ${number}` : "details",
-    );
+    const text = named ? `${naming.class(object)} ${number}` : "details";
+    const kind = el("small", { "data-test": "selected-class" }, text);
     if (!id.length && !values.length) return named ? [title, kind] : [title];
     const open = !matchMedia(NARROW).matches;
     const summary = el("summary", { "data-test": "selected-details" }, kind);
@@ -84,12 +81,8 @@ export class Selection {
   }
 
   private copyId(object: number): HTMLElement {
-    return iconButton(
-      "copy",
-      "copy the id",
-      "copy-id",
-      () => void this.actions.copy(this.actions.naming.id(object), "id"),
-    );
+    const { naming } = this.actions;
+    return iconButton("copy", "copy the id", "copy-id", () => void this.actions.copy(naming.id(object), "id"));
   }
 
   private several(selection: number[]): HTMLElement[] {

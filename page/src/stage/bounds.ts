@@ -1,96 +1,11 @@
-/** Bounds of objects and of the middle of a cloud, in scene coordinates. */
+/** Bounds of bases of copies and of the middle of a cloud, and the cells of a grid. */
 
-import type {
-  BoxesGeometry,
-  Geometry,
-  GridGeometry,
-  InstancesGeometry,
-  MeshGeometry,
-  SceneModel,
-  Vec3,
-} from "../types.ts";
-import { type Grouped, grouped, rowsOf } from "./group.ts";
-import type { HalfSpace } from "./cut.ts";
-import { corners, dot, emptyBounds, include, isEmpty, sub, type Bounds } from "./vec.ts";
+import type { BoxesGeometry, GridGeometry, MeshGeometry, Vec3 } from "../types.ts";
+import { emptyBounds, include, type Bounds } from "./vec.ts";
 
 /** The part of a cloud left out at each end of each axis when the view fits it. */
 const TAIL = 0.03;
 const SAMPLE = 20_000;
-
-/** Returns the bounds of some objects; empty where they have none, such as planes. */
-export function objectBounds(model: SceneModel, objects: Iterable<number>): Bounds {
-  const chosen = new Set(objects);
-  const bounds = emptyBounds();
-  for (const geometry of model.geometries) {
-    const own = [...chosen]
-      .map((object) => object - geometry.firstObject)
-      .filter((i) => i >= 0 && i < geometry.objects);
-    if (own.length > 0) includeObjects(geometry, own, bounds);
-  }
-  const [lower, upper] = model.bounds;
-  for (let a = 0; a < 3; a++) {
-    if (isEmpty(bounds)) break;
-    bounds.lower[a] = Math.max(bounds.lower[a], lower[a]);
-    bounds.upper[a] = Math.min(bounds.upper[a], upper[a]);
-  }
-  return bounds;
-}
-
-/** Returns whether all of an object is on the side that one of the planes cuts away. */
-export function isCutAway(model: SceneModel, object: number, spaces: readonly HalfSpace[]): boolean {
-  if (spaces.length === 0) return false;
-  const bounds = objectBounds(model, [object]);
-  if (isEmpty(bounds)) return false;
-  const points = corners(bounds);
-  return spaces.some(({ point, normal }) => points.every((corner) => dot(normal, sub(corner, point)) > 0));
-}
-
-function includeObjects(geometry: Geometry, own: number[], bounds: Bounds): void {
-  switch (geometry.type) {
-    case "boxes":
-      return own.forEach((i) => includeBox(geometry, i, bounds));
-    case "mesh":
-      return own.forEach((i) => includeTriangles(geometry, i, bounds));
-    case "instances":
-      return includeCopies(geometry, own, bounds);
-    case "grid":
-      return includeCells(geometry, own, bounds);
-    case "planes":
-  }
-}
-
-function includeBox(boxes: BoxesGeometry, i: number, bounds: Bounds): void {
-  for (const ends of [boxes.lower, boxes.upper]) include(bounds, ends[3 * i], ends[3 * i + 1], ends[3 * i + 2]);
-  for (let a = 0; a < 3; a++) {
-    if (boxes.lower[3 * i + a] === -Infinity) bounds.lower[a] = -Infinity;
-    if (boxes.upper[3 * i + a] === Infinity) bounds.upper[a] = Infinity;
-  }
-}
-
-const TRIANGLES = new WeakMap<MeshGeometry, Grouped>();
-
-function includeTriangles(mesh: MeshGeometry, own: number, bounds: Bounds): void {
-  const { faces, vertices } = mesh;
-  const triangles = TRIANGLES.get(mesh) ?? grouped(mesh.triangleObjects, mesh.objects);
-  TRIANGLES.set(mesh, triangles);
-  for (const triangle of rowsOf(triangles, own)) {
-    for (let k = 0; k < 3; k++) {
-      const at = 3 * faces[3 * triangle + k];
-      include(bounds, vertices[at], vertices[at + 1], vertices[at + 2]);
-    }
-  }
-}
-
-function includeCopies(copies: InstancesGeometry, own: number[], bounds: Bounds): void {
-  const base = baseBounds(copies.base);
-  if (isEmpty(base)) return;
-  for (const i of own) {
-    for (let k = 0; k < 8; k++) {
-      const p: Vec3 = [0, 1, 2].map((a) => ((k >> a) & 1 ? base.upper[a] : base.lower[a])) as Vec3;
-      include(bounds, ...transformed(copies.transforms, i, p));
-    }
-  }
-}
 
 /** Returns the bounds of all of a base. */
 export function baseBounds(base: BoxesGeometry | MeshGeometry): Bounds {
@@ -108,20 +23,6 @@ export function transformed(transforms: Float64Array, copy: number, p: Vec3): Ve
     return transforms[at] * p[0] + transforms[at + 1] * p[1] + transforms[at + 2] * p[2] + transforms[at + 3];
   };
   return [row(0), row(1), row(2)];
-}
-
-function includeCells(grid: GridGeometry, own: number[], bounds: Bounds): void {
-  const { cells, edges } = grid;
-  if (cells === null) {
-    include(bounds, edges[0][0], edges[1][0], edges[2][0]);
-    include(bounds, edges[0].at(-1)!, edges[1].at(-1)!, edges[2].at(-1)!);
-    return;
-  }
-  for (const i of own) {
-    const [x, y, z] = cellIndex(grid, cells[i]);
-    include(bounds, edges[0][x], edges[1][y], edges[2][z]);
-    include(bounds, edges[0][x + 1], edges[1][y + 1], edges[2][z + 1]);
-  }
 }
 
 /** Returns the index on each axis of a cell, by its number in C order. */

@@ -221,25 +221,25 @@ export function fit(camera: CameraState, view: Viewport, reach: Reach, toEye: Ve
   const free = freeRectangle(view);
   const tan = tangent(camera) * MARGIN;
   const [wide, high] = [(tan * free.width) / view.height, (tan * free.height) / view.height];
-  const [near, far] = reach([basis.forward])[0];
-  const eye = camera.orthographic ? fitOrthographic(basis, reach, wide, high) : fitPerspective(basis, reach, wide, high);
-  const depth = (near + far) / 2 - eye[2];
+  // All at once: each call goes through all that is drawn.
+  const { right, up, forward } = basis;
+  const sides = [along(right, forward, wide), along(right, forward, -wide), along(up, forward, high), along(up, forward, -high)];
+  const [x, y, z, ...ends] = reach([right, up, forward, ...sides]);
+  const eye = camera.orthographic ? fitOrthographic([x, y, z], wide, high) : fitPerspective(ends, wide, high);
+  const depth = (z[0] + z[1]) / 2 - eye[2];
   const place = add(add(scale(basis.right, eye[0]), scale(basis.up, eye[1])), scale(basis.forward, eye[2]));
   const fitted = { ...looking, eye: place, target: along(place, basis.forward, depth) };
   return consistent({ ...fitted, height: 2 * tangent(camera) * depth });
 }
 
-/** Returns the eye (right, up, forward) nearest to what its pyramid of two half-angles contains. */
-function fitPerspective({ right, up, forward }: Basis, reach: Reach, wide: number, high: number): Vec3 {
-  const sides = [along(right, forward, wide), along(right, forward, -wide), along(up, forward, high), along(up, forward, -high)];
-  const [[left], [, rightmost], [bottom], [, top]] = reach(sides);
-  const away = Math.min((left - rightmost) / (2 * wide), (bottom - top) / (2 * high));
+/** Returns the eye (right, up, forward) nearest to what its pyramid of two half-angles contains, from the ends at its sides. */
+function fitPerspective([[left], [, right], [bottom], [, top]]: [number, number][], wide: number, high: number): Vec3 {
+  const away = Math.min((left - right) / (2 * wide), (bottom - top) / (2 * high));
   // Between the two sides that touch: the same room on both.
-  return [(left + rightmost) / 2, (bottom + top) / 2, away];
+  return [(left + right) / 2, (bottom + top) / 2, away];
 }
 
-function fitOrthographic({ right, up, forward }: Basis, reach: Reach, wide: number, high: number): Vec3 {
-  const [x, y, z] = reach([right, up, forward]);
+function fitOrthographic([x, y, z]: [number, number][], wide: number, high: number): Vec3 {
   const distance = Math.max((x[1] - x[0]) / (2 * wide), (y[1] - y[0]) / (2 * high));
   return [(x[0] + x[1]) / 2, (y[0] + y[1]) / 2, (z[0] + z[1]) / 2 - distance];
 }

@@ -1,8 +1,10 @@
-/** How far what is drawn reaches along directions: the camera is fitted to it, not to a box around it. */
+/** How far objects reach along directions: the camera is fitted to what is drawn, not to a box around it. */
 
 import type { BoxesGeometry, Geometry, GridGeometry, InstancesGeometry, MeshGeometry, SceneModel, Vec3 } from "../types.ts";
 import { baseBounds, cellIndex, transformed } from "./bounds.ts";
-import { type Bounds, corners } from "./vec.ts";
+import type { HalfSpace } from "./cut.ts";
+import { type Grouped, grouped, rowsOf } from "./group.ts";
+import { type Bounds, corners, dot, emptyBounds, include, isEmpty, sub } from "./vec.ts";
 
 /** Returns the least and the greatest dot product of points with each direction. */
 export type Reach = (directions: readonly Vec3[]) => [number, number][];
@@ -14,11 +16,39 @@ export function reachOf(points: readonly Vec3[]): Reach {
   return reach((visit) => points.forEach((point) => visit(...point)));
 }
 
-/** Returns the reach of the objects whose byte is not 0, as far as they are within the limits. */
+/** Returns the reach of the objects that are shown, as far as they are within the limits. */
 export function drawnReach(model: SceneModel, shown: (object: number) => boolean, limits: Bounds): Reach {
-  return reach((visit) => {
-    for (const geometry of model.geometries) visitGeometry(geometry, shown, limits, visit);
+  const own = model.geometries.map((geometry) => {
+    const free = geometry.type === "grid" ? geometry.visible : null;
+    const all = free ?? new Uint32Array(geometry.objects).map((_, i) => i);
+    return all.filter((i) => shown(geometry.firstObject + i));
   });
+  return reach((visit) => {
+    model.geometries.forEach((geometry, at) => {
+      if (geometry.type === "planes") visitBox(limits.lower, limits.upper, limits, visit);
+      else visitObjects(geometry, own[at], limits, visit);
+    });
+  });
+}
+
+/** Returns the bounds of some objects; empty where they have none, such as planes. */
+export function objectBounds(model: SceneModel, objects: Iterable<number>): Bounds {
+  const [lower, upper] = model.bounds;
+  const chosen = [...new Set(objects)];
+  const bounds = emptyBounds();
+  for (const geometry of model.geometries) {
+    const own = chosen.map((object) => object - geometry.firstObject).filter((i) => i >= 0 && i < geometry.objects);
+    visitObjects(geometry, own, { lower, upper }, (x, y, z) => include(bounds, x, y, z));
+  }
+  return bounds;
+}
+
+/** Returns whether all of an object is on the side that one of the planes cuts away. */
+export function isCutAway(model: SceneModel, object: number, spaces: readonly HalfSpace[]): boolean {
+  if (spaces.length === 0) return false;
+  const bounds = objectBounds(model, [object]);
+  const points = isEmpty(bounds) ? [] : corners(bounds);
+  return points.length > 0 && spaces.some(({ point, normal }) => points.every((corner) => dot(normal, sub(corner, point)) > 0));
 }
 
 /** Returns the bounds without what planes across an axis cut away. */
@@ -33,34 +63,47 @@ export function limitsOf(bounds: Bounds, cut: readonly { axis: string; on: boole
   return { lower, upper };
 }
 
+/** Numbers in typed arrays, without arrays for points: there may be millions of corners. */
 function reach(visitAll: (visit: Visit) => void): Reach {
   return (directions) => {
-    const ends = directions.map((): [number, number] => [Infinity, -Infinity]);
+    const parts = Float64Array.from(directions.flat());
+    const low = new Float64Array(directions.length).fill(Infinity);
+    const high = new Float64Array(directions.length).fill(-Infinity);
     visitAll((x, y, z) => {
-      for (let k = 0; k < ends.length; k++) {
-        const [dx, dy, dz] = directions[k];
-        const along = x * dx + y * dy + z * dz;
-        if (along < ends[k][0]) ends[k][0] = along;
-        if (along > ends[k][1]) ends[k][1] = along;
+      for (let k = 0; k < low.length; k++) {
+        const along = x * parts[3 * k] + y * parts[3 * k + 1] + z * parts[3 * k + 2];
+        if (along < low[k]) low[k] = along;
+        if (along > high[k]) high[k] = along;
       }
     });
-    return ends;
+    return directions.map((_, k) => [low[k], high[k]]);
   };
 }
 
-function visitGeometry(geometry: Geometry, shown: (object: number) => boolean, limits: Bounds, visit: Visit): void {
-  const isShown = (i: number) => shown(geometry.firstObject + i);
+/** Visits the corners of objects, numbered within their geometry. */
+function visitObjects(geometry: Geometry, own: ArrayLike<number>, limits: Bounds, visit: Visit): void {
+  const visitOne = visitorOf(geometry, limits, visit);
+  for (let k = 0; k < own.length; k++) visitOne(own[k]);
+}
+
+/** Visits the corners of all objects of a geometry. */
+export function visitAll(geometry: Geometry, visit: Visit): void {
+  const visitOne = visitorOf(geometry, { lower: [-Infinity, -Infinity, -Infinity], upper: [Infinity, Infinity, Infinity] }, visit);
+  for (let i = 0; i < geometry.objects; i++) visitOne(i);
+}
+
+function visitorOf(geometry: Geometry, limits: Bounds, visit: Visit): (i: number) => void {
   switch (geometry.type) {
     case "boxes":
-      return visitBoxes(geometry, isShown, limits, visit);
+      return boxVisitor(geometry, limits, visit);
     case "mesh":
-      return visitTriangles(geometry, isShown, limits, visit);
+      return triangleVisitor(geometry, limits, visit);
     case "instances":
-      return visitCopies(geometry, isShown, limits, visit);
+      return copyVisitor(geometry, limits, visit);
     case "grid":
-      return visitCells(geometry, isShown, limits, visit);
+      return cellVisitor(geometry, limits, visit);
     case "planes":
-      return visitBox(limits.lower, limits.upper, limits, visit);
+      return () => {};
   }
 }
 
@@ -68,54 +111,51 @@ function visitGeometry(geometry: Geometry, shown: (object: number) => boolean, l
 function visitBox(low: ArrayLike<number>, high: ArrayLike<number>, limits: Bounds, visit: Visit, at = 0): void {
   const { lower, upper } = limits;
   for (let a = 0; a < 3; a++) if (!(low[at + a] <= upper[a] && high[at + a] >= lower[a])) return;
-  // No arrays: there may be a million boxes.
-  const end = (k: number, a: number) => ((k >> a) & 1 ? Math.min(high[at + a], upper[a]) : Math.max(low[at + a], lower[a]));
-  for (let k = 0; k < 8; k++) visit(end(k, 0), end(k, 1), end(k, 2));
+  const [x0, x1] = [Math.max(low[at], lower[0]), Math.min(high[at], upper[0])];
+  const [y0, y1] = [Math.max(low[at + 1], lower[1]), Math.min(high[at + 1], upper[1])];
+  const [z0, z1] = [Math.max(low[at + 2], lower[2]), Math.min(high[at + 2], upper[2])];
+  for (let k = 0; k < 8; k++) visit(k & 1 ? x1 : x0, k & 2 ? y1 : y0, k & 4 ? z1 : z0);
 }
 
-type Shown = (i: number) => boolean;
-
-function visitBoxes({ lower, objects, upper }: BoxesGeometry, shown: Shown, limits: Bounds, visit: Visit): void {
-  for (let i = 0; i < objects; i++) {
-    if (shown(i)) visitBox(lower, upper, limits, visit, 3 * i);
-  }
+function boxVisitor({ lower, upper }: BoxesGeometry, limits: Bounds, visit: Visit): (i: number) => void {
+  return (i) => visitBox(lower, upper, limits, visit, 3 * i);
 }
 
-function visitTriangles(mesh: MeshGeometry, shown: Shown, { lower, upper }: Bounds, visit: Visit): void {
-  const { faces, triangleObjects, vertices } = mesh;
-  const clamp = (at: number, a: number) => Math.min(upper[a], Math.max(lower[a], vertices[at + a]));
-  const isOutside = (k: number, a: number) => {
-    const values = [0, 1, 2].map((corner) => vertices[3 * faces[k + corner] + a]);
-    return Math.max(...values) < lower[a] || Math.min(...values) > upper[a];
-  };
-  for (let k = 0; k < faces.length; k += 3) {
-    if (!shown(triangleObjects[k / 3]) || isOutside(k, 0) || isOutside(k, 1) || isOutside(k, 2)) continue;
-    for (let corner = 0; corner < 3; corner++) {
-      const at = 3 * faces[k + corner];
-      visit(clamp(at, 0), clamp(at, 1), clamp(at, 2));
+const TRIANGLES = new WeakMap<MeshGeometry, Grouped>();
+
+function triangleVisitor(mesh: MeshGeometry, { lower, upper }: Bounds, visit: Visit): (i: number) => void {
+  const { faces, vertices } = mesh;
+  const triangles = TRIANGLES.get(mesh) ?? grouped(mesh.triangleObjects, mesh.objects);
+  TRIANGLES.set(mesh, triangles);
+  const at = (k: number, a: number) => vertices[3 * faces[k] + a];
+  const clamp = (k: number, a: number) => Math.min(upper[a], Math.max(lower[a], at(k, a)));
+  const isOutside = (k: number, a: number) =>
+    Math.max(at(k, a), at(k + 1, a), at(k + 2, a)) < lower[a] || Math.min(at(k, a), at(k + 1, a), at(k + 2, a)) > upper[a];
+  return (i) => {
+    for (const triangle of rowsOf(triangles, i)) {
+      const k = 3 * triangle;
+      if (isOutside(k, 0) || isOutside(k, 1) || isOutside(k, 2)) continue;
+      for (let end = k; end < k + 3; end++) visit(clamp(end, 0), clamp(end, 1), clamp(end, 2));
     }
-  }
+  };
 }
 
-function visitCopies({ base, objects, transforms }: InstancesGeometry, shown: Shown, limits: Bounds, visit: Visit): void {
-  const points = corners(baseBounds(base));
+function copyVisitor({ base, transforms }: InstancesGeometry, limits: Bounds, visit: Visit): (i: number) => void {
+  const bounds = baseBounds(base);
+  const points = isEmpty(bounds) ? [] : corners(bounds);
   const { lower, upper } = limits;
-  for (let copy = 0; copy < objects; copy++) {
-    if (!shown(copy)) continue;
+  return (copy) => {
     const moved = points.map((point) => transformed(transforms, copy, point));
     const isInside = [0, 1, 2].every((a) => moved.some((p) => p[a] >= lower[a]) && moved.some((p) => p[a] <= upper[a]));
     if (isInside) for (const p of moved) visit(...(p.map((x, a) => Math.min(upper[a], Math.max(lower[a], x))) as Vec3));
-  }
+  };
 }
 
-function visitCells(grid: GridGeometry, shown: Shown, limits: Bounds, visit: Visit): void {
-  const { cells, edges, visible } = grid;
-  if (cells === null || visible === null) {
-    return visitBox(edges.map((one) => one[0]), edges.map((one) => one.at(-1)!), limits, visit);
-  }
-  for (const i of visible) {
-    if (!shown(i)) continue;
+function cellVisitor(grid: GridGeometry, limits: Bounds, visit: Visit): (i: number) => void {
+  const { cells, edges } = grid;
+  if (cells === null) return () => visitBox(edges.map((one) => one[0]), edges.map((one) => one.at(-1)!), limits, visit);
+  return (i) => {
     const place = cellIndex(grid, cells[i]);
     visitBox(place.map((at, a) => edges[a][at]), place.map((at, a) => edges[a][at + 1]), limits, visit);
-  }
+  };
 }

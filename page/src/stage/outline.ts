@@ -1,9 +1,10 @@
 /** Outlines of chosen objects, drawn over all: lines relative to the scene's shift. */
 
 import type { Geometry, InstancesGeometry, MeshGeometry, SceneModel, Vec3 } from "../types.ts";
-import { baseBounds, objectBounds, transformed } from "./bounds.ts";
+import { baseBounds, transformed } from "./bounds.ts";
 import { BOX_EDGES } from "./grid.ts";
 import { type Grouped, grouped, rowsOf } from "./group.ts";
+import { objectBounds } from "./hull.ts";
 import { type Bounds, corners, isEmpty, sub } from "./vec.ts";
 
 /** The most edges of one object; of more, its bounds are drawn. */

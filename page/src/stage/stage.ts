@@ -14,7 +14,7 @@ import type {
   StandardView,
   Vec3,
 } from "../types.ts";
-import { middleOfPoints, objectBounds } from "./bounds.ts";
+import { middleOfPoints } from "./bounds.ts";
 import {
   basisOf,
   consistent,
@@ -32,7 +32,7 @@ import { flatCanvas, nameOf, rendererOf } from "./device.ts";
 import { Frames, type Quality } from "./frames.ts";
 import { drawFurniture, type Furniture } from "./furniture.ts";
 import { GridLayer } from "./grid.ts";
-import { drawnReach, limitsOf, type Reach, reachOf } from "./hull.ts";
+import { drawnReach, limitsOf, objectBounds, type Reach, reachOf } from "./hull.ts";
 import type { Layer, LayerView } from "./layer.ts";
 import { layersOf } from "./layers.ts";
 import { composeLook, type Composed, lookTable } from "./looks.ts";
@@ -143,6 +143,7 @@ export class Stage {
     canvas.addEventListener("webglcontextrestored", () => this.redraw());
   }
 
+  /** Draws a scene; the camera is not fitted to it yet. */
   load(model: SceneModel): void {
     const again = this.model !== null && sameScene(this.model, model);
     this.clearScene();
@@ -153,8 +154,8 @@ export class Stage {
     this.bounds = sceneBounds(model);
     this.layers = layersOf(model, this.bounds, this.shared);
     this.compose();
+    this.fitting = null;
     if (!again) this.state = { ...FIRST_CAMERA, orthographic: this.isFlat };
-    if (!again) this.fitAll();
     this.redraw();
   }
 
@@ -247,9 +248,12 @@ export class Stage {
     if (points && points.length > 0) return reachOf(corners(middleOfPoints(points)));
     const { cut, look } = this.drawing;
     const limits = limitsOf(this.bounds, cut);
-    const reach = this.model && drawnReach(this.model, (object) => look?.rgba[4 * object + 3] !== 0, limits);
-    const isEmpty = !reach || !Number.isFinite(reach([[1, 0, 0]])[0][0]);
-    return isEmpty ? reachOf(corners(this.bounds)) : reach;
+    const all = reachOf(corners(this.bounds));
+    const drawn = this.model && drawnReach(this.model, (object) => look?.rgba[4 * object + 3] !== 0, limits);
+    return (directions) => {
+      const ends = drawn?.(directions);
+      return ends && Number.isFinite(ends[0][0]) ? ends : all(directions);
+    };
   }
 
   /** Whether all of the scene is at one z: it is looked at from above. */
