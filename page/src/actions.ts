@@ -11,7 +11,7 @@ import type { Store } from "./store.ts";
 import type { Files } from "./panel/files.ts";
 import type { StageApi } from "./stage/stage.ts";
 import type { Answer, Axis, Caster, CutPlane, Hit, Ray, Vec3 } from "./types.ts";
-import { fromRanges, toRanges } from "./visibility.ts";
+import { fromRanges, toRanges, visibilityOf } from "./visibility.ts";
 
 /** The last ray is cast again this long after the last change of a filter or of the cut. */
 const PAUSE = 80;
@@ -296,8 +296,15 @@ export class Actions {
     this.select([]);
   }
 
+  /** Show the selection: ranges that hide some of it go. */
   showSelection(): void {
-    this.setHidden(this.store.state.selection, false);
+    const { model, state } = this.store;
+    const leaves = ([name, range]: [string, [number, number]]) => {
+      const { shown } = visibilityOf(model, { hidden: [], unpickable: [], ranges: { [name]: range } });
+      return state.selection.every((object) => shown[object]);
+    };
+    const ranges = Object.fromEntries(Object.entries(state.ranges).filter(leaves));
+    this.store.filter({ hidden: this.changed(state.hidden, state.selection, false), ranges });
   }
 
   isolateSelection(): void {

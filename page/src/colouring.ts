@@ -77,12 +77,7 @@ function byWord(label: Coded, top: number[]): Colouring {
   for (let object = 0; object < label.codes.length; object++) bytes.set(colours[label.codes[object]], 3 * object);
   return {
     rgb: bytes,
-    legend: (shown) =>
-      wordLegend(
-        label,
-        top,
-        countShown(label, (object) => shown[object]),
-      ),
+    legend: (shown) => wordLegend(label, top, countShown(label, (object) => shown[object])),
   };
 }
 

@@ -73,9 +73,9 @@ function textRank(model: SceneModel, wanted: string, match: Match): Rank {
   };
 }
 
-/** How a text contains a number that is not a part of a longer one. */
+/** How a text contains a number that is a word of its own, no part of a longer number or of a GUID. */
 function matchOfNumber(text: string, wanted: string): number {
-  return text.split(/\D+/).includes(wanted) ? FAIR : NEVER;
+  return text.split(/[^\p{L}\p{N}]+/u).includes(wanted) ? FAIR : NEVER;
 }
 
 function matchOf(text: string, wanted: string): number {

@@ -121,3 +121,16 @@ test("a click whose answer is on its way as the cut changes is not lost", async 
   assert.deepEqual(await hits(), [2]);
   assert.deepEqual(store.state.selection, [2]);
 });
+
+test("a selection that a range or a click hides is shown again, and other ranges stay", () => {
+  const heights = { name: "height", kind: "number" as const, values: Float64Array.of(1, 2, 3, 4, NaN) };
+  const widths = { name: "width", kind: "number" as const, values: Float64Array.of(7, 7, 7, 8, 9) };
+  store = new Store({ ...model, labels: [heights, widths] }, startView(model, false));
+  actions = new Actions(store, {} as StageApi, new SavedCaster(model, ""), {} as Notice);
+  store.set({ hidden: [0, 1], ranges: { height: [2, 3], width: [7, 8] }, selection: [0] });
+  actions.showSelection();
+  assert.deepEqual([store.state.hidden, store.state.ranges], [[1, 1], { width: [7, 8] }]);
+  assert.deepEqual([...store.visibility.shown], [1, 0, 1, 1, 0]);
+  store.undo();
+  assert.deepEqual(store.state.ranges, { height: [2, 3], width: [7, 8] });
+});

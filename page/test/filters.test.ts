@@ -68,7 +68,8 @@ test("find returns exact matches first, then starts, then parts, by number, id, 
 test("find takes words in any order; among words, a number is a whole one", () => {
   const storey = { name: "storey", kind: "class" as const, words: ["Level 1", "Level 11"], codes: Uint32Array.of(0, 1, 0, 1, 0) };
   const labels = [...model.labels, storey];
-  const levels = { ...model, ids: null, labels, levels: "storey" };
+  const ids = model.ids!.map((_, at) => `1hOSvn6df7F8_7G-0${at}`);
+  const levels = { ...model, ids, labels, levels: "storey" };
   assert.deepEqual(find(levels, "wall level 1"), [0, 4]);
   assert.deepEqual(find(levels, "1, Level wall"), [0, 4]);
   assert.deepEqual(find(levels, "level 11"), [1, 3]);

@@ -58,6 +58,7 @@ CONTROLS = [
     Control("deselect"),
     Control("zoom", "state:camera,faded"),
     Control("hide", drawn=True),
+    Control("show", "state:hidden,ranges", drawn=True),
     Control("only"),
     Control("unpickable"),
     Control("fade", drawn=True),
@@ -95,7 +96,7 @@ CONTROLS = [
     Control("cut-free-camera"),
     Control("cut-none"),
     # the last ray
-    Control("hits", "", "press_row"),
+    Control("hits", "state:selection,contact", "press_row"),
     Control("hit-expand", "text:hits"),
     Control("hits-sort-*", "sort:hits"),
     Control("copy-hit-*", "clipboard"),

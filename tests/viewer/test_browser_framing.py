@@ -1,4 +1,4 @@
-"""What a scene looks like when it opens: its place in the picture, its legend, and scenes without something."""
+"""What a scene looks like when it opens: its place in the picture, its legend, and what it lacks."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,15 @@ from browser import PHONE, WIDE, Page, served
 
 
 def covered(page: Page) -> tuple[float, float]:
-    """Return the shares of the free width and height that the corners of the drawn triangles or boxes cover."""
+    """Return the shares of the free width and height that the triangles cover."""
     left, top, width, height = page.free()
     pixels = np.array(
         page.run(
             """() => {
                 const { stage } = raybox, rows = [];
                 for (const { vertices, faces } of stage.model.geometries)
-                    for (const at of faces) rows.push(stage.pixelOf([0, 1, 2].map((k) => vertices[3 * at + k])));
+                    for (const at of faces)
+                        rows.push(stage.pixelOf([0, 1, 2].map((k) => vertices[3 * at + k])));
                 return rows;
             }"""
         )

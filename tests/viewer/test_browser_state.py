@@ -42,7 +42,8 @@ PLACES = """async () => {
     const { store, naming } = actions;
     const { answer, selection } = store.state;
     const test = (name) => document.querySelector(`[data-test="${name}"]`);
-    const isOn = (one) => one !== null && !one.hidden && !one.disabled && !one.closest("[hidden]:not([role=tabpanel])");
+    const isOn = (one) =>
+        one !== null && !one.hidden && !one.disabled && !one.closest("[hidden]:not([role=tabpanel])");
     const copied = [];
     actions.copy = async (text) => void copied.push(text);
     for (const what of ["id", "point", "t"]) {
@@ -138,7 +139,18 @@ def test_what_is_cut_away_is_not_described_as_being_there(browser):
 
 CUBE = rb.Mesh(
     [[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)],
-    [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4]],
+    [
+        [0, 1, 3],
+        [0, 3, 2],
+        [4, 6, 7],
+        [4, 7, 5],
+        [0, 4, 5],
+        [0, 5, 1],
+        [2, 3, 7],
+        [2, 7, 6],
+        [0, 2, 6],
+        [0, 6, 4],
+    ],
     objects=[0] * 10,
 )
 BEHIND = rb.Boxes([[2, 0, 0]], [[3, 1, 1]])
@@ -151,11 +163,17 @@ def test_a_row_of_the_hits_is_an_object_that_opens_to_its_contacts(browser):
         page.run(CAST_ALONG)
         assert page.find("hits-summary").inner_text() == "2 objects, 3 contacts"
         assert page.find("hits").get_attribute("aria-rowcount") == "2"
-        cells = page.tab.locator("[data-test=hits] [data-row]").first.locator("[role=gridcell]").all_inner_texts()
+        cells = (
+            page.tab.locator("[data-test=hits] [data-row]").first.locator("[role=gridcell]").all_inner_texts()
+        )
         assert [one.strip() for one in cells[1:]] == ["5", "6", "2"]
         page.press("hit-expand")
         rows = page.tab.locator("[data-test=hits] [data-row]")
-        assert [row.split("\n")[0].split()[0] for row in rows.all_inner_texts()] == ["object", *["triangle"] * 2, "box"]
+        assert [row.split("\n")[0].split()[0] for row in rows.all_inner_texts()] == [
+            "object",
+            *["triangle"] * 2,
+            "box",
+        ]
         page.press_at(rows.nth(2))
         page.press("copy-hit-t")
         page.notice("t copied")
@@ -171,9 +189,12 @@ def test_on_a_phone_the_list_comes_first_and_the_model_stays_in_sight(browser):
     left, top, width, height = page.free()
     corners = page.run(
         """() => {
-            const { stage } = raybox, [low, high] = stage.model.bounds;
-            const [x, y, z] = low.map((value, axis) => [value, high[axis]]);
-            return x.flatMap((a) => y.flatMap((b) => z.map((c) => stage.pixelOf([a, b, c]))));
+            const { stage, actions } = raybox, { shown } = actions.store.visibility;
+            return stage.model.geometries.flatMap(({ firstObject, lower, upper }) =>
+                Array.from({ length: 8 * (lower.length / 3) }, (_, at) => [at >> 3, at & 7])
+                    .filter(([box]) => shown[firstObject + box])
+                    .map(([box, end]) => stage.pixelOf([0, 1, 2].map(
+                        (axis) => ((end >> axis) & 1 ? upper : lower)[3 * box + axis]))));
         }"""
     )
     assert all(left <= x <= left + width and top <= y <= top + height for x, y in corners)
@@ -186,7 +207,9 @@ def test_on_a_phone_the_list_comes_first_and_the_model_stays_in_sight(browser):
     panel, hits, card, title = tops
     assert panel < hits < panel + 120 < card
     assert title < panel, "the title is scrolled away"
-    bars = page.run("[...document.querySelectorAll('.toolbar .group')].map((one) => one.getBoundingClientRect().top)")
+    bars = page.run(
+        "[...document.querySelectorAll('.toolbar .group')].map((one) => one.getBoundingClientRect().top)"
+    )
     assert len(set(bars)) == 1, "one bar of tools"
     page.close()
 

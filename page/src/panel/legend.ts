@@ -14,7 +14,8 @@ export class LegendOverlay {
   constructor(private readonly actions: Actions) {
     const { store } = actions;
     const close = iconButton("close", "close the legend (K)", "legend-close", () => this.set({ on: false }));
-    this.head = el("div", { class: "bar", title: "drag the legend", "data-test": "legend-head" }, el("span", { class: "text" }, "Legend"), close);
+    const title = el("span", { class: "text" }, "Legend");
+    this.head = el("div", { class: "bar", title: "drag the legend", "data-test": "legend-head" }, title, close);
     this.head.addEventListener("pointerdown", (event) => this.start(event));
     this.head.addEventListener("pointermove", (event) => this.drag(event));
     for (const end of ["pointerup", "pointercancel"]) this.head.addEventListener(end, () => (this.from = null));

@@ -66,10 +66,11 @@ export class Search {
     const total = this.found.length;
     const objects = this.found.slice(0, LIMIT);
     this.results.hidden = !this.input.value.trim();
-    const text = total > objects.length ? `${count(total)} found, the first ${LIMIT} listed` : `${count(total)} found`;
+    const listed = total > LIMIT ? `, the first ${LIMIT} listed` : "";
+    const text = el("span", { class: "total", role: "status" }, total ? `${count(total)} found${listed}` : "nothing found");
     const title = `select and zoom to all ${count(total)}`;
     const all = textButton("Select these", "select-found", () => this.zoomTo(this.found), title);
-    const bar = el("div", { class: "bar" }, el("span", { class: "total", role: "status" }, total ? text : "nothing found"), total > 1 && all);
+    const bar = el("div", { class: "bar" }, text, total > 1 && all);
     const items = objects.map((object) => el("li", {}, this.result(object)));
     replace(this.results, bar, el("ul", { class: "found" }, ...items));
   }

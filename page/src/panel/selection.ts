@@ -88,10 +88,9 @@ export class Selection {
   private several(selection: number[]): HTMLElement[] {
     const { naming } = this.actions;
     const rows = selection.slice(0, LISTED).map((object) => {
-      const drop = iconButton("close", `deselect ${naming.full(object)}`, "deselect", () =>
-        this.actions.toggleSelected(object),
-      );
-      return el("li", { class: "leaf" }, el("span", { class: "text" }, naming.full(object)), drop);
+      const name = naming.full(object);
+      const drop = iconButton("close", `deselect ${name}`, "deselect", () => this.actions.toggleSelected(object));
+      return el("li", { class: "leaf" }, el("span", { class: "text" }, name), drop);
     });
     const more = selection.length - LISTED;
     return [

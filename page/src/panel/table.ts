@@ -134,9 +134,10 @@ export class VirtualTable {
     const row = this.order[at];
     const chosen = this.options.chosen(row);
     const cells = this.options.columns.map((column) => cell(column, row));
-    const attributes = { class: chosen ? "row on" : "row", role: "row", "aria-rowindex": at + 1, "data-row": row, "data-of": this.options.object?.(row) };
+    const data = { "data-row": row, "data-of": this.options.object?.(row) };
+    const aria = { role: "row", "aria-rowindex": at + 1, "aria-selected": String(chosen) };
     const choose = (event: MouseEvent) => this.choose(at, event);
-    const made = el("div", { ...attributes, "aria-selected": String(chosen), onclick: choose }, ...cells);
+    const made = el("div", { class: chosen ? "row on" : "row", ...aria, ...data, onclick: choose }, ...cells);
     made.style.top = `${top}px`;
     return made;
   }

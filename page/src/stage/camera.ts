@@ -33,18 +33,9 @@ const MARGIN = 0.92;
 /** Returns the directions of a scene with this axis up: right, away and up, seen from the front. */
 export function sceneDirections(up: Axis): { right: Vec3; away: Vec3; up: Vec3 } {
   const directions: Record<Axis, [Vec3, Vec3]> = {
-    x: [
-      [0, 1, 0],
-      [0, 0, 1],
-    ],
-    y: [
-      [1, 0, 0],
-      [0, 0, -1],
-    ],
-    z: [
-      [1, 0, 0],
-      [0, 1, 0],
-    ],
+    x: [[0, 1, 0], [0, 0, 1]],
+    y: [[1, 0, 0], [0, 0, -1]],
+    z: [[1, 0, 0], [0, 1, 0]],
   };
   const [right, away] = directions[up];
   return { right, away, up: axisVector(up) };
