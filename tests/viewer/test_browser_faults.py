@@ -2,6 +2,9 @@
 
 import socket
 from contextlib import ExitStack
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
@@ -169,3 +172,21 @@ def test_a_damaged_link_opens_the_scene(browser, viewer):
         page = Page(browser, viewer.url + damaged)
         assert page.run(CAST, ALONG) == [0, 1, 2]
         page.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "shows"), [("localhost", True), ("127.0.0.1", True), ("site.localhost", False)]
+)
+def test_only_pages_of_this_machine_may_frame_the_page(browser, viewer, tmp_path, name, shows):
+    """A notebook is served at another port; a foreign site could steer the clicks of the page below it."""
+    (tmp_path / "frame.html").write_text(f'<iframe src="{viewer.url}"></iframe>')
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as other, browser.new_context() as context:
+        Thread(target=other.serve_forever, daemon=True).start()
+        tab = context.new_page()
+        refusals = []
+        tab.on("console", lambda message: refusals.append(message.text))
+        tab.goto(f"http://{name}:{other.server_port}/frame.html")
+        assert tab.frames[1].evaluate("location.protocol") == ("http:" if shows else "chrome-error:")
+        assert any("frame-ancestors" in text for text in refusals) == (not shows)
+        other.shutdown()

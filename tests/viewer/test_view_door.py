@@ -58,9 +58,9 @@ def test_the_page_is_served_with_a_strict_policy(viewer):
     assert status == 200
     assert headers["Content-Type"] == "text/html; charset=utf-8"
     assert headers["X-Content-Type-Options"] == "nosniff"
-    assert headers["X-Frame-Options"] is None  # notebooks show it in a frame
+    assert headers["X-Frame-Options"] is None  # it would also exclude notebooks at other ports
     policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
-    assert "frame-ancestors" not in policy
+    assert policy["frame-ancestors"].split() == ["'self'", "http://127.0.0.1:*", "http://localhost:*"]
     assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'"
     assert policy["connect-src"] == "'self'"
     scripts = re.findall(rb"<script[^>]*>(.*?)</script>", body, re.DOTALL)
@@ -100,6 +100,31 @@ def test_other_requests_end_without_an_answer_of_the_page(viewer, request_):
         line.sendall(request_)
         assert b" 200 " not in line.makefile("rb").read()
     assert get(viewer, "/")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["Host: 127.0.0.1", "Host: 127.0.0.1"], ["Host: 127.0.0.1", "host: evil.example"], []],
+    ids=["the same", "another", "none"],
+)
+@pytest.mark.parametrize("path", ["/", "/socket"])
+def test_a_request_has_one_host(viewer, path, names):
+    assert raw_status(viewer, path, *names) == 400
+    assert get(viewer, "/")[0] == 200
+
+
+def test_a_request_has_one_origin_at_most(viewer):
+    own = f"127.0.0.1:{port_of(viewer)}"
+    origin = f"Origin: http://{own}"
+    assert raw_status(viewer, "/", f"Host: {own}", origin) == 200
+    assert raw_status(viewer, "/", f"Host: {own}", origin, origin) == 400
+
+
+def raw_status(viewer, path, *headers) -> int:
+    """Return the status of a request with exactly these headers."""
+    with socket.create_connection(("127.0.0.1", port_of(viewer)), timeout=300) as line:
+        line.sendall("\r\n".join([f"GET {path} HTTP/1.1", *headers, "", ""]).encode())
+        return int(line.makefile("rb").readline().split()[1])
 
 
 def test_long_headers_are_refused(viewer):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from websockets.http11 import Request, Response
 
 _SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
+_FRAMED_BY = "; frame-ancestors 'self' http://127.0.0.1:* http://localhost:*"  # notebooks of this machine
 
 
 class Door(NamedTuple):
@@ -28,7 +29,12 @@ class Door(NamedTuple):
     def process(self, _: "ServerConnection", request: "Request") -> "Response | None":
         """Return the answer to a request; None for a socket of the page, which is let in."""
         path, headers = request.path.partition("?")[0], request.headers
-        if not is_own_page(headers.get("Origin"), headers.get("Host", ""), self.host, self.names):
+        hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
+        if len(hosts) != 1 or len(origins) > 1:
+            return _response(
+                HTTPStatus.BAD_REQUEST, b"a request must have one Host, and one Origin at most\n"
+            )
+        if not is_own_page(next(iter(origins), None), hosts[0], self.host, self.names):
             refusal = b"only raybox's own page may connect, under an allowed host name\n"
             return _response(HTTPStatus.FORBIDDEN, refusal)
         if getattr(request, "method", "GET") != "GET":  # websockets refuses others itself before version 17
@@ -37,7 +43,7 @@ class Door(NamedTuple):
             return None
         if path != "/":
             return _response(HTTPStatus.NOT_FOUND, b"there is only /\n")
-        return _response(HTTPStatus.OK, self.page, content_policy(self.page, "'self'"))
+        return _response(HTTPStatus.OK, self.page, content_policy(self.page, "'self'") + _FRAMED_BY)
 
 
 def checked_names(allowed_hosts: Iterable[str]) -> frozenset[str]:
