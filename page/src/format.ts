@@ -20,7 +20,8 @@ export function short(value: number): string {
 
 /** The title of a column of distances. */
 export function distanceTitle({ unit }: SceneModel): string {
-  return unit === "m" ? "metres" : "distance";
+  if (unit === "m") return "metres";
+  return unit ? `distance, ${unit}` : "distance";
 }
 
 /** All digits, so that what is copied is the same number. */

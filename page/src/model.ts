@@ -55,6 +55,7 @@ function sceneModel(frame: Frame): SceneModel {
     title: text(header.name),
     credit: text(header.credit),
     unit: text(header.unit),
+    up: header.up === "y" ? "y" : "z",
     shift: wholeMiddle(bounds),
     bounds,
     objects,

@@ -68,8 +68,10 @@ export interface SceneModel {
   name: string;
   title: string;
   credit: string;
-  /** Of lengths: "m", or empty where no file states one. */
+  /** Of lengths: "m", "ft" and the like, or empty where no file states one. */
   unit: string;
+  /** The axis that is up in the first view. */
+  up: Axis;
   /** Coordinates are drawn in float32 relative to this point. */
   shift: Vec3;
   bounds: [Vec3, Vec3];

@@ -368,5 +368,6 @@ test("scale bars have round lengths, with a unit where there is one", () => {
   assert.deepEqual([0.7, 1, 3.7, 9, 260].map(roundLength), [0.5, 1, 2, 5, 200]);
   const texts = (unit: string) => [2000, 5, 0.5, 0.002, 0.00002].map((length) => lengthText(length, unit));
   assert.deepEqual(texts("m"), ["2 km", "5 m", "50 cm", "2 mm", "20 µm"]);
+  assert.deepEqual(texts("ft"), ["2000 ft", "5 ft", "0.5 ft", "0.002 ft", "0.00002 ft"]);
   assert.deepEqual(texts(""), ["2000", "5", "0.5", "0.002", "0.00002"]);
 });

@@ -11,6 +11,7 @@ export function sceneOfBoxes(): SceneModel {
     title: "Row",
     credit: "",
     unit: "",
+    up: "z",
     shift: [0, 0, 0],
     bounds: [
       [0, 0, 0],

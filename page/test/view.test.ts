@@ -154,7 +154,8 @@ test("numbers and points are read and written", () => {
   assert.equal(parsePoint("1, 2"), null);
   assert.equal(parsePoint("1, 2, x"), null);
   assert.equal(short(1234.56789), "1234.57");
-  assert.deepEqual(["", "m"].map((unit) => distanceTitle({ ...model, unit })), ["distance", "metres"]);
+  const titles = ["", "m", "ft"].map((unit) => distanceTitle({ ...model, unit }));
+  assert.deepEqual(titles, ["distance", "metres", "distance, ft"]);
   assert.equal(fileName("a b/c.ifc", "png"), "a-b-c.png");
 });
 

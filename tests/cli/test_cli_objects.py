@@ -595,6 +595,13 @@ def test_view_reads_spaces_and_openings_and_hides_them_at_the_start(folder, more
     assert (b'["hidden", "u1"' not in scene) == bool(more)
 
 
+@pytest.mark.parametrize(("more", "up"), [([], b"y"), (["--up", "z"], b"z")])
+def test_view_passes_the_unit_and_the_axis_of_a_file(folder, more, up):
+    pytest.importorskip("trimesh").creation.box().export("box.glb")
+    raybox("view", "box.glb", *more, "--html", "box.html")
+    assert b'"unit": "m", "up": "%s"' % up in scene_in("box.html")
+
+
 def test_view_of_several_geometries(folder):
     rb.save("two.npz", [rb.load("city.json"), rb.Planes([0, 0, 1], 0)])
     raybox("view", "two.npz", "--html", "two.html")

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from browser import SCENE_WINDOWS, content_of
+import raybox as rb
+from browser import SCENE_WINDOWS, Page, content_of
+from raybox.geometry import with_facts
 from view_brute import Line, hits, shown
 
 PIXELS = (5, 4)
@@ -158,3 +160,20 @@ def test_a_link_reproduces_the_view(opened, several):
         page.tab.close()
         page.tab = first
         page.run("() => { raybox.stage.flat.style.visibility = '' }")
+
+
+def test_the_first_view_has_the_axis_and_the_unit_of_the_file(browser, tmp_path):
+    """A scene whose y is up stands upright, and its lengths have the unit that it states."""
+    tall = with_facts(rb.Boxes([[0, 0, 0]], [[1, 9, 1]]), {}, units="foot", up="y")
+    with rb.view(tall, port=0) as viewer:
+        page = Page(browser, viewer.url)
+        camera = page.state("camera")
+        assert camera["up"] == "y"
+        assert camera["eye"][1] > camera["target"][1], "the eye is above, in y"
+        page.run("raybox.actions.castTyped([0.5, 0.5, -8], [0, 0, 2])")
+        page.until("raybox.actions.store.state.answer")
+        assert "distance, ft" in page.find("hits").inner_text()
+        viewer.open("other.csv", b"min_x,min_y,min_z,max_x,max_y,max_z\n0,0,0,1,1,1\n")
+        page.until("raybox.actions.store.model.name === 'other.csv'")
+        assert page.run("raybox.stage.camera().up") == "z"
+        page.close()

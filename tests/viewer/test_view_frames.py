@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from raybox.geometry import with_facts
 from raybox.viewer import frames, stage
 from raybox.viewer.content import make_content
 from raybox.viewer.frames import frame, scene_frame
-from raybox.viewer.open_file import stage_of
+from raybox.viewer.open_file import stage_of, stage_of_bytes
 from raybox.viewer.stage import make_stage
 from view_client import decoded
 
@@ -56,13 +57,34 @@ def test_a_frame_is_a_header_and_arrays_at_multiples_of_8():
         frame("try", t=INF)
 
 
-def test_lengths_have_a_unit_only_where_all_files_state_it(tmp_path):
+def of_file(geometry, units, up):
+    """Return a geometry that states a unit and the axis that is up, as readers make it."""
+    return with_facts(geometry, {}, units=units, up=up)
+
+
+def test_a_stage_has_the_unit_and_the_axis_that_all_geometries_state():
+    house, shed = of_file(BOXES, "metre", "y"), of_file(MESH, "foot", "y")
+    stages = [make_stage(one) for one in (house, shed, [house, house], [house, shed], BOXES, [house, BOXES])]
+    assert [(one.unit, one.up) for one in stages] == [
+        ("m", "y"),
+        ("ft", "y"),
+        ("m", "y"),
+        ("", "y"),
+        ("", "z"),
+        ("", "z"),
+    ]
+    assert make_stage(rb.Scene(house)).unit == "m"
+    assert make_stage(of_file(BOXES, "US survey foot", "z")).unit == "ft"
+    header = decoded(scene_frame(stages[0])).header
+    assert (header["unit"], header["up"]) == ("m", "y")
+
+
+def test_files_state_their_unit_and_their_axis(tmp_path):
     pytest.importorskip("trimesh").creation.box().export(tmp_path / "box.glb")
-    rb.save(tmp_path / "box.csv", BOXES)
-    both = [tmp_path / "box.glb", tmp_path / "box.csv"]
-    units = [stage_of(one).unit for one in (both[0], both[:1] * 2, both[1], both, BOXES)]
-    assert units == ["m", "m", "", "", ""]
-    assert decoded(scene_frame(stage_of(both[0]))).header["unit"] == "m"
+    rb.save(tmp_path / "feet.npz", of_file(BOXES, "foot", "z"))
+    stages = [stage_of(tmp_path / name) for name in ("box.glb", "feet.npz")]
+    uploaded = stage_of_bytes("box.glb", (tmp_path / "box.glb").read_bytes())
+    assert [(one.unit, one.up) for one in (*stages, uploaded)] == [("m", "y"), ("ft", "z"), ("m", "y")]
 
 
 def test_names_from_files_survive_whatever_they_are():

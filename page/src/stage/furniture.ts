@@ -35,9 +35,9 @@ export function roundLength(length: number): number {
   return [5, 2, 1].map((k) => k * power).find((value) => value <= length * (1 + 1e-12)) ?? power;
 }
 
-/** Returns a length in metres with the unit in which it is short to read; a number where the unit is unknown. */
+/** Returns a length with its unit, of metres the one in which it is short to read; a number where it is unknown. */
 export function lengthText(length: number, unit: string): string {
-  if (unit !== "m") return String(Number(length.toPrecision(3)));
+  if (unit !== "m") return `${Number(length.toPrecision(3))} ${unit}`.trim();
   const units: [number, string][] = [
     [1e3, "km"],
     [1, "m"],

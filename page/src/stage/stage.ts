@@ -155,7 +155,7 @@ export class Stage {
     this.layers = layersOf(model, this.bounds, this.shared);
     this.compose();
     this.fitting = null;
-    if (!again) this.state = { ...FIRST_CAMERA, orthographic: this.isFlat };
+    if (!again) this.state = { ...FIRST_CAMERA, up: model.up, orthographic: this.isFlat };
     this.redraw();
   }
 

@@ -70,6 +70,7 @@ def scene_frame(stage: Stage, follow: Sequence[str] = ()) -> bytes:
         name=stage.name,
         credit=stage.credit,
         unit=stage.unit,
+        up=stage.up,
         follow=list(follow),
         geometries=[
             {

@@ -15,7 +15,6 @@ from raybox.viewer.stage import Solid, Stage, make_stage
 MAX_BYTES = 256 * 2**20  # bytes of an upload
 MAX_UNPACKED = 2**30  # bytes of an upload once it is unpacked
 MAX_ROWS = 5_000_000  # rows of a scene
-IN_METRES = (".ifc", ".glb", ".gltf")  # raybox reads IFC in metres; glTF defines them
 PathInput: TypeAlias = str | os.PathLike[str]
 ViewInput: TypeAlias = PathInput | Solid | Scene | Stage | Sequence["PathInput | Solid"]
 
@@ -39,7 +38,6 @@ def stage_of(
     listed = [*scene] if isinstance(scene, list | tuple) else [scene]
     solids: list[Solid] = []
     names: list[str] = []
-    units = {unit_of(one) if isinstance(one, str | os.PathLike) else "" for one in listed}
     for one in listed:
         if isinstance(one, str | os.PathLike):
             solids += geometries_in(Path(one), boxes=boxes)
@@ -47,13 +45,7 @@ def stage_of(
         else:
             solids.append(cast("Solid", one))
     name = ", ".join(names) if 0 < len(names) <= 3 else "scene"
-    unit = units.pop() if len(units) == 1 else ""
-    return make_stage(solids, name, where=where, hides_spaces=not all_objects, credit=credit, unit=unit)
-
-
-def unit_of(path: PathInput) -> str:
-    """Return the unit of lengths in a file, "m"; "" if its format states none."""
-    return "m" if Path(path).suffix.lower() in IN_METRES else ""
+    return make_stage(solids, name, where=where, hides_spaces=not all_objects, credit=credit)
 
 
 def geometries_in(path: Path, *, boxes: bool = False) -> list[Solid]:
@@ -96,7 +88,7 @@ def stage_of_bytes(name: str, content: bytes) -> Stage:
         path.write_bytes(content)
         try:
             _check_size(str(path), announced(path).bytes, MAX_UNPACKED, " once unpacked")
-            return make_stage(geometries_in(path), plain, hides_spaces=True, unit=unit_of(plain))
+            return make_stage(geometries_in(path), plain, hides_spaces=True)
         except RayboxError as error:
             raise FileFormatError(str(error).replace(str(path), plain)) from error
 

@@ -18,6 +18,7 @@ from raybox.geometry import (
     row_masks,
     stored_objects,
 )
+from raybox.geometry.file_facts import Up, joined_facts
 from raybox.geometry.grid_cells import count_occupied
 from raybox.geometry.mesh import restored
 from raybox.geometry.object_rows import combined, shared_dtype
@@ -65,6 +66,7 @@ HIDDEN_CLASSES = tuple(
 )
 """Classes of IFC products without matter: `ifc_products.NO_MATTER`, with their subclasses."""
 Column = NDArray[Any]
+_SYMBOLS = {"metre": "m", "millimetre": "mm", "foot": "ft", "US survey foot": "ft", "degree": "°"}
 
 
 class StagePart(NamedTuple):
@@ -123,7 +125,8 @@ class Stage(NamedTuple):
     visible: Bools
     credit: str = ""
     unit: str = ""
-    """of lengths: "m", or "" where no file states one"""
+    """of lengths: "m", "ft" and the like, or "" where no file states one"""
+    up: Up = "z"
 
     def where(self, mask: Bools | None) -> MaskInput:
         """Return the argument `where` of queries, from a mask of objects; None: those visible at first."""
@@ -153,9 +156,10 @@ def make_stage(
     where: MaskInput = None,
     hides_spaces: bool = False,
     credit: str = "",
-    unit: str = "",
 ) -> Stage:
     """Return the stage of geometries; 2D is shown at z = 0.
+
+    Its unit and its axis that is up are those that all geometries state.
 
     Parameters
     ----------
@@ -164,8 +168,6 @@ def make_stage(
         left out.
     hides_spaces : bool
         Do not show spaces and openings of IFC at the start, unless `where` allows nothing else.
-    unit : str
-        Of lengths: "m", or "" if it is unknown.
     """
     given = _listed(scene)
     parts: list[StagePart] = []
@@ -184,7 +186,9 @@ def make_stage(
     made = cast("Scene", scene) if is_same else Scene(solids)
     ids = _joined(parts, [solid.ids for solid in solids])
     texts = None if ids is None else ["" if one is None else str(one) for one in ids.tolist()]
-    return Stage(name, made, tuple(parts), texts, labels, visible, credit, unit)
+    facts = joined_facts([one._facts for one in given])
+    unit = _SYMBOLS.get(facts.units or "", facts.units or "")
+    return Stage(name, made, tuple(parts), texts, labels, visible, credit, unit, facts.up or "z")
 
 
 def rays_in_3d(rays: Rays) -> Rays:
