@@ -90,7 +90,9 @@ export function colourOf(model: SceneModel): Check<ColourBy> {
     if (!isRaw(value)) return null;
     const by = oneOf("class", "label", "height", "plain")(value.by);
     if (by !== "label") return by && { by };
-    return labelOf(model, String(value.label)) ? { by, label: String(value.label) } : null;
+    const label = String(value.label);
+    if (!labelOf(model, label)) return null;
+    return label === model.classes ? { by: "class" } : { by, label };
   };
 }
 

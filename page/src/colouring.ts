@@ -39,7 +39,16 @@ export function colouring(model: SceneModel, colour: ColourBy): Colouring {
   return found;
 }
 
+/** Colours with those that whole geometries have of their own. */
 function compute(model: SceneModel, colour: ColourBy): Colouring {
+  const found = computeWay(model, colour);
+  for (const { color, firstObject, objects } of model.geometries) {
+    for (let at = firstObject; color && at < firstObject + objects; at++) found.rgb.set(rgb(color), 3 * at);
+  }
+  return found;
+}
+
+function computeWay(model: SceneModel, colour: ColourBy): Colouring {
   if (colour.by === "plain") return plain(model);
   if (colour.by === "height") return byNumber("height", heights(model));
   const name = colour.by === "class" ? model.classes : colour.label;

@@ -1,25 +1,34 @@
 /** Answers of the server, over a WebSocket that is opened again when it closes. */
 
-import { decodeAnswer, rayFields, UPLOAD_PART, type Request } from "./messages.ts";
-import { encodeMask, encodePart, encodePicturePart, encodeRequest } from "./messages.ts";
+import { decodeAnswer, headerOf, rayFields, UPLOAD_PART, type Request } from "./messages.ts";
+import { encodeMask, encodePart, encodePicturePart, encodeRequest, encodeSelection } from "./messages.ts";
 import { makeModel, SCENE_FRAMES, withFrame } from "./model.ts";
+import type { Begin, Failure, FileHeader, HitsHeader, Uploaded, ViewFields } from "./schema.ts";
 import type { Answer, Caster, Numbers, Ray, SceneModel, ViewState } from "./types.ts";
 import { decodeFrame, type Frame } from "./wire.ts";
 
 export type Connection = "connecting" | "open" | "lost" | "ended";
 
 export interface LiveEvents {
-  /** A scene is complete; `again` where this session's server has sent it before, after a reconnect. */
-  model(model: SceneModel, again: boolean): void;
+  /**
+   * A scene is complete; `again` where this session's server has sent it before, after a reconnect; runs of the
+   * objects that stay, where the view stays.
+   */
+  model(model: SceneModel, again: boolean, runs: Run[] | null): void;
+  /** Python changes the view. */
+  view(view: ViewFields): void;
   connection(state: Connection, text: string): void;
   progress(text: string, fraction: number): void;
   /** An error that answers no request. */
   error(text: string): void;
   /** A ray that the server casts by itself: a click in Python. */
   answer(answer: Answer): void;
-  /** The picture that Python saves; null if there is none. */
-  picture(): Promise<Blob | null>;
+  /** The picture that Python saves, of `scale` pixels for one of the page; null if there is none. */
+  picture(scale: number): Promise<Blob | null>;
 }
+
+/** Objects that have other numbers now: the first number before, the first one now, how many. */
+export type Run = [number, number, number];
 
 /** The part of WebSocket that is used. */
 export interface Socket {
@@ -47,6 +56,8 @@ const MOST_BUFFERED = 4 * UPLOAD_PART;
 export class LiveCaster implements Caster {
   readonly live = true;
   reason: string | null = "The page connects to the server.";
+  /** What Python has set of the view, for a page that opens. */
+  view: ViewFields = {};
   private socket: Socket | null = null;
   private readonly pending = new Map<number, Pending>();
   private seq = 0;
@@ -58,6 +69,7 @@ export class LiveCaster implements Caster {
   /** The frames of a scene that is on its way, and the kinds that are still to come. */
   private frames: Frame[] = [];
   private awaited = new Set<string>();
+  private runs: Run[] | null = null;
   private model: SceneModel | null = null;
 
   constructor(
@@ -102,9 +114,20 @@ export class LiveCaster implements Caster {
     await answer;
   }
 
+  /** Reports a ray that the user has picked with. */
+  reportPick(ray: Ray): void {
+    if (this.reason === null) this.socket?.send(encodeRequest(++this.seq, { kind: "picked", ...rayFields(ray) }));
+  }
+
+  /** Reports the objects that are selected. */
+  reportSelection(selection: readonly number[]): void {
+    if (this.reason !== null || this.model === null) return;
+    this.socket?.send(encodeSelection(selection, this.model.objects) as Uint8Array<ArrayBuffer>);
+  }
+
   /** Sends the picture that Python saves; one of 0 bytes says that there is none. */
-  private async sendPicture(): Promise<void> {
-    const picture = await this.events.picture().catch(() => null);
+  private async sendPicture(scale: number): Promise<void> {
+    const picture = await this.events.picture(scale).catch(() => null);
     const content = picture === null ? new Uint8Array() : new Uint8Array(await picture.arrayBuffer());
     const send = (part: Uint8Array) => this.socket?.send(encodePicturePart(part) as Uint8Array<ArrayBuffer>);
     for (let start = 0; start < content.length; start += UPLOAD_PART) send(content.subarray(start, start + UPLOAD_PART));
@@ -146,6 +169,7 @@ export class LiveCaster implements Caster {
     if (this.socket !== socket) return;
     this.socket = null;
     this.frames = [];
+    this.runs = null;
     this.awaited.clear();
     this.reason = this.ended === "" ? LOST : this.ended;
     for (const request of this.pending.values()) request.reject(new Error(this.reason));
@@ -165,19 +189,22 @@ export class LiveCaster implements Caster {
   }
 
   private handle(frame: Frame): void {
-    const { kind, header } = frame;
-    if (kind === "begin") this.begin(String(header.session));
-    else if (SCENE_FRAMES.includes(kind)) this.sceneFrame(frame);
-    else if (kind === "progress") this.events.progress(String(header.text), Number(header.fraction));
-    else if (kind === "end") this.ended = String(header.text);
-    else if (kind === "picture") void this.sendPicture();
-    else if (kind === "hits" && header.seq === 0) this.events.answer(decodeAnswer(frame));
-    else this.answer(frame);
+    const header = headerOf(frame);
+    if (SCENE_FRAMES.includes(frame.kind)) this.sceneFrame(frame);
+    else if (header.kind === "begin") this.begin(header);
+    else if (header.kind === "renumber") this.runs = header.runs;
+    else if (header.kind === "view") this.events.view(header.view);
+    else if (header.kind === "progress") this.events.progress(header.text, header.fraction);
+    else if (header.kind === "end") this.ended = header.text;
+    else if (header.kind === "picture") void this.sendPicture(header.scale);
+    else if (header.kind === "hits" && header.seq === 0) this.events.answer(decodeAnswer(frame));
+    else this.answer(frame, header);
   }
 
-  private begin(session: string): void {
+  private begin({ session, view }: Begin): void {
     this.again = session === this.session;
     this.session = session;
+    this.view = view;
     this.delay = FIRST_DELAY;
     this.reason = null;
     this.events.connection("open", "");
@@ -192,7 +219,7 @@ export class LiveCaster implements Caster {
       this.frames.push(frame);
     } else if (this.model !== null) {
       this.model = withFrame(this.model, frame);
-      this.events.model(this.model, false);
+      this.events.model(this.model, false, null);
       return;
     }
     if (this.awaited.size > 0 || this.frames.length === 0) return;
@@ -203,19 +230,21 @@ export class LiveCaster implements Caster {
 
   private show(model: SceneModel): void {
     this.model = model;
-    this.events.model(model, this.again);
+    this.events.model(model, this.again, this.runs);
     this.again = false;
+    this.runs = null;
     this.sendMask();
   }
 
-  private answer(frame: Frame): void {
-    const request = this.pending.get(Number(frame.header.seq));
-    const error = frame.kind === "error" ? String(frame.header.text) : null;
+  private answer(frame: Frame, header: FileHeader | Uploaded | HitsHeader | Failure): void {
+    const seq = header.seq ?? 0;
+    const request = this.pending.get(seq);
+    const error = header.kind === "error" ? header.text : null;
     if (request === undefined) {
       if (error !== null) this.events.error(error);
       return;
     }
-    this.pending.delete(Number(frame.header.seq));
+    this.pending.delete(seq);
     if (error === null) request.resolve(frame);
     else request.reject(new Error(error));
   }

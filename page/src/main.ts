@@ -1,8 +1,9 @@
 /** Starts the page: from the scene saved in it, or from the server that it came from. */
 
 import "./style.css";
-import { LiveCaster, type Connection } from "./live.ts";
+import { LiveCaster, type Connection, type Run } from "./live.ts";
 import { Page, viewInAddress } from "./page.ts";
+import { changeView, Reports, renumbered } from "./python.ts";
 import { readSaved, SavedCaster } from "./saved.ts";
 import type { Answer, SceneModel } from "./types.ts";
 
@@ -13,7 +14,11 @@ const page = new Page(document.body);
 /** For tests and for the console. */
 Object.assign(window, { raybox: page });
 
-addEventListener("hashchange", async () => page.reopen(await viewInAddress()));
+let follow: () => void = () => {};
+addEventListener("hashchange", async () => {
+  page.reopen(await viewInAddress());
+  follow();
+});
 
 async function start(): Promise<void> {
   const view = await viewInAddress();
@@ -27,20 +32,26 @@ function connect(view: unknown): void {
   address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
   const { notice } = page;
   const caster = new LiveCaster(address.href, {
-    model: (model) => show(model),
+    model: (model, _, runs) => show(model, runs),
+    view: (changes) => page.actions && reports.quietly(() => changeView(page.actions!, changes)),
     connection: (state, text) => connection(state, text),
     progress: (text, fraction) => notice.progress(text, fraction),
     error: (text) => notice.error(text),
-    answer: (answer: Answer) => page.actions?.show(answer),
-    picture: async () => (await page.files?.picture()) ?? null,
+    answer: (answer: Answer) => reports.quietly(() => page.actions?.show(answer)),
+    picture: async (scale) => (await page.files?.picture(scale)) ?? null,
   });
+  const reports = new Reports(caster);
+  follow = () => page.actions && reports.follow(page.actions);
 
   /** A scene that is the same keeps its view: other tables, reconnects, a server that has started again. */
-  const show = (model: SceneModel) => {
+  const show = (model: SceneModel, runs: Run[] | null) => {
     notice.clear("progress");
     const before = page.actions?.store;
-    if (before && sameScene(before.model, model)) return page.update(model);
-    page.open(model, caster, before ? null : view);
+    if (before && !runs && sameScene(before.model, model)) return page.update(model);
+    const kept = before && runs && renumbered(before.state, before.model, model, runs);
+    page.open(model, caster, before ? kept : (view ?? caster.view));
+    if (before) page.actions?.filtersChanged(); // the server may have the filters of the scene before
+    follow();
   };
 }
 

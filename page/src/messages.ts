@@ -1,32 +1,19 @@
 /** Messages from the page to the server, and the answers in the server's frames. */
 
 import { packBits } from "./model.ts";
-import type { Answer, Hit, Numbers, Ray, Vec3, ViewState } from "./types.ts";
+import * as schema from "./schema.ts";
+import type { Answer, Hit, Numbers, Ray, Vec3 } from "./types.ts";
 import { asList, type Frame, type Json } from "./wire.ts";
 
-/** The range of a ray; null stands for an infinite end, which JSON has not. */
-interface RayFields {
-  origin: Vec3;
-  direction: Vec3;
-  t_min: number | null;
-  t_max: number | null;
-}
-
-export type Request =
-  | ({ kind: "pick" } & RayFields)
-  | { kind: "ray"; row: number }
-  | { kind: "save"; state: ViewState }
-  | { kind: "upload"; name: string; size: number };
+/** A message before it has its number. */
+export type Request = Unnumbered<schema.Request>;
+type Unnumbered<T> = T extends unknown ? Omit<T, "seq"> : never;
 
 /** Bytes of a file in one message, which has one more: so few that a slow line is not silent for half a minute. */
 export const UPLOAD_PART = (1 << 18) - 1;
 
-const MASK = 1;
-const PART = 2;
-const PICTURE = 3;
-
 /** Returns the fields of a ray in a message; its numbers must be finite, the ends of its range need not. */
-export function rayFields(ray: Ray): RayFields {
+export function rayFields(ray: Ray): schema.RayFields {
   const { origin, direction } = ray;
   if (![...origin, ...direction].every(Number.isFinite)) throw new Error("the numbers of a ray must be finite");
   return { origin, direction, t_min: finiteOrNull(ray.tMin), t_max: finiteOrNull(ray.tMax) };
@@ -45,17 +32,24 @@ export function encodeRequest(seq: number, request: Request): string {
 
 /** Returns the message that says which objects can be hit: one bit an object. */
 export function encodeMask(pickable: Uint8Array): Uint8Array {
-  return withKind(MASK, packBits(pickable));
+  return withKind(schema.MASK, packBits(pickable));
+}
+
+/** Returns the message that says which objects are selected: one bit an object. */
+export function encodeSelection(selection: readonly number[], objects: number): Uint8Array {
+  const bytes = new Uint8Array(objects);
+  for (const object of selection) bytes[object] = 1;
+  return withKind(schema.SELECTION, packBits(bytes));
 }
 
 /** Returns the message with one part of an uploaded file; the last part is empty. */
 export function encodePart(part: Uint8Array): Uint8Array {
-  return withKind(PART, part);
+  return withKind(schema.UPLOAD_PART, part);
 }
 
 /** Returns the message with one part of a picture; the last part is empty. */
 export function encodePicturePart(part: Uint8Array): Uint8Array {
-  return withKind(PICTURE, part);
+  return withKind(schema.PICTURE_PART, part);
 }
 
 function withKind(kind: number, content: Uint8Array): Uint8Array {
@@ -63,6 +57,11 @@ function withKind(kind: number, content: Uint8Array): Uint8Array {
   message[0] = kind;
   message.set(content, 1);
   return message;
+}
+
+/** Returns the header of a frame of the server that is no part of a scene. */
+export function headerOf(frame: Frame): schema.FrameHeader {
+  return frame.header as unknown as schema.FrameHeader;
 }
 
 /** Returns the answer in a frame of hits. */

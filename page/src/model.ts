@@ -2,6 +2,7 @@
 
 import type {
   BoxesGeometry,
+  ColourRuns,
   Geometry,
   GridGeometry,
   InstancesGeometry,
@@ -87,6 +88,7 @@ function geometry(frame: Frame, prefix: string, header: Header): Geometry {
     firstObject: Number(header.firstObject),
     objects: Number(header.objects),
     primitives: Number(header.primitives),
+    color: header.color == null ? null : String(header.color),
   };
   switch (header.type) {
     case "boxes":
@@ -146,7 +148,7 @@ function planes(normals: Float64Array, offsets: Float64Array, size: Sizes): Plan
   return { type: "planes", ...size, points, normals, offsets };
 }
 
-type Sizes = Pick<Geometry, "firstObject" | "objects" | "primitives">;
+type Sizes = Pick<Geometry, "firstObject" | "objects" | "primitives" | "color">;
 
 function grid(frame: Frame, prefix: string, size: Sizes): GridGeometry {
   const edges: GridGeometry["edges"] = [f8(frame, `${prefix}x`), f8(frame, `${prefix}y`), f8(frame, `${prefix}z`)];
@@ -192,6 +194,7 @@ function raySample(frame: Frame): RaySample {
     direction: f8(frame, "direction"),
     tMin: f8(frame, "t_min"),
     tMax: f8(frame, "t_max"),
+    colors: colourRuns(frame),
   };
 }
 
@@ -205,7 +208,14 @@ function rayTable(frame: Frame): RayTable {
 }
 
 function pointCloud(frame: Frame): PointCloud {
-  return { xyz: f8(frame, "xyz"), distance: f8(frame, "distance") };
+  return { xyz: f8(frame, "xyz"), distance: f8(frame, "distance"), colors: colourRuns(frame) };
+}
+
+function colourRuns({ header }: Frame): ColourRuns {
+  return asList(header.colors ?? []).map((run) => {
+    const [color, rows] = asList(run);
+    return [color === null ? null : String(color), Number(rows)];
+  });
 }
 
 /** Returns one byte a bit, the lowest bit of each byte first. */

@@ -6,7 +6,7 @@ import { extent, Naming } from "./labels.ts";
 import { CATEGORIES, HIT, MISS, OTHER, RAMP, ramp, rgb } from "./look.ts";
 import { rangeInBounds } from "./stage/cut.ts";
 import { length, middle, sub } from "./stage/vec.ts";
-import type { LegendEntry, RaySample, RaysView, SceneModel, Vec3 } from "./types.ts";
+import type { ColourRuns, LegendEntry, RaySample, RaysView, SceneModel, Vec3 } from "./types.ts";
 
 export interface DrawnRays {
   /** Four bytes a drawn ray; opacity 0 is not drawn. */
@@ -39,15 +39,23 @@ function rowOf(rows: Float64Array, at: number): Vec3 {
 /** Colour and visibility of the drawn rays, next to objects in their colours. */
 export function drawRays(model: SceneModel, sample: RaySample, view: RaysView, objects: Colouring): DrawnRays {
   const { colourOf, legend } = palettes[view.colour](model, sample, objects);
+  const own = ownColours(sample.colors ?? []);
   const rgba = new Uint8Array(4 * sample.row.length);
   for (let at = 0; at < sample.row.length; at++) {
     const hit = isHit(model, sample.row[at]);
     if (!(hit ? view.hits : view.misses)) continue;
-    rgba.set(hit ? colourOf(sample.row[at]) : rgb(MISS), 4 * at);
+    rgba.set(own(sample.row[at]) ?? (hit ? colourOf(sample.row[at]) : rgb(MISS)), 4 * at);
     rgba[4 * at + 3] = 255;
   }
   const entries = [...(view.hits ? legend : []), ...(view.misses ? [missEntry(model, sample)] : [])];
   return { rgba, legend: entries.filter((entry) => entry.count !== 0) };
+}
+
+/** Returns the function from a row to the colour that it has of its own; null for the page's. */
+function ownColours(runs: ColourRuns): (row: number) => [number, number, number] | null {
+  let end = 0;
+  const ends = runs.map(([color, rows]) => ({ color: color === null ? null : rgb(color), end: (end += rows) }));
+  return (row) => ends.find((run) => row < run.end)?.color ?? null;
 }
 
 export function isHit(model: SceneModel, row: number): boolean {
@@ -135,9 +143,10 @@ function objectLegend(naming: Naming, order: [number, number][]): LegendEntry[] 
 }
 
 /** Three bytes a point: the same scale as rays by distance. */
-export function pointColours(distance: Float64Array): { rgb: Uint8Array; legend: LegendEntry[] } {
+export function pointColours(distance: Float64Array, runs: ColourRuns = []): { rgb: Uint8Array; legend: LegendEntry[] } {
   const { low, high, text } = distanceScale(distance.slice());
   const bytes = new Uint8Array(3 * distance.length);
-  for (let at = 0; at < distance.length; at++) bytes.set(ramp((distance[at] - low) / (high - low)), 3 * at);
+  const own = ownColours(runs);
+  for (let at = 0; at < distance.length; at++) bytes.set(own(at) ?? ramp((distance[at] - low) / (high - low)), 3 * at);
   return { rgb: bytes, legend: [{ text: `points, distance: ${text}`, colours: [...RAMP] }] };
 }

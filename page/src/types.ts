@@ -10,7 +10,12 @@ interface GeometryBase {
   firstObject: number;
   objects: number;
   primitives: number;
+  /** "#rrggbb", where Python gave all objects one colour. */
+  color?: string | null;
 }
+
+/** Colours of rows in order, "#rrggbb" or null for the page's own, and the number of rows of each. */
+export type ColourRuns = [string | null, number][];
 
 export interface BoxesGeometry extends GeometryBase {
   type: "boxes";
@@ -100,6 +105,7 @@ export interface RaySample {
   direction: Float64Array;
   tMin: Float64Array;
   tMax: Float64Array;
+  colors?: ColourRuns;
 }
 
 /** Every ray of the file or call; t counts in lengths of the direction. */
@@ -116,6 +122,7 @@ export interface RayTable {
 export interface PointCloud {
   xyz: Float64Array;
   distance: Float64Array;
+  colors?: ColourRuns;
 }
 
 // ---- rays and answers

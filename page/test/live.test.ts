@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
 
-import { LiveCaster, type LiveEvents, type Socket } from "../src/live.ts";
+import { LiveCaster, type LiveEvents, type Run, type Socket } from "../src/live.ts";
 import type { Ray, SceneModel } from "../src/types.ts";
 import { boxScene, encodeFrame } from "./frames.ts";
 
@@ -44,11 +44,12 @@ const events: LiveEvents = {
   error: (text) => void log.push(`error ${text}`),
   answer: (answer) => void log.push(`answer ${answer.total}`),
   picture: async () => null,
+  view: (view) => void log.push(`view ${JSON.stringify(view)}`),
 };
 
 function connected(session = "s"): LiveCaster {
   const caster = new LiveCaster("ws://here/socket", events, () => (wires.push(new Wire()), wires.at(-1)!));
-  wires[0].receive(encodeFrame("begin", { session, version: "1" }));
+  wires[0].receive(encodeFrame("begin", { session, version: "1", view: {} }));
   return caster;
 }
 
@@ -110,7 +111,7 @@ test("a lost connection rejects what is open and comes back with the mask", asyn
   assert.match(caster.reason!, /tries again/);
   mock.timers.tick(500);
   assert.equal(wires.length, 2);
-  wires[1].receive(encodeFrame("begin", { session: "s", version: "1" }));
+  wires[1].receive(encodeFrame("begin", { session: "s", version: "1", view: {} }));
   wires[1].receive(boxScene());
   assert.equal(caster.reason, null);
   assert.deepEqual(log.at(-1), "model true");
@@ -158,4 +159,34 @@ test("a refused upload stops sending", async () => {
   wires[0].receive(encodeFrame("error", { seq: wires[0].request.seq, text: "too large" }));
   await assert.rejects(done, /too large/);
   assert.ok(wires[0].sent.length < 4);
+});
+
+test("what Python changes is an event, and what stays of a scene comes with it", () => {
+  const caster = connected();
+  wires[0].receive(encodeFrame("view", { view: { selection: [1] } }));
+  assert.equal(log.at(-1), 'view {"selection":[1]}');
+  const runs: (Run[] | null)[] = [];
+  const { model } = events;
+  events.model = (_, __, given) => void runs.push(given);
+  wires[0].receive(encodeFrame("renumber", { runs: [[0, 2, 3]] }));
+  wires[0].receive(boxScene());
+  wires[0].receive(boxScene());
+  events.model = model;
+  assert.deepEqual(runs, [[[0, 2, 3]], null]);
+  caster.reportSelection([0]);
+  assert.deepEqual(wires[0].sent.at(-1), Uint8Array.of(4, 1));
+  caster.reportPick({ ...RAY, tMax: 5 });
+  const { seq: _, ...report } = wires[0].request;
+  assert.deepEqual(report, { kind: "picked", origin: RAY.origin, direction: RAY.direction, t_min: 0, t_max: 5 });
+});
+
+test("the picture of Python has its scale", async () => {
+  connected();
+  const scales: number[] = [];
+  const { picture } = events;
+  events.picture = async (scale) => (scales.push(scale), null);
+  wires[0].receive(encodeFrame("picture", { scale: 4 }));
+  await Promise.resolve();
+  events.picture = picture;
+  assert.deepEqual(scales, [4]);
 });

@@ -192,3 +192,15 @@ test("a name that turns its direction shows as it is, and an empty word has a te
   const naming = new Naming({ ...blank, ids: [" ", "", "c", "d", "e"] });
   assert.deepEqual([0, 1, 2, 3].map((object) => naming.full(object)), ["box #0", "box #1", "box x", "box d"]);
 });
+
+test("a geometry, rays and points may have colours of their own", () => {
+  const [row] = model.geometries;
+  const own = { ...model, geometries: [{ ...row, color: "#112233", firstObject: 1, objects: 2 }] };
+  const colours = colouring(own, { by: "plain" }).rgb;
+  assert.deepEqual([...colours.slice(3, 9)], [0x11, 0x22, 0x33, 0x11, 0x22, 0x33]);
+  assert.notDeepEqual([...colours.slice(0, 3)], [0x11, 0x22, 0x33]);
+  const distance = Float64Array.of(1, 2, 3);
+  const some = pointColours(distance, [["#ff0000", 1], [null, 1], ["#00ff00", 1]]).rgb;
+  assert.deepEqual([...some.slice(0, 3), ...some.slice(6)], [255, 0, 0, 0, 255, 0]);
+  assert.deepEqual([...some.slice(3, 6)], [...pointColours(distance).rgb.slice(3, 6)]);
+});

@@ -84,7 +84,7 @@ STORED = {
     RayMeshIntersector: "",
     trimesh.RayTriangleIntersector: "",
     open3d.RaycastingScene: "",
-    viewer.Viewer: "url wait stop",
+    viewer.Viewer: "url selection on_pick wait stop",
 }
 DATA_ONLY = {"check_target", "install", "uninstall"}  # functions that test a path, or replace classes
 MODULES = (rb, rb.stream, rb.cluster, plotting, textbook, files, hits, viewer, trimesh, open3d)

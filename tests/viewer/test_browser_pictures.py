@@ -64,9 +64,18 @@ def test_a_picture_has_legend_and_scale(page):
 def test_python_gets_the_picture_of_the_page(browser, tmp_path):
     with rb.view(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]), port=0) as viewer:
         page = Page(browser, viewer.url)
-        viewer.save_png(tmp_path / "scene.png")
-        content = base64.b64encode((tmp_path / "scene.png").read_bytes()).decode()
-        assert page.run(READ, [content, [INK]])["counts"][0] > 100
+        found = {}
+        for scale in (1, 2, 4):
+            picture = viewer.screenshot(tmp_path / "scene.png", scale=scale)
+            assert (tmp_path / "scene.png").read_bytes() == picture
+            found[scale] = page.run(READ, [base64.b64encode(picture).decode(), [INK]])
+        width, height = found[1]["width"], found[1]["height"]
+        assert [(one["width"], one["height"]) for one in found.values()] == [
+            (scale * width, scale * height) for scale in found
+        ]
+        ink = [one["counts"][0] for one in found.values()]
+        assert ink[0] > 20
+        assert ink[2] > 2 * ink[1] > 4 * ink[0], "letters and the scale bar grow with the picture"
         page.close()
 
 

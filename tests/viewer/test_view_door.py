@@ -237,6 +237,6 @@ def test_allowed_hosts_are_names(allowed):
 
 def test_the_first_frames_are_those_of_a_page(viewer):
     with Client(viewer) as page:
-        assert sorted(page.begin.header) == ["session", "version"]
+        assert sorted(page.begin.header) == ["session", "version", "view"]
         assert page.begin.header["version"] == rb.__version__
     assert decoded(viewer._content.frames[0]).header == page.scene.header

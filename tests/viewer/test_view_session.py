@@ -164,22 +164,12 @@ def test_a_click_of_python_is_shown_on_all_pages(viewer, page):
     assert viewer.click([0, 0, 0], [-1, 0, 0]).index.size == 0
 
 
-def test_the_last_click_of_a_page_is_the_answer(viewer, page):
-    page.set_mask([False, True, True])
-    page.receive("table")
-    page.pick([0, 0.5, 0], [1, 0, 0])
-    assert viewer.answer.index.tolist() == [1, 2]
-    assert viewer.answer.points.tolist() == [[5, 0.5, 0], [8, 0.5, 0]]
-
-
 @pytest.mark.parametrize(
     "ray", [([math.nan, 0, 0], [1, 0, 0]), ([0, 0], [1, 0]), ([[0, 0, 0]] * 2, [1, 0, 0])]
 )
 def test_invalid_clicks_are_refused(viewer, ray):
-    viewer.click([0, 0, 0], [1, 0, 0])
     with pytest.raises(rb.InvalidInput):
         viewer.click(*ray)
-    assert viewer.answer.index.tolist() == [0, 1, 2]
 
 
 def test_another_file_replaces_the_scene_of_all_pages():
@@ -188,7 +178,7 @@ def test_another_file_replaces_the_scene_of_all_pages():
         viewer.open("one.csv", table)
         (scene,) = page.receive_scene()
         assert (scene.header["name"], scene.header["ids"]) == ("one.csv", ["alone"])
-        assert viewer.answer is None
+        assert viewer.selection == {}
         with pytest.raises(rb.FileFormatError, match=r"bad\.csv"):
             viewer.open("bad.csv", b"\xff\xfe")
         assert viewer._content.stage.name == "one.csv"
@@ -202,28 +192,37 @@ PNG = b"\x89PNG" + bytes(range(256)) * 10
 
 
 def answer_picture(page, *parts):
-    """Answer a request for a picture, as a page does."""
-    page.receive("picture")
+    """Answer a request for a picture, as a page does; return the requested scale."""
+    request = page.receive("picture")
     for part in (*parts, b""):
         page.line.send(b"\3" + part)
+    return request.header["scale"]
 
 
 def test_a_picture_is_that_of_an_open_page(tmp_path, in_thread):
     with rb.view(ROW, port=0) as viewer:
         with pytest.raises(rb.RayboxError, match="no browser has the page open to draw the picture"):
-            viewer.save_png(tmp_path / "view.png")
+            viewer.screenshot(tmp_path / "view.png")
         with Client(viewer) as page:
-            saved = in_thread(viewer.save_png, tmp_path / "view.png")
-            answer_picture(page, PNG[:1000], PNG[1000:])
-            saved.result()
-            assert (tmp_path / "view.png").read_bytes() == PNG
+            saved = in_thread(viewer.screenshot, tmp_path / "view.png", scale=4)
+            assert answer_picture(page, PNG[:1000], PNG[1000:]) == 4
+            assert saved.result() == (tmp_path / "view.png").read_bytes() == PNG
+            shown = in_thread(viewer.screenshot)
+            assert answer_picture(page, PNG) == 2
+            assert shown.result() == PNG
             assert rows(page.pick([0, 0, 0], [1, 0, 0])) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("scale", [0.9, 4.1, math.nan, 0])
+def test_the_scale_of_a_picture_has_a_range(viewer, scale):
+    with pytest.raises(rb.InvalidInput, match="scale must be from 1 to 4; got"):
+        viewer.screenshot(scale=scale)
 
 
 def test_two_pictures_at_a_time_follow_each_other(tmp_path, in_thread):
     with rb.view(ROW, port=0) as viewer, Client(viewer) as page:
         paths = tmp_path / "one.png", tmp_path / "two.png"
-        saved = [in_thread(viewer.save_png, path) for path in paths]
+        saved = [in_thread(viewer.screenshot, path) for path in paths]
         answer_picture(page, b"first")
         answer_picture(page, b"second")
         for one in saved:
@@ -235,7 +234,7 @@ def test_two_pictures_at_a_time_follow_each_other(tmp_path, in_thread):
 def test_a_page_without_a_picture_is_an_error(tmp_path, in_thread, monkeypatch, how):
     monkeypatch.setattr("raybox.viewer.session.MAX_PICTURE", len(PNG))
     with rb.view(ROW, port=0) as viewer, Client(viewer) as page:
-        saved = in_thread(viewer.save_png, tmp_path / "view.png")
+        saved = in_thread(viewer.screenshot, tmp_path / "view.png")
         if how.startswith("gone"):
             page.receive("picture")
             if how == "gone half way":
@@ -281,11 +280,14 @@ def pick_text(**fields) -> str:
         '{"kind": "upload", "seq": 1, "name": "", "size": 1}',
         '{"kind": "upload", "seq": 1, "name": "a.csv", "size": 1.5}',
         '{"kind": "__init__", "seq": 1}',
+        '{"kind": "picked", "seq": 1}',
         '{"kind": ["pick"], "seq": 1}',
         json.dumps({"kind": "ray", "seq": 1, "row": 0, "x": "x" * 2**19}),
         b"",
         b"\1",
         b"\1\0\0",
+        b"\4",
+        b"\4\0\0",
         b"\7\0",
     ],
 )
@@ -303,7 +305,7 @@ def test_text_that_no_socket_lets_through_is_an_error_too(text):
 
 def test_a_state_may_be_long():
     state = {"version": 1, "hidden": list(range(40_000))}
-    assert messages.parse(json.dumps({"kind": "save", "seq": 1, "state": state})).fields["state"] == state
+    assert messages.parse(json.dumps({"kind": "save", "seq": 1, "state": state}))["state"] == state
 
 
 def test_an_answer_that_breaks_is_a_message(page, monkeypatch):

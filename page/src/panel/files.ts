@@ -50,11 +50,12 @@ export class Files {
     });
   }
 
-  async picture(): Promise<Blob> {
+  /** The picture of the scene, of `scale` pixels for one of the page. */
+  async picture(scale = 2): Promise<Blob> {
     const { title, name } = this.actions.store.model;
     await this.actions.settled();
     await this.actions.stage.settled();
-    return this.actions.stage.png(this.legend, title || name);
+    return this.actions.stage.png(this.legend, title || name, scale);
   }
 
   choose(): void {

@@ -37,7 +37,7 @@ export class Rays {
     private readonly changed: (legend: LegendEntry[]) => void,
   ) {
     const { model } = actions.store;
-    this.points = model.points && pointColours(model.points.distance);
+    this.points = model.points && pointColours(model.points.distance, model.points.colors);
     const toggles = KINDS.map((kind) => [kind, button(actions, `rays-${kind}`)]);
     this.toggles = Object.fromEntries(toggles) as Record<Kind, HTMLElement>;
     this.colour = choice("colour rays by", "rays-colour", COLOURS, (colour) =>

@@ -310,8 +310,8 @@ export class Stage {
     return { width: this.canvas.clientWidth || 1, height: this.canvas.clientHeight || 1, insets: this.insets };
   }
 
-  async png(legend: LegendEntry[], title: string): Promise<Blob> {
-    const density = MOST_PIXELS / this.density();
+  async png(legend: LegendEntry[], title: string, scale: number): Promise<Blob> {
+    const density = scale / this.density();
     this.frames.drawNow(density);
     const credit = this.model?.credit ?? "";
     return composePicture(this.picture.pixels(), this.furniture(), { legend, title, credit });

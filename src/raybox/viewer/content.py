@@ -10,11 +10,15 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+import numpy as np
+
 from raybox.errors import InvalidInput
 from raybox.geometry import Rays
+from raybox.hits.concatenation import concatenate
 from raybox.validation import Bools
 from raybox.viewer.door import content_policy
 from raybox.viewer.frames import points_frame, rays_frame, scene_frame, table_frame
+from raybox.viewer.layers import Layer, Layers, Points, joined_stage, visible_of
 from raybox.viewer.stage import Stage, rays_in_3d
 
 MAX_RAYS = 5_000_000  # in the table of a page
@@ -22,8 +26,9 @@ _TITLE = re.compile(rb"<title>.*?</title>", re.DOTALL)
 
 
 class PageContent(NamedTuple):
-    """A stage and rays with their frames, made once for all pages that show them."""
+    """What is shown, by name and joined, with its frames, made once for all pages that show it."""
 
+    layers: Layers
     stage: Stage
     rays: Rays | None
     """in 3D and flat"""
@@ -72,12 +77,28 @@ def built_page() -> bytes:
 
 def make_content(stage: Stage, rays: Rays | None = None, *, is_scan: bool = False) -> PageContent:
     """Return what a page shows of a stage and rays; is_scan: t = 1 of each ray is a measured point."""
-    if rays is None:
-        return PageContent(stage, None, (scene_frame(stage),), None)
-    flat = rays_in_3d(rays)
-    if len(flat) > MAX_RAYS:
-        raise InvalidInput(f"a page shows up to {MAX_RAYS:,} rays; got {len(flat):,}. Pass some: rays[::10].")
-    points = (points_frame(flat),) if is_scan else ()
-    follow = ["rays", "points", "table"] if is_scan else ["rays", "table"]
-    frames = (scene_frame(stage, follow), rays_frame(flat), *points)
-    return PageContent(stage, flat, frames, table_frame(stage, flat))
+    layers = {stage.name: Layer(stage)}
+    if rays is not None:
+        flat = rays_in_3d(rays)
+        layers["rays"] = Layer(flat)
+        if is_scan:
+            length = np.linalg.norm(flat.directions, axis=-1)
+            layers["points"] = Layer(Points(flat.origins + flat.directions, length))
+    return content_of(layers)
+
+
+def content_of(layers: Layers, before: Stage | None = None) -> PageContent:
+    """Return what a page shows of layers; `before` as of `joined_stage`."""
+    stage = joined_stage(layers, before)
+    (rays, ray_colors), (points, point_colors) = visible_of(layers, Rays), visible_of(layers, Points)
+    for count in (sum(map(len, rays)), sum(len(one.xyz) for one in points)):
+        if count > MAX_RAYS:
+            raise InvalidInput(f"a page shows up to {MAX_RAYS:,} rays; got {count:,}. Pass some: rays[::10].")
+    joined = concatenate(rays) if len(rays) > 1 else next(iter(rays), None)
+    frames = {} if joined is None else {"rays": rays_frame(joined, ray_colors)}
+    if points:
+        xyz, distance = (np.concatenate(one) for one in zip(*points, strict=True))
+        frames["points"] = points_frame(xyz, distance, point_colors)
+    table = None if joined is None else table_frame(stage, joined)
+    follow = [*frames] if table is None else [*frames, "table"]
+    return PageContent(layers, stage, joined, (scene_frame(stage, follow), *frames.values()), table)

@@ -13,7 +13,8 @@ from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays, stored_o
 from raybox.geometry.grid_surface import exposed_cells
 from raybox.geometry.mesh_edges import drawn_edges
 from raybox.hits import AllHits
-from raybox.validation import Bools, Ints
+from raybox.validation import Bools, Floats, Ints
+from raybox.viewer.messages import FrameHeader, HitsHeader, RayFields
 from raybox.viewer.stage import Solid, Stage
 
 MAX_IDS = 200_000  # objects, above which the page gets no ids
@@ -22,6 +23,7 @@ MAX_DRAWN_RAYS = 20_000  # an even sample of more
 MAX_LISTED = 10_000  # rows of hits in an answer
 _ALIGNMENT = 8  # of arrays: typed arrays of the page are views of the frame
 Arrays = dict[str, NDArray[Any]]
+Colors = Sequence[tuple[str | None, int]]  # "#rrggbb", or None for the page's own; rows that have it
 
 
 def frame(kind: str, arrays: Arrays | None = None, /, **fields: object) -> bytes:
@@ -42,6 +44,12 @@ def frame(kind: str, arrays: Arrays | None = None, /, **fields: object) -> bytes
     content = header.encode("utf-8", "replace")
     content += b" " * (-(4 + len(content)) % _ALIGNMENT)
     return b"".join([struct.pack("<I", len(content)), content, *blocks])
+
+
+def message(header: FrameHeader, arrays: Arrays | None = None) -> bytes:
+    """Return the frame of a header of the schema."""
+    fields = dict(header)
+    return frame(str(fields.pop("kind")), arrays, **fields)
 
 
 def packed_bits(mask: Bools) -> NDArray[np.uint8]:
@@ -78,6 +86,7 @@ def scene_frame(stage: Stage, follow: Sequence[str] = ()) -> bytes:
                 "primitives": len(part.geometry),
                 "firstObject": part.first_object,
                 "objects": part.objects,
+                "color": part.color,
             }
             for part in stage.parts
         ],
@@ -128,8 +137,8 @@ def _grid_arrays(grid: Grid, cells: Ints | None) -> Arrays:
     return arrays
 
 
-def rays_frame(rays: Rays) -> bytes:
-    """Return the frame ``rays``: an even sample of those that can be drawn."""
+def rays_frame(rays: Rays, colors: Colors = ()) -> bytes:
+    """Return the frame ``rays``: an even sample of those that can be drawn; colours of runs of rays."""
     rows, total = rays._rows(), len(rays)
     drawn = min(total, MAX_DRAWN_RAYS)
     row = np.arange(drawn) * total // max(drawn, 1)
@@ -140,7 +149,7 @@ def rays_frame(rays: Rays) -> bytes:
         "t_min": np.broadcast_to(rows.t_min, total)[row],
         "t_max": np.broadcast_to(rows.t_max, total)[row],
     }
-    return frame("rays", arrays, total=total, drawn=drawn)
+    return frame("rays", arrays, total=total, drawn=drawn, colors=colors)
 
 
 def table_frame(stage: Stage, rays: Rays, mask: Bools | None = None) -> bytes:
@@ -150,11 +159,9 @@ def table_frame(stage: Stage, rays: Rays, mask: Bools | None = None) -> bytes:
     return frame("table", {"t": hits.t, "object": stage.objects_of(hits), "length": length}, total=len(rays))
 
 
-def points_frame(rays: Rays) -> bytes:
-    """Return the frame ``points``: the point at t = 1 of every ray, and its distance."""
-    directions = rays.directions
-    distance = np.linalg.norm(directions, axis=-1)
-    return frame("points", {"xyz": rays.origins + directions, "distance": distance})
+def points_frame(xyz: Floats, distance: Floats, colors: Colors = ()) -> bytes:
+    """Return the frame ``points``: points, the distance of each along its ray, colours of runs of points."""
+    return frame("points", {"xyz": xyz, "distance": distance}, colors=colors)
 
 
 def hits_frame(stage: Stage, ray: Rays, hits: AllHits, *, seq: int, row: int | None = None) -> bytes:
@@ -166,7 +173,7 @@ def hits_frame(stage: Stage, ray: Rays, hits: AllHits, *, seq: int, row: int | N
         "primitive": hits.index[some].astype(np.float64),
         **{name: getattr(hits, name)[some] for name in ("t", "t_enter", "t_exit")},
     }
-    fields: dict[str, object] = {"origin": ray.origins.tolist(), "direction": ray.directions.tolist()}
-    for name, end in (("t_min", float(ray.t_min)), ("t_max", float(ray.t_max))):
-        fields[name] = None if abs(end) == inf else end  # JSON has no infinity
-    return frame("hits", arrays, seq=seq, row=row, total=len(hits.t), **fields)
+    low, high = (None if abs(end) == inf else float(end) for end in (ray.t_min, ray.t_max))  # JSON has none
+    origin, direction = ray.origins.tolist(), ray.directions.tolist()
+    of_ray = RayFields(origin=origin, direction=direction, t_min=low, t_max=high)
+    return message(HitsHeader(kind="hits", seq=seq, row=row, total=len(hits.t), **of_ray), arrays)

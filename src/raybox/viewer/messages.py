@@ -1,74 +1,143 @@
-"""Messages from a page, checked by a schema: exact fields, types and finite numbers."""
+"""Messages between a page and the server, and their check: the one schema of both sides.
+
+``page/schema.py`` writes the same types in TypeScript, ``page/src/schema.ts``. A field is JSON: int is a
+whole number from 0 to 2**53, float a finite number, tuple an array of that length.
+"""
+
+# ruff: noqa: UP013  # one line for a message: the schema is read as a table
 
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+import typing
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict, Union, cast, get_args, get_type_hints
 
 from raybox.errors import InvalidInput
 
 MAX_MESSAGE = 2**20  # bytes
-MASK, UPLOAD_PART, PICTURE_PART = b"\1", b"\2", b"\3"
-"""First bytes of binary messages."""
+MASK, UPLOAD_PART, PICTURE_PART, SELECTION = b"\1", b"\2", b"\3", b"\4"
+"""First bytes of binary messages: bits of objects that rays may hit; parts of files, and of pictures; bits of
+selected objects."""
+Vector: TypeAlias = tuple[float, float, float]
+Name: TypeAlias = Annotated[str, 255]  # of 1 to 255 characters
 
 
-def _is_whole(value: object) -> bool:
-    return type(value) is int and 0 <= value <= 2**53
+class RayFields(TypedDict):
+    """A ray; None is an infinite end of its range."""
+
+    origin: Vector
+    direction: Vector
+    t_min: float | None
+    t_max: float | None
 
 
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
+class PickRay(RayFields):
+    """Casts a ray, and has its hits as answer; "picked" states that the user has, and has none."""
 
-
-def _is_end(value: object) -> bool:
-    return value is None or _is_number(value)
-
-
-def _is_vector(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 3 and all(map(_is_number, value))
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= 255
-
-
-def _is_state(value: object) -> bool:
-    return isinstance(value, dict) and value.get("version") == 1
-
-
-Schema = Mapping[str, Callable[[object], bool]]
-SCHEMA: Mapping[str, Schema] = {
-    "pick": {"origin": _is_vector, "direction": _is_vector, "t_min": _is_end, "t_max": _is_end},
-    "ray": {"row": _is_whole},
-    "save": {"state": _is_state},
-    "upload": {"name": _is_name, "size": _is_whole},
-}
-"""The fields of each kind of message, besides ``kind`` and ``seq``, and their checks."""
-
-
-class Message(NamedTuple):
-    """A message of a page that fits the schema; `seq` comes back in the answer."""
-
-    kind: str
+    kind: Literal["pick", "picked"]
     seq: int
-    fields: Mapping[str, Any]
 
 
-def parse(text: str) -> Message:
-    """Return a message; raise `InvalidInput` for text that does not fit the schema."""
+# Of a page; `seq` comes back in the answer. A state has more fields, which are the page's own.
+PickRow = TypedDict("PickRow", {"kind": Literal["ray"], "seq": int, "row": int})
+SavedState = TypedDict("SavedState", {"version": Literal[1]})
+SavePage = TypedDict("SavePage", {"kind": Literal["save"], "seq": int, "state": SavedState})
+BeginUpload = TypedDict("BeginUpload", {"kind": Literal["upload"], "seq": int, "name": Name, "size": int})
+Request: TypeAlias = PickRay | PickRow | SavePage | BeginUpload
+
+# What Python sets of a view; objects to hide and to show are ranges: first, last, first, last, ...
+Up = Literal["x", "y", "z"]
+Camera = TypedDict(
+    "Camera",
+    {"eye": Vector, "target": Vector, "up": Up, "orthographic": bool, "height": float, "fov": float},
+)
+ByLabel = TypedDict("ByLabel", {"by": Literal["label"], "label": str})
+ByOther = TypedDict("ByOther", {"by": Literal["class", "height", "plain"]})
+ViewFields = TypedDict(
+    "ViewFields",
+    {
+        "camera": Camera,
+        "colour": ByLabel | ByOther,
+        "selection": list[int],
+        "hide": list[int],
+        "show": list[int],
+    },
+    total=False,
+)
+
+# Headers of frames. A session is the same as long as a server runs; "renumber" precedes a scene that keeps
+# the view: runs of objects as (number before, number, count). `seq` is 0 or None of what answers no request.
+Begin = TypedDict("Begin", {"kind": Literal["begin"], "session": str, "version": str, "view": ViewFields})
+Renumber = TypedDict("Renumber", {"kind": Literal["renumber"], "runs": list[tuple[int, int, int]]})
+ChangeView = TypedDict("ChangeView", {"kind": Literal["view"], "view": ViewFields})
+Progress = TypedDict("Progress", {"kind": Literal["progress"], "text": str, "fraction": float})
+DrawPicture = TypedDict("DrawPicture", {"kind": Literal["picture"], "scale": float})
+Failure = TypedDict("Failure", {"kind": Literal["error"], "text": str, "seq": int | None})
+FileHeader = TypedDict("FileHeader", {"kind": Literal["file"], "seq": int, "name": str})
+Uploaded = TypedDict("Uploaded", {"kind": Literal["state"], "seq": int})
+End = TypedDict("End", {"kind": Literal["end"], "text": str})
+
+
+class HitsHeader(RayFields):
+    """Heads the hits of a ray; `row` in the table of rays."""
+
+    kind: Literal["hits"]
+    seq: int
+    row: int | None
+    total: int
+
+
+FrameHeader: TypeAlias = (
+    Begin
+    | Renumber
+    | ChangeView
+    | HitsHeader
+    | Progress
+    | DrawPicture
+    | Failure
+    | FileHeader
+    | Uploaded
+    | End
+)
+FORMS = {kind: form for form in get_args(Request) for kind in get_args(get_type_hints(form)["kind"])}
+
+
+def parse(text: str) -> Request:
+    """Return a message of a page; raise `InvalidInput` for text that does not fit the schema."""
     try:
         found = json.loads(text, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise _refusal("no JSON of finite numbers") from error
-    kind = found.pop("kind", None) if isinstance(found, dict) else None
-    if not isinstance(kind, str) or kind not in SCHEMA:
+    kind = found.get("kind") if isinstance(found, dict) else None
+    if not isinstance(kind, str) or kind not in FORMS:
         raise _refusal(f"the kind {str(kind)[:40]!r}")
-    schema = {"seq": _is_whole, **SCHEMA[kind]}
-    for name in {**schema, **found}:
-        if name not in schema or name not in found or not schema[name](found[name]):
+    fields = get_type_hints(FORMS[kind], include_extras=True)
+    for name in {**fields, **found}:
+        if name not in fields or name not in found or not is_valid(found[name], fields[name]):
             raise _refusal(f"{kind} with a wrong or missing field {name[:40]!r}")
-    return Message(kind, found.pop("seq"), found)
+    return cast("Request", found)
+
+
+def is_valid(value: object, form: Any) -> bool:
+    """Return whether JSON has a type of the schema; a nested object may have more fields."""
+    origin, args = typing.get_origin(form), get_args(form)
+    if origin in (Union, UnionType):
+        return any(is_valid(value, one) for one in args)
+    if origin is Annotated:
+        return is_valid(value, args[0]) and 0 < len(cast("str", value)) <= args[1]
+    if origin is Literal:
+        return type(value) is type(args[0]) and value in args
+    if origin is tuple:
+        return isinstance(value, list) and len(value) == len(args) and all(map(is_valid, value, args))
+    if typing.is_typeddict(form):
+        fields = get_type_hints(form, include_extras=True).items()
+        return isinstance(value, dict) and all(is_valid(value.get(name), one) for name, one in fields)
+    if form is int:
+        return type(value) is int and 0 <= value <= 2**53
+    if form is float:
+        return type(value) in (int, float) and abs(cast("float", value)) <= sys.float_info.max
+    return type(value) is form
 
 
 def _finite(text: str) -> float:

@@ -30,39 +30,20 @@ Solid = Boxes | Grid | Mesh | Instances | Planes
 """What the viewer shows."""
 MAX_CELLS = 2_000_000
 """Occupied cells of a grid that are objects; a grid of more is one object."""
-HIDDEN_CLASSES = tuple(
-    f"Ifc{name}"
-    for name in (
-        *("Space", "SpatialZone", "ExternalSpatialElement", "Building", "BuildingStorey", "Facility"),
-        *(
-            "FacilityPartCommon",
-            "Bridge",
-            "BridgePart",
-            "MarineFacility",
-            "MarinePart",
-            "Railway",
-            "RailwayPart",
-        ),
-        *(
-            "Road",
-            "RoadPart",
-            "OpeningElement",
-            "OpeningStandardCase",
-            "VoidingFeature",
-            "ChamferEdgeFeature",
-        ),
-        *("RoundedEdgeFeature", "EarthworksCut", "VirtualElement", "Annotation", "Grid", "Referent"),
-        *("LinearPositioningElement", "LinearElement", "Alignment", "AlignmentCant", "AlignmentHorizontal"),
-        *("AlignmentSegment", "AlignmentVertical", "DistributionPort"),
-    )
-) + tuple(
-    f"IfcStructural{name}"
-    for name in (
-        *("CurveAction", "CurveConnection", "CurveMember", "CurveMemberVarying", "CurveReaction"),
-        *("LinearAction", "LinearActionVarying", "PlanarAction", "PlanarActionVarying", "PointAction"),
-        *("PointConnection", "PointReaction", "SurfaceAction", "SurfaceConnection", "SurfaceMember"),
-        *("SurfaceMemberVarying", "SurfaceReaction"),
-    )
+_WITHOUT_MATTER = """
+    Space SpatialZone ExternalSpatialElement Building BuildingStorey Facility FacilityPartCommon
+    Bridge BridgePart MarineFacility MarinePart Railway RailwayPart Road RoadPart OpeningElement
+    OpeningStandardCase VoidingFeature ChamferEdgeFeature RoundedEdgeFeature EarthworksCut
+    VirtualElement Annotation Grid Referent LinearPositioningElement LinearElement Alignment
+    AlignmentCant AlignmentHorizontal AlignmentSegment AlignmentVertical DistributionPort
+"""
+_STRUCTURAL = """
+    CurveAction CurveConnection CurveMember CurveMemberVarying CurveReaction LinearAction
+    LinearActionVarying PlanarAction PlanarActionVarying PointAction PointConnection PointReaction
+    SurfaceAction SurfaceConnection SurfaceMember SurfaceMemberVarying SurfaceReaction
+"""
+HIDDEN_CLASSES = tuple(f"Ifc{name}" for name in _WITHOUT_MATTER.split()) + tuple(
+    f"IfcStructural{name}" for name in _STRUCTURAL.split()
 )
 """Classes of IFC products without matter: `ifc_products.NO_MATTER`, with their subclasses."""
 Column = NDArray[Any]
@@ -82,6 +63,8 @@ class StagePart(NamedTuple):
     """the object of each row"""
     cells: Ints | None = None
     """the row of each object, ascending: of a grid, the occupied cells"""
+    color: str | None = None
+    """of "#rrggbb", where it has one of its own"""
 
     def objects_of(self, rows: Ints) -> Ints:
         """Return the stage's objects of rows."""

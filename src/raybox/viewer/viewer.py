@@ -7,46 +7,80 @@ import atexit
 import os
 import secrets
 import time
+import traceback
 from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from threading import RLock
+from typing import TYPE_CHECKING, TypeVar, cast, final
+
+import numpy as np
 
 from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Rays
 from raybox.hits import AllHits
-from raybox.validation import ArrayInput, MaskInput
+from raybox.validation import ArrayInput, Bools, Ints, MaskInput
 from raybox.viewer import open_file
-from raybox.viewer.content import PageContent, built_page, make_content
+from raybox.viewer.content import PageContent, built_page, content_of, make_content
 from raybox.viewer.door import Door, checked_names
-from raybox.viewer.frames import frame, hits_frame
+from raybox.viewer.frames import hits_frame, message
+from raybox.viewer.layers import (
+    LayerInput,
+    Layers,
+    layer_in,
+    layer_of,
+    objects_by_name,
+    objects_in,
+    runs_that_stay,
+    stage_in,
+    stages_in,
+    with_visible,
+)
+from raybox.viewer.messages import ByOther, Camera, End, Up, Vector, ViewFields
+from raybox.viewer.notebook import embedded, linked
 from raybox.viewer.open_file import ViewInput
 from raybox.viewer.server import PageServer, address_of
-from raybox.viewer.session import Session, Task
+from raybox.viewer.session import Listener, Session, Task
+from raybox.viewer.stage import Stage
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
 
 _SEND_SECONDS = 5.0
+_LASTING = "camera", "colour", "selection"  # of a view, for pages that open later
 PageWork = Callable[[Session], Coroutine[None, None, None]]
+Picked = TypeVar("Picked", bound=Callable[[AllHits], object])
 
 
 @final
-@guard_class("url", "stage", "wait", "stop")
+@guard_class("url", "selection", "on_pick", "wait", "stop")
 class Viewer:
     """A served page that shows a scene and casts the rays of clicks; made by `view`.
 
-    Each page that is open has its own state: what is hidden there, or uploaded, is so there alone.
+    What it shows has names: that of the file or "scene", "rays", "points", and those of `add`. Each page that
+    is open has its own state: what users hide there, or upload, is so there alone.
     """
 
-    def __init__(self, content: PageContent, host: str, port: int, allowed_hosts: Iterable[str] = ()) -> None:
-        self._content, self._host = content, host
+    def __init__(
+        self,
+        content: PageContent,
+        host: str,
+        port: int,
+        allowed_hosts: Iterable[str] = (),
+        *,
+        live: bool = False,
+    ) -> None:
+        self._content, self._host, self._live = content, host, live
         self._name = secrets.token_hex(8)
+        self._view: ViewFields = {}
+        self._selection: dict[str, Ints] = {}
         self._sessions: list[Session] = []
         self._uploads: set[Task] = set()
-        self._last: AllHits | None = None
+        self._callbacks: list[Callable[[AllHits], object]] = []
+        self._calls = ThreadPoolExecutor(1, "raybox-view-callbacks")
+        self._lock = RLock()
         door = Door(host, checked_names(allowed_hosts), built_page())
         self._server = PageServer(door, port, self._serve, most_objects=len(content.stage.visible))
         atexit.register(self.stop)
@@ -57,9 +91,75 @@ class Viewer:
         return address_of(self._host, self._server.port)
 
     @property
-    def answer(self) -> AllHits | None:
-        """All hits of the ray of the last click of any page; None without one."""
-        return self._last
+    def selection(self) -> dict[str, Ints]:
+        """Objects selected last, by `select` or on a page: int64 numbers within each geometry, by name."""
+        return dict(self._selection)
+
+    def add(self, name: str, content: LayerInput, *, color: str | None = None) -> None:
+        """Show a geometry, a file, rays, or the points of hits, in place of what has this name.
+
+        color: "#rrggbb", or None for the page's. The label "layer" has the names of several geometries.
+        """
+        with self._lock:
+            self._show({**self._content.layers, name: layer_of(content, color)})
+
+    def remove(self, name: str) -> None:
+        """Remove what has a name; the last geometry cannot be removed."""
+        with self._lock:
+            layer_in(self._content.layers, name)
+            self._show({key: one for key, one in self._content.layers.items() if key != name})
+
+    def hide(self, name: str, objects: MaskInput = None) -> None:
+        """Hide what has a name, or some objects of a geometry, on open pages and in those to come.
+
+        objects: numbers within the geometry, a mask, or an expression of labels.
+        """
+        self._set_visible(name, objects, on=False)
+
+    def show(self, name: str, objects: MaskInput = None) -> None:
+        """Show what `hide` hides."""
+        self._set_visible(name, objects, on=True)
+
+    def select(self, name: str | None = None, objects: MaskInput = None) -> None:
+        """Select objects of a geometry, as of `hide`; without a name, none."""
+        with self._lock:
+            numbers = np.zeros(0, np.int64)
+            if name is not None:
+                numbers = objects_in(stage_in(self._content.layers, name), objects)
+            self._selection = {} if name is None else {name: numbers}
+            start = 0 if name is None else objects_by_name(self._content.layers)[name].start
+            self._change({"selection": (numbers + start).tolist()})
+
+    def color_by(self, label: str | None) -> None:
+        """Colour objects by a label, or by "height"; for None, all alike."""
+        labels = self._content.stage.labels
+        if label is not None and label not in labels and label != "height":
+            raise InvalidInput(f"there is no label {label!r}; there are: {', '.join([*labels, 'height'])}.")
+        other: ByOther = {"by": "height" if label else "plain"}
+        self._change({"colour": {"by": "label", "label": label} if label in labels else other})
+
+    def camera(self, eye: ArrayInput, target: ArrayInput, *, up: Up | None = None, fov: float = 45.0) -> None:
+        """Look from a point at another, both (3,); fov is vertical, in degrees; up: None is the file's."""
+        ends = np.array([eye, target], np.float64)
+        distance = float(np.linalg.norm(ends[1] - ends[0])) if ends.shape == (2, 3) else np.nan
+        if not (0 < distance < np.inf and 0 < fov < 180 and up in (None, "x", "y", "z")):
+            rule = 'eye and target must be two points in 3D, fov within 0 and 180 degrees, up "x", "y" or "z"'
+            raise InvalidInput(f"{rule}; got {eye!r}, {target!r}, {fov!r}, {up!r}.")
+        points = cast("list[Vector]", ends.tolist())
+        height, axis = float(2 * distance * np.tan(np.radians(fov) / 2)), up or self._content.stage.up
+        look = Camera(
+            eye=points[0], target=points[1], up=axis, orthographic=False, height=height, fov=float(fov)
+        )
+        self._change({"camera": look})
+
+    def on_pick(self, callback: Picked) -> Picked:
+        """Call a function with all hits of each ray that a user picks with; return the function.
+
+        Calls follow one another on a thread of their own, after `selection` has changed; exceptions are
+        printed.
+        """
+        self._callbacks.append(callback)
+        return callback
 
     def click(self, origin: ArrayInput, direction: ArrayInput) -> AllHits:
         """Return all hits of a ray in scene coordinates, and show them on all open pages, as of a click.
@@ -70,30 +170,43 @@ class Viewer:
         if ray.shape or ray.ndim_space != 3:
             found = f"got rays of shape {ray.shape}, D={ray.ndim_space}"
             raise InvalidInput(f"a click must be one ray in 3D; {found}")
-        content, hits = self._content, self._content.stage.all(ray)
-        self._set_last(hits)
+        content = self._content
+        hits = content.stage.all(ray)
+        self._selected(
+            content, np.isin(np.arange(len(content.stage.visible)), content.stage.objects_of(hits)[:1])
+        )
         answer = hits_frame(content.stage, ray, hits, seq=0)
         self._server.call(self._with_all(lambda page: page.send(answer), content))
         return hits
 
     def open(self, name: str, content: bytes) -> None:
         """Replace the scene of all open pages by that of a file's bytes; an error changes nothing."""
-        self._content, self._last = make_content(open_file.stage_of_bytes(name, content)), None
-        self._server.call(self._with_all(lambda page: page.show(self._content)))
+        made = make_content(open_file.stage_of_bytes(name, content))
+        with self._lock:
+            self._content, self._selection, self._view = made, {}, {}
+            self._server.call(self._with_all(lambda page: page.show(made)))
 
     def html(self) -> str:
         """Return the page with its scene as one HTML file, which needs no server."""
-        return self._content.saved().decode()
+        return self._content.saved(self._view or None).decode()
 
     def save_html(self, path: str | os.PathLike[str]) -> None:
         """Write `html` to a file."""
-        Path(path).write_bytes(self._content.saved())
+        Path(path).write_bytes(self._content.saved(self._view or None))
 
-    def save_png(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture that the page opened last shows, with its legend and scale."""
+    def screenshot(self, path: str | os.PathLike[str] | None = None, *, scale: float = 2.0) -> bytes:
+        """Return the picture of the page opened last, as PNG, and write it to a file if a path is given.
+
+        It has the legend and the scale bar. scale: pixels for one of the page, along each axis, from 1 to 4.
+        """
+        if not 1 <= scale <= 4:
+            raise InvalidInput(f"scale must be from 1 to 4; got {scale!r}.")
         if not self._sessions:
             raise RayboxError(f"no browser has the page open to draw the picture; open {self.url}")
-        Path(path).write_bytes(self._server.call(self._sessions[-1].picture()))
+        picture = self._server.call(self._sessions[-1].picture(float(scale)))
+        if path is not None:
+            Path(path).write_bytes(picture)
+        return picture
 
     def wait(self) -> None:
         """Serve until Ctrl-C."""
@@ -103,18 +216,15 @@ class Viewer:
     def stop(self) -> None:
         """Stop the server; open pages say so."""
         atexit.unregister(self.stop)
-        end = frame("end", text="the server has stopped; start it again to go on")
+        self._calls.shutdown(wait=False, cancel_futures=True)
+        end = message(End(kind="end", text="the server has stopped; start it again to go on"))
         with suppress(RayboxError):  # it has stopped before
             self._server.call(self._with_all(lambda page: page.send(end)))
         self._server.stop()
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame, as a notebook shows it."""
-        safe = escape(self.url, quote=True)
-        return (
-            f'<iframe src="{safe}" title="raybox" width="100%" height="560" style="border: 0"></iframe>'
-            f'<p><a href="{safe}" target="_blank" rel="noopener">{safe}</a></p>'
-        )
+        """Return what a notebook shows: the page itself, or with `live` the served one."""
+        return linked(self.url) if self._live else embedded(self._content, self._view or None, self.url)
 
     def __enter__(self) -> Viewer:
         return self
@@ -122,16 +232,52 @@ class Viewer:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
+    def _set_visible(self, name: str, objects: MaskInput, on: bool) -> None:
+        with self._lock:
+            old, layer = self._content, layer_in(self._content.layers, name)
+            if objects is None and not isinstance(layer.content, Stage):
+                self._show({**old.layers, name: layer._replace(is_visible=on)})
+                return
+            layers, ranges = with_visible(old.layers, name, objects, on)
+            self._content = content_of(layers, old.stage)
+            self._change({"show": ranges} if on else {"hide": ranges}, old)
+
+    def _show(self, layers: Layers) -> None:
+        """Show layers on all open pages, whose view stays."""
+        old = self._content
+        self._content = new = content_of(layers, old.stage)
+        before, now, runs = stages_in(old.layers), stages_in(layers), runs_that_stay(old.layers, layers)
+        self._selection = {
+            k: own for k, own in self._selection.items() if k in now and now[k] is before.get(k)
+        }
+        self._view.pop("selection", None)
+        self._server.call(self._with_all(lambda page: page.show(new, runs), old))
+
+    def _change(self, view: ViewFields, shown: PageContent | None = None) -> None:
+        """Change the view of pages that show some content, and of those that open later."""
+        content = self._content
+        self._view |= cast("ViewFields", {key: view[key] for key in _LASTING if key in view})  # type: ignore[literal-required]
+        self._server.call(self._with_all(lambda page: page.change(content, view), shown or content))
+
     async def _serve(self, connection: ServerConnection) -> None:
-        session = Session(connection, self._content, self._uploads, self._set_last)
+        listener = Listener(self._picked, self._selected)
+        session = Session(connection, self._content, self._uploads, listener)
         self._sessions.append(session)
         try:
-            await session.run(self._name)
+            await session.run(self._name, self._view)
         finally:
             self._sessions.remove(session)
 
-    def _set_last(self, hits: AllHits) -> None:
-        self._last = hits
+    def _selected(self, content: PageContent, mask: Bools) -> None:
+        if content is self._content:
+            named = objects_by_name(content.layers).items()
+            own = {name: np.flatnonzero(mask[some.start : some.stop]) for name, some in named}
+            self._selection = {name: numbers for name, numbers in own.items() if numbers.size}
+
+    def _picked(self, content: PageContent, hits: AllHits) -> None:
+        if content is self._content:
+            for callback in self._callbacks:
+                self._calls.submit(_call, callback, hits)
 
     async def _with_all(self, work: PageWork, content: PageContent | None = None) -> None:
         """Await work with all open pages, or those that show some content; slow ones do not matter."""
@@ -141,6 +287,13 @@ class Viewer:
             _, late = await asyncio.wait(tasks, timeout=_SEND_SECONDS)
             for task in late:
                 task.cancel()
+
+
+def _call(callback: Callable[[AllHits], object], hits: AllHits) -> None:
+    try:
+        callback(hits)
+    except Exception:
+        traceback.print_exc()
 
 
 @in_default_environment
@@ -156,6 +309,7 @@ def view(  # noqa: PLR0913
     points: bool = False,
     credit: str = "",
     allowed_hosts: Iterable[str] = (),
+    live: bool = False,
 ) -> Viewer:
     """Show a scene in the browser, where a click casts a ray through its pixel.
 
@@ -185,6 +339,9 @@ def view(  # noqa: PLR0913
         Where the scene comes from, shown on the page.
     allowed_hosts : list of str
         Host names, besides IP addresses and localhost, under which browsers may request the page.
+    live : bool
+        A notebook shows the served page, which methods of `Viewer` change, and which needs the notebook's own
+        machine; else a page of its own, as it is when the cell ends, or of large scenes a picture and a link.
 
     Returns
     -------
@@ -207,4 +364,4 @@ def view(  # noqa: PLR0913
     array([2., 5.])
     """
     stage = open_file.stage_of(scene, boxes=boxes, all_objects=all_objects, where=where, credit=credit)
-    return Viewer(make_content(stage, rays, is_scan=points), host, port, allowed_hosts)
+    return Viewer(make_content(stage, rays, is_scan=points), host, port, allowed_hosts, live=live)
