@@ -9,6 +9,8 @@ import pytest
 
 import raybox as rb
 from raybox.viewer import notebook
+from test_view_save import parts_of
+from view_client import decoded
 
 pytest.importorskip("websockets")
 
@@ -79,3 +81,22 @@ def test_the_picture_shows_what_is_visible():
 def test_scenes_without_bounds_have_a_picture(geometry):
     with rb.view(geometry, port=0) as viewer:
         assert notebook.picture_of(viewer._content.stage).startswith(b"\x89PNG")
+
+
+CELLS = [
+    "import raybox as rb\nviewer = rb.view(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]), port=0)\nviewer",
+    'viewer.add("roof", rb.Boxes([[0, 0, 2]], [[1, 1, 3]]))\nviewer.hide("scene")\nviewer',
+    "viewer.stop()",
+]
+
+
+def test_cells_of_a_notebook_show_the_viewer_as_it_is_then():
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
+    nbclient.NotebookClient(made, timeout=300, kernel_name="python3").execute()
+    shown = [cell.outputs[0]["data"]["text/html"] for cell in made.cells[:2]]
+    pages = [unescape(re.search('srcdoc="([^"]*)"', output)[1]) for output in shown]
+    scenes = [decoded(parts_of(page.encode())[0][0]) for page in pages]
+    assert [len(scene.header["geometries"]) for scene in scenes] == [1, 2]
+    assert ["hidden" in scene.arrays for scene in scenes] == [False, True]

@@ -106,6 +106,8 @@ def joined_stage(layers: Layers, before: Stage | None = None) -> Stage:
         raise InvalidInput("a viewer needs a geometry; add another before the last is removed.")
     first = next(iter(stages.values()))
     colors = [layers[name].color for name, stage in stages.items() for _ in stage.parts]
+    if len(stages) == 1 and not any(colors):
+        return first
     solids = [part.geometry for stage in stages.values() for part in stage.parts]
     old = first if before is None else before
     is_same = [*map(id, solids)] == [id(part.geometry) for part in old.parts]
