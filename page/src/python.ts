@@ -2,10 +2,10 @@
 
 import type { Actions } from "./actions.ts";
 import type { LiveCaster, Run } from "./live.ts";
-import { restore } from "./restore.ts";
+import { restoredView } from "./controls.ts";
 import type { ViewFields } from "./schema.ts";
-import type { View } from "./store.ts";
-import type { SceneModel } from "./types.ts";
+
+import type { SceneModel, View } from "./types.ts";
 import { fromRanges, toRanges } from "./visibility.ts";
 
 /** Changes the view; numbers that do not fit the scene change nothing. */
@@ -13,7 +13,7 @@ export function changeView(actions: Actions, { hide, show, ...view }: ViewFields
   const { store, stage } = actions;
   if (hide) actions.setHidden(objectsIn(hide), true);
   if (show) actions.setHidden(objectsIn(show), false);
-  const { camera, colour, selection } = restore(store.model, { ...store.state, ...view }, store.state);
+  const { camera, colour, selection } = restoredView(store.model, { ...store.state, ...view }, store.state);
   if (view.camera && camera) {
     stage.setCamera(camera);
     store.set({ camera: stage.camera() });

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { renumbered } from "../src/python.ts";
-import { startState } from "../src/store.ts";
+import { startView } from "../src/controls.ts";
 import { sceneOfBoxes } from "./scenes.ts";
 
 const before = sceneOfBoxes();
-const view = { ...startState(before, true), hidden: [0, 1, 4, 4], unpickable: [3, 3], selection: [4, 1, 2] };
+const view = { ...startView(before, true), hidden: [0, 1, 4, 4], unpickable: [3, 3], selection: [4, 1, 2] };
 
 test("objects that stay keep what is hidden and selected, under their new numbers", () => {
   const now = { ...before, objects: 7 };
