@@ -229,7 +229,7 @@ class Boxes(BoxConstructors, HasAttributes):
         return _made(object.__new__(Boxes), *corners, self._attributes)
 
     def _compared(self) -> tuple[object, ...]:
-        return self._lower, self._upper, self.ids, self.labels
+        return self._lower, self._upper, self.ids, self.labels, self.colors
 
     def _rows(self) -> BoxRows:
         """Return the arrays for kernels; in 3D without a copy."""

@@ -314,7 +314,7 @@ class Grid(HasAttributes):
         return box_lists.restored(*grid_cells.bounds_of(self._edges, places), found)
 
     def _compared(self) -> tuple[object, ...]:
-        return *self._edges, *self._bits, self.ids, self.labels
+        return *self._edges, *self._bits, self.ids, self.labels, self.colors
 
     def _rows(self) -> GridRows:
         """Return the arrays for kernels, without copies of edges and mask."""

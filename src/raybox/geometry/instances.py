@@ -282,7 +282,7 @@ class Instances(HasAttributes):
         return Boxes(lower[:, :dims], upper[:, :dims])._with(self._attributes)
 
     def _compared(self) -> tuple[object, ...]:
-        return self._geometry, self._placed, self.ids, self.labels
+        return self._geometry, self._placed, self.ids, self.labels, self.colors
 
     def _rows(self) -> Floats:
         """Return the matrices for kernels, (M, 3, 4)."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry.array_container import NOTHING, ReadOnly, equal_values
+from raybox.geometry.colors import Colors, chosen_colors, joined_colors
 from raybox.geometry.file_facts import NO_FACTS, FromFile, SourceFacts, Up, joined_facts
 from raybox.geometry.row_ids import Ids, IdsInput, RowIndex, checked_ids, chosen_ids
 from raybox.validation import freeze, names_of
@@ -64,24 +65,29 @@ class Labels(ReadOnly[NDArray[Any]]):
 
 
 class Attributes(NamedTuple):
-    """Ids and labels of a geometry's objects, and the facts of its file."""
+    """Ids and labels of a geometry's objects, the facts of its file, and the colours of its primitives."""
 
     ids: Ids | None = None
     labels: Labels = Labels({})
     facts: SourceFacts = NO_FACTS
+    colors: Colors | None = None
 
     def of_rows(self, index: RowIndex) -> Attributes:
-        """Return the attributes of the objects at an index."""
+        """Return the attributes of the primitives at an index, each of which is an object."""
         if self.ids is None and not self.labels:
-            return self
+            return self.of_triangles(index)
         labels = self.labels.of_rows(index) if self.labels else self.labels
-        return Attributes(chosen_ids(self.ids, index), labels, self.facts)
+        return Attributes(chosen_ids(self.ids, index), labels, self.facts, chosen_colors(self.colors, index))
+
+    def of_triangles(self, index: RowIndex) -> Attributes:
+        """Return the attributes of triangles at an index, whose objects stay whole."""
+        return self if self.colors is None else self._replace(colors=chosen_colors(self.colors, index))
 
 
 NO_ATTRIBUTES = Attributes()
 
 
-@guard_class("ids", "labels")
+@guard_class("ids", "labels", "colors")
 class HasAttributes(FromFile):
     """The properties of geometries whose objects have ids and labels."""
 
@@ -106,6 +112,15 @@ class HasAttributes(FromFile):
         return self._attributes.labels
 
     @property
+    def colors(self) -> Colors | None:
+        """The colours of the primitives, as the file states them; None without.
+
+        Red, green, blue and alpha (255: opaque): shape (len, 4), of dtype uint8, read-only. Four zeros where
+        the file states no colour.
+        """
+        return self._attributes.colors
+
+    @property
     def _facts(self) -> SourceFacts:  # type: ignore[override]
         return self._attributes.facts
 
@@ -114,6 +129,9 @@ class HasAttributes(FromFile):
         made = copy(self)
         object.__setattr__(made, "_attributes", attributes)
         return made
+
+
+H = TypeVar("H", bound=HasAttributes)
 
 
 def with_facts(
@@ -128,6 +146,13 @@ def with_facts(
     made = copy(geometry)
     object.__setattr__(made, "_facts", facts)  # of rays
     return made
+
+
+def with_colors(geometry: H, colors: Colors | None) -> H:
+    """Return a geometry, whose arrays are shared, with the colours of its primitives."""
+    if colors is not None:
+        freeze(colors)
+    return geometry._with(geometry._attributes._replace(colors=colors))
 
 
 def without_ids(geometry: G) -> G:
@@ -149,8 +174,7 @@ def checked_attributes(ids: IdsInput, labels: LabelsInput, count: int, noun: str
 
 def frozen_attributes(attributes: Attributes) -> Attributes:
     """Return attributes that were pickled or copied, read-only again."""
-    if attributes.ids is not None:
-        freeze(attributes.ids)
+    freeze(*(values for values in (attributes.ids, attributes.colors) if values is not None))
     return attributes
 
 
@@ -203,11 +227,15 @@ def shown_names(names: Collection[str]) -> str:
     return first if len(names) <= _SHOWN else f"{first} and {len(names) - _SHOWN} more"
 
 
-def joined_attributes(parts: Sequence[Attributes], counts: Sequence[int]) -> Attributes:
-    """Return the attributes of several geometries, of so many objects each, as those of one."""
+def joined_attributes(parts: Sequence[Attributes], counts: Sequence[int], rows: Sequence[int]) -> Attributes:
+    """Return the attributes of several geometries as those of one.
+
+    counts, rows: the numbers of objects and of primitives of each.
+    """
     ids = joined_ids([part.ids for part in parts], counts)
     labels = joined_labels([part.labels for part in parts], counts)
-    return Attributes(ids, labels, joined_facts([part.facts for part in parts]))
+    colors = joined_colors([part.colors for part in parts], rows)
+    return Attributes(ids, labels, joined_facts([part.facts for part in parts]), colors)
 
 
 def joined_labels(tables: Sequence[Labels], counts: Sequence[int]) -> Labels:

@@ -201,7 +201,8 @@ class Mesh(HasAttributes):
                 "triangles are a flat list: index by one integer, slice, mask or list of integers"
             )
         arrays = np.asarray(faces, order="C"), np.asarray(self.objects[index], order="C")
-        return _made(object.__new__(Mesh), self._vertices, *arrays, self._attributes)
+        attributes = self._attributes.of_triangles(index)
+        return _made(object.__new__(Mesh), self._vertices, *arrays, attributes)
 
     @property
     def face_areas(self) -> Floats:
@@ -369,7 +370,7 @@ class Mesh(HasAttributes):
         import_module("raybox.io.formats.saving").save(path, self)
 
     def _compared(self) -> tuple[object, ...]:
-        return self._vertices, self._faces, self.objects, self.ids, self.labels
+        return self._vertices, self._faces, self.objects, self.ids, self.labels, self.colors
 
     def _rows(self) -> TriangleRows:
         """Return the arrays for kernels."""

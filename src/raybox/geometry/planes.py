@@ -145,7 +145,7 @@ class Planes(HasAttributes):
         return _made(object.__new__(Planes), *arrays, self._attributes.of_rows(index))
 
     def _compared(self) -> tuple[object, ...]:
-        return self._normals, self._offsets, self.ids, self.labels
+        return self._normals, self._offsets, self.ids, self.labels, self.colors
 
     def _rows(self) -> PlaneRows:
         """Return the arrays for kernels; in 3D without a copy."""

@@ -99,7 +99,8 @@ def _boxes(parts: Sequence[Boxes]) -> Boxes:
     _check_spaces(parts)
     lower = np.concatenate([part.lower for part in parts])
     upper = np.concatenate([part.upper for part in parts])
-    attributes = joined_attributes([part._attributes for part in parts], [len(part) for part in parts])
+    rows = [len(part) for part in parts]
+    attributes = joined_attributes([part._attributes for part in parts], rows, rows)
     return box_lists.restored(lower, upper, attributes)
 
 
@@ -112,7 +113,8 @@ def _meshes(parts: Sequence[Mesh]) -> Mesh:
     if any(meshes.stored_objects(part) is not None for part in parts):
         objects = np.concatenate([part.objects + k for part, k in zip(parts, first[:-1], strict=True)])
     vertices = np.concatenate([part.vertices for part in parts])
-    attributes = joined_attributes([part._attributes for part in parts], counts)
+    rows = [len(part) for part in parts]
+    attributes = joined_attributes([part._attributes for part in parts], counts, rows)
     return meshes.restored(vertices, faces, objects, attributes)
 
 

@@ -9,7 +9,8 @@ level 0, a footprint, of an object whose children have any higher one. Levels ar
 Labels are `type`, the one of the topmost parent; `part_type`, the object's own, if any object has a parent;
 `parent`; and the attributes of the object and of its parents, of which the nearest counts. An attribute that
 is a list or has parts of its own is JSON text; one named `id`, or like another label, is ``attribute_NAME``.
-Appearances are not read.
+Colours are those of the materials of the theme that the file prefers, else of the first; textures are not
+read.
 """
 
 import json
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.geometry.colors import Colors, color_bytes
 from raybox.geometry.polygons import Polygons, triangulate
 from raybox.io.formats.cityjson_document import (
     CHECK,
@@ -54,6 +56,9 @@ class _Geometry(NamedTuple):
     semantics: Any
     first_vertex: int
     vertex_count: int
+    material: Any
+    """numbers of materials by theme"""
+    appearance: Json
     matrix: Floats | None = None
     anchor: int = 0
     """the vertex that a template is moved to"""
@@ -84,9 +89,11 @@ class _Surfaces:
         self.sizes: list[int] = []
         self.rings: list[int] = []
         self.owners: list[_Owner] = []
+        self.colors: list[Colors] = [np.zeros((0, 4), np.uint8)]
 
-    def add(self, geometry: _Geometry, city: City, owners: list[_Owner]) -> None:
-        """Append the polygons of a geometry, each with its owner."""
+    def add(self, geometry: _Geometry, city: City, owners: list[_Owner], colors: Colors) -> None:
+        """Append the polygons of a geometry, each with its owner and its colour."""
+        self.colors.append(colors)
         polygons, matrix = geometry.polygons(), geometry.matrix
         rings = list(chain.from_iterable(polygons))
         if matrix is not None and np.linalg.det(matrix[:3, :3]) < 0:  # outward normals stay outward
@@ -114,7 +121,8 @@ def read(path: Path, options: ReadOptions) -> Loaded:
             number = 0
             for geometry in geometries:
                 semantic = _semantic_surfaces(city, geometry, name, number) if options.objects else []
-                surfaces.add(geometry, city, _owners(geometry, name, semantic, skipped))
+                owners = _owners(geometry, name, semantic, skipped)
+                surfaces.add(geometry, city, owners, _colors(geometry, skipped))
                 number += len(semantic)
     if not surfaces.rings:
         there = ", ".join(f"{level or 'none'} ({count})" for level, count in levels(path).items())
@@ -140,10 +148,12 @@ def _parts(city: City, surfaces: _Surfaces, options: ReadOptions, skipped: Count
             skipped[f"{loss} in city object {owners[owner].id!r}"] += 1
     of_faces = owner_of[found.polygon]
     order = np.argsort(of_faces, kind="stable")
-    faces = np.split(found.faces[order], np.searchsorted(of_faces[order], np.arange(1, len(owners))))
+    starts = np.searchsorted(of_faces[order], np.arange(1, len(owners)))
+    colors = np.concatenate(surfaces.colors)[found.polygon]
+    of_owners = (np.split(values[order], starts) for values in (found.faces, colors))
     labels = (_labels(city, owner, options) for owner in owners)
-    parts = zip(owners, faces, labels, strict=True)
-    return [MeshPart(owner.id, vertices, some, own) for owner, some, own in parts]
+    parts = zip(owners, labels, *of_owners, strict=True)
+    return [MeshPart(owner.id, vertices, faces, own, some) for owner, own, faces, some in parts]
 
 
 def levels(path: Path) -> dict[str, int]:
@@ -212,9 +222,9 @@ def _with_surfaces(city: City, name: str, skipped: Counter[str], left_out: Count
             if shape["type"] in _DEPTHS:
                 place = _place(given, one, city) if is_placed else (None, 0)
                 level, semantics = level_of(shape.get("lod")), shape.get("semantics")
-                found.append(
-                    _Geometry(shape["type"], level, shape["boundaries"], semantics, *one[1:], *place)
-                )
+                looks = shape.get("material"), city.appearance if is_placed else one.appearance
+                known = semantics, one.first_vertex, one.vertex_count, *looks
+                found.append(_Geometry(shape["type"], level, shape["boundaries"], *known, *place))
             elif shape["type"] in _WITHOUT_SURFACES:
                 left_out["geometries of points or lines"] += 1
             else:
@@ -284,6 +294,34 @@ def _owners(geometry: _Geometry, name: str, surfaces: list[_Owner], skipped: Cou
         skipped["semantics that do not fit their surfaces"] += 1
         return polygons
     return [whole if value is None else surfaces[value] for value in values]
+
+
+def _colors(geometry: _Geometry, skipped: Counter[str]) -> Colors:
+    """Return the colour of each polygon of a geometry, zeros without."""
+    count = len(geometry.polygons())
+    if not geometry.material:
+        return np.zeros((count, 4), np.uint8)
+    try:
+        given, materials = geometry.material, geometry.appearance["materials"]
+        theme = given.get(geometry.appearance.get("default-theme-material")) or next(iter(given.values()))
+        if "values" in theme:
+            values = _flat(theme["values"], geometry.boundaries, _DEPTHS[geometry.type])
+        else:
+            values = [theme["value"]] * count
+        _checked([value for value in values if value is not None], len(materials), "material")
+        rows = [_material({} if value is None else materials[value]) for value in values]
+    except MALFORMED:
+        skipped["materials that do not fit their surfaces"] += 1
+        return np.zeros((count, 4), np.uint8)
+    return color_bytes(np.array(rows).reshape(-1, 4))
+
+
+def _material(material: Json) -> list[float]:
+    """Return red, green, blue and alpha of a material; zeros if it states no colour."""
+    if "diffuseColor" not in material:
+        return [0.0] * 4
+    opacity = 1.0 - float(material.get("transparency", 0.0))
+    return [*numbers(material["diffuseColor"], "diffuseColor", 3).tolist(), opacity]
 
 
 def _flat(values: Any, boundaries: list[Any], depth: int) -> list[Any]:

@@ -43,11 +43,12 @@ Json = dict[str, Any]
 
 
 class CityObject(NamedTuple):
-    """A city object, and which vertices its numbers count from."""
+    """A city object, which vertices its numbers count from, and the appearance that has its materials."""
 
     item: Json
     first_vertex: int
     vertex_count: int
+    appearance: Json
 
 
 class City(NamedTuple):
@@ -62,6 +63,8 @@ class City(NamedTuple):
     """whether any object has a parent"""
     units: str | None
     skipped: Counter[str]
+    appearance: Json
+    """of templates, and of objects of a sequence that have none of their own"""
 
 
 class _Repeating(dict[str, Any]):
@@ -92,6 +95,7 @@ def _city(path: Path, text: str) -> City:
     blocks = [table(document["vertices"]) for document in documents]
     first_vertex = np.cumsum([0, *map(len, blocks)]).tolist()
     objects: dict[str, CityObject] = {}
+    appearance: Json = header.get("appearance") or {}
     for document, first, block in zip(documents, first_vertex, blocks, strict=False):
         if document is not header and (own := {"transform", "geometry-templates"} & document.keys()):
             raise ValueError(f"a feature has {' and '.join(sorted(own))} of its own")
@@ -102,7 +106,7 @@ def _city(path: Path, text: str) -> City:
             if not isinstance(parents, list) or not isinstance(attributes, dict):
                 problem = "its parents are no list, or its attributes no JSON object"
                 raise file_error(path, problem, CHECK, f"city object {name!r}")
-            objects[name] = CityObject(item, first, len(block))
+            objects[name] = CityObject(item, first, len(block), document.get("appearance") or appearance)
     vertices = np.concatenate(blocks)
     if transform := header.get("transform"):
         vertices = vertices * numbers(transform["scale"], "scales", 3)
@@ -110,7 +114,8 @@ def _city(path: Path, text: str) -> City:
     templates = header.get("geometry-templates") or {}
     of_templates = (templates.get("templates", []), table(templates.get("vertices-templates", [])))
     has_parts = any(one.item.get("parents") for one in objects.values())
-    return City(path, objects, vertices, *of_templates, has_parts, _units(header.get("metadata")), skipped)
+    units = _units(header.get("metadata"))
+    return City(path, objects, vertices, *of_templates, has_parts, units, skipped, appearance)
 
 
 def _units(metadata: Any) -> str | None:

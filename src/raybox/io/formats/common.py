@@ -24,6 +24,7 @@ from raybox.errors import (
     UnitsWarning,
 )
 from raybox.geometry import Boxes, Grid, Instances, Invalid, Mesh, Planes, Rays
+from raybox.geometry.colors import Colors
 from raybox.geometry.file_facts import Up
 
 Floats = NDArray[np.float64]
@@ -103,6 +104,7 @@ class GridCells(NamedTuple):
     origin: Floats | None = None
     pitch: Floats | None = None
     skipped: Mapping[str, int] = MappingProxyType({})
+    colors: Colors | None = None
 
 
 class FileArrays(NamedTuple):

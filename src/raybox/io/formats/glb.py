@@ -12,9 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.compiler.huge_pages import machine_bytes
+from raybox.geometry.colors import Colors, joined_colors
 from raybox.geometry.transforms import of_unit_quaternions
 from raybox.geometry.triangle_strips import strip_triangles
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, quoted
+from raybox.io.formats.gltf_colors import GltfColors
 from raybox.io.formats.gltf_document import UNSIGNED, Document, Item
 from raybox.io.formats.mesh_parts import Ints, MeshPart, to_scene
 from raybox.io.formats.tables import Announced
@@ -55,18 +57,19 @@ class Placement(NamedTuple):
 
 
 class MeshPrimitive(NamedTuple):
-    """The vertices and the triangles of a primitive."""
+    """The vertices and the triangles of a primitive, with their colours."""
 
     vertices: Floats
     faces: Ints
     attributes: Item
+    colors: Colors | None = None
 
 
 @np.errstate(all="ignore")  # numbers that are not finite are refused where triangles use them
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles of a glTF file."""
     document, skipped, left_out = Document(path), Counter[str](), Counter[str]()
-    unknown = _unknown_extensions(document.root)
+    unknown, colors = _unknown_extensions(document.root), GltfColors(document)
     world, parts, size = _world(document), list[MeshPart](), 0
     meshes = dict[tuple[float, ...], list[MeshPrimitive]]()
     for number, node in enumerate(document.items["node"]):
@@ -82,7 +85,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         weights = (node if "weights" in node.values else mesh).listed("weights", float, int)
         key = (node.whole("mesh"), *weights)
         if key not in meshes:
-            meshes[key] = _mesh(document, mesh, weights, skipped)
+            meshes[key] = _mesh(colors, mesh, weights, skipped)
         primitives, matrices = meshes[key], world[number].matrix @ _instances(document, node)
         size += len(matrices) * sum(one.vertices.nbytes + one.faces.nbytes for one in primitives)
         if size > machine_bytes():  # a small file can show a mesh many times
@@ -93,7 +96,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         parts.append(_placed(node.get("name", str, "") or f"node {number}", primitives, matrices))
     left_out["animations"] = len(document.root.listed("animations", dict))
     found = to_scene(parts, path, options, +skipped, +left_out, may_be_empty=True)
-    lost = {**found.skipped, **document.skipped, **unknown}
+    lost = {**found.skipped, **document.skipped, **unknown, **colors.skipped}
     return found._replace(skipped=lost, units="metre", up="y")
 
 
@@ -208,9 +211,9 @@ def _posed(document: Document, one: MeshPrimitive, joints: Floats) -> MeshPrimit
     return one._replace(vertices=moved, faces=np.where(mirrored, faces[:, ::-1], faces))
 
 
-def _mesh(document: Document, mesh: Item, weights: list[float], skipped: Counter[str]) -> list[MeshPrimitive]:
+def _mesh(colors: GltfColors, mesh: Item, weights: list[float], skipped: Counter[str]) -> list[MeshPrimitive]:
     """Return the triangles of each primitive of a mesh, with weights of its morph targets."""
-    found = list[MeshPrimitive]()
+    document, found = colors.document, list[MeshPrimitive]()
     for primitive in mesh.children("primitives", "primitive"):
         mode = primitive.whole("mode", _TRIANGLES)
         if mode in COUNTED:
@@ -235,7 +238,9 @@ def _mesh(document: Document, mesh: Item, weights: list[float], skipped: Counter
             if weight and "POSITION" in target.values:
                 moves = document.accessor(target, "POSITION", "VEC3", len(vertices))
                 vertices = vertices + float(str(weight)) * moves
-        found.append(MeshPrimitive(vertices, _faces(primitive, mode, corners), attributes))
+        faces = _faces(primitive, mode, corners)
+        own = colors.of_faces(primitive, len(vertices), faces)
+        found.append(MeshPrimitive(vertices, faces, attributes, own))
     return found
 
 
@@ -264,7 +269,9 @@ def _placed(name: str, mesh: list[MeshPrimitive], matrices: Floats) -> MeshPart:
         starts = first + len(x) * np.arange(len(matrices))[:, np.newaxis, np.newaxis]
         triangles.append((np.where(mirrored, faces[:, ::-1], faces) + starts).reshape(-1, 3))
         first += len(points[-1])
-    return MeshPart(name, np.concatenate(points), np.concatenate(triangles))
+    own = [None if one.colors is None else np.tile(one.colors, (len(matrices), 1)) for one in mesh]
+    colors = joined_colors(own, [len(matrices) * len(one.faces) for one in mesh])
+    return MeshPart(name, np.concatenate(points), np.concatenate(triangles), colors=colors)
 
 
 def _mirrored(maps: Floats) -> Bools:

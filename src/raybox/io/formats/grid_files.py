@@ -16,6 +16,7 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Grid, grid_edges, with_facts
 from raybox.geometry.cell_bits import pack
 from raybox.geometry.grid import of_bits
+from raybox.geometry.labels import with_colors
 from raybox.io.formats import vox
 from raybox.io.formats.common import (
     Floats,
@@ -81,7 +82,7 @@ def load_grid(
         start, step = _corner(cells, given, file)
         edges = grid_edges.increasing("origin", start, step, cells.first, cells.occupied.shape)
     warn_of(path, cells.skipped)
-    return with_facts(of_bits(edges, pack(cells.occupied)), cells.skipped)
+    return with_facts(with_colors(of_bits(edges, pack(cells.occupied)), cells.colors), cells.skipped)
 
 
 def read_npz(path: Path) -> GridCells:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from raybox.geometry.colors import color_bytes
 from raybox.io.formats.common import Loaded, ReadOptions, counts_in_words, file_error, quoted, require
 from raybox.io.formats.mesh_parts import MeshPart, cut_off, to_scene
 from raybox.io.formats.subprocess_reader import OUT_OF_TIME, ProcessEnded, stream_stdout
@@ -36,6 +37,7 @@ class _Product(NamedTuple):
     result: dict[str, Any]
     vertices: bytes = b""
     faces: bytes = b""
+    colors: bytes = b""
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
@@ -57,7 +59,9 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         else:
             vertices = np.frombuffer(product.vertices, np.float64).reshape(-1, 3)
             faces = np.frombuffer(product.faces, np.int32).reshape(-1, 3).astype(np.int64)
-            parts.append(MeshPart(labels["id"], vertices, faces, {key: labels[key] for key in LABELS}))
+            colors = color_bytes(np.frombuffer(product.colors).reshape(-1, 4)) if product.colors else None
+            own = {key: labels[key] for key in LABELS}
+            parts.append(MeshPart(labels["id"], vertices, faces, own, colors))
             skipped.update(f"{name}, in part: {problem}" for problem in result["problem"])
     if not parts:
         counts = skipped or left_out
@@ -97,7 +101,9 @@ def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
                     elif "done" in header:
                         done = True
                     else:
-                        arrays = (stream.read(header.get(name, 0)) for name in ("vertices", "faces"))
+                        arrays = (
+                            stream.read(header.get(name, 0)) for name in ("vertices", "faces", "colors")
+                        )
                         yield _Product(current, header, *arrays)
                         current = {}
             if not done:

@@ -39,6 +39,8 @@ SURFACES = (
 SETTINGS = ("use-world-coords", "reorient-shells", "keep-bounding-boxes", "no-normals")
 LOGGED = re.compile(r"^\[(error|warning)\] \[\w+\] \[[^]]*\] (.*?)[ :]*(?:for:)?$", re.MULTILINE)
 NO_REASON = ("No plane angle unit", "No material and surface styles", "0 duplicate faces", "Warning nullptr")
+NO_COLOR = "-"
+"""The name of a style that states no colour; any other begins with the class of what states it."""
 WAITS = 10
 """How many times its limit of processor time a product may take by the clock."""
 
@@ -61,6 +63,7 @@ def main() -> None:
     settings = ifcopenshell.geom.settings()
     for setting in SETTINGS:
         settings.set(setting, True)
+    settings.set("apply-default-materials", False)
     for product in products:
         if product.id() > request["after"]:
             _limit(request["seconds"])
@@ -145,9 +148,21 @@ def _surface(settings: Any, product: Any, library: str) -> tuple[dict[str, Any],
         return _without_triangles(product, "its solids and surfaces have no triangle"), b""
     if not np.isfinite(vertices).all():
         return {"failed": "a vertex is not finite"}, b""
-    sizes = {"vertices": vertices.nbytes, "faces": faces.nbytes}
+    arrays = {"vertices": vertices, "faces": faces, "colors": _colors(shape.geometry)}
+    sizes = {name: array.nbytes for name, array in arrays.items()}
     problem = _reasons(ifcopenshell.get_log(), "error")[:1]
-    return {**sizes, "problem": problem}, vertices.tobytes() + faces.tobytes()
+    return {**sizes, "problem": problem}, b"".join(array.tobytes() for array in arrays.values())
+
+
+def _colors(geometry: Any) -> Any:
+    """Return red, green, blue and alpha of each triangle, (F, 4); none if no triangle has a style."""
+    styles = np.frombuffer(geometry.colors_buffer, np.float64).reshape(-1, 4)
+    if not styles.size:
+        return styles
+    named = [[style.name != NO_COLOR] for style in geometry.materials]
+    # number -1, of triangles without a style, is the last row
+    rows = np.append(np.where(named, styles, 0.0), np.zeros((1, 4)), axis=0)
+    return rows[np.frombuffer(geometry.material_ids_buffer, np.int32)]
 
 
 def _without_triangles(product: Any, problem: str) -> dict[str, Any]:

@@ -119,8 +119,8 @@ def load(  # noqa: PLR0913
 ) -> Loadable:
     """Return the boxes, the mesh or the rays in a file, or in an open one.
 
-    Its extension gives the format. Boxes and meshes have the ids and labels of their objects, and counts of
-    what was left out: `Mesh.skipped`.
+    Its extension gives the format. Boxes and meshes have the ids and labels of their objects, colours, and
+    counts of what was left out: `Mesh.skipped`.
 
     Parameters
     ----------
@@ -136,7 +136,8 @@ def load(  # noqa: PLR0913
         Start of the rays to a set of points: direction = point - origin, so that t = 1 is the point, and
         t_max = inf.
     boxes : bool
-        Return one box for each object of a file, not its triangles.
+        Return one box for each object of a file, not its triangles. Its colour is the one that most of them
+        have.
     invalid : {"raise", "miss", "skip"}
         How to handle NaN, null and empty cells. "miss": such rays stay, and hit nothing, as in
         :class:`raybox.Rays`. "skip": boxes with such numbers, or a lower bound above the upper one, are left

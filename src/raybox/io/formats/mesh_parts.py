@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from raybox.errors import FileFormatError
 from raybox.geometry import Mesh, column_of
+from raybox.geometry.colors import Colors, joined_colors
+from raybox.geometry.labels import with_colors
 from raybox.geometry.polygons import Triangles, triangulate, without_holes
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, counts_in_words, file_error
 from raybox.io.formats.object_boxes import boxes_of_objects
@@ -27,6 +29,8 @@ class MeshPart(NamedTuple):
     faces: Ints
     labels: Mapping[str, object] = MappingProxyType({})
     """values by name: numbers, bools, text or None for missing"""
+    colors: Colors | None = None
+    """of the triangles: (F, 4)"""
 
 
 def faces_of(vertices: Floats, corners: Ints, sizes: Ints, skipped: Counter[str]) -> Triangles:
@@ -51,7 +55,8 @@ def to_scene(
 ) -> Loaded:
     """Return one mesh of all parts, or with ``options.boxes`` one box for each part.
 
-    Each part is an object, with its name as id and its labels; parts without triangles are none.
+    Each part is an object, with its name as id and its labels; parts without triangles are none. Zeros alone
+    are no colours.
     may_be_empty: whether the file states that there are no triangles, if nothing is lost.
     """
     parts = [part for part in parts if len(part.faces)]
@@ -66,6 +71,8 @@ def to_scene(
     sizes = np.array([len(part.faces) for part in parts], np.int64)
     objects = np.repeat(np.arange(len(parts)), sizes)
     mesh = Mesh(vertices, faces, objects=objects, ids=ids, labels=labels)
+    colors = joined_colors([part.colors for part in parts], sizes.tolist())
+    mesh = with_colors(mesh, colors if colors is not None and colors.any() else None)
     return Loaded(boxes_of_objects(mesh) if options.boxes else mesh, skipped, left_out)
 
 

@@ -1,5 +1,6 @@
 """Wavefront OBJ: vertices and polygons; ``o`` and ``g`` lines begin objects.
 
+Colours are those of the materials in the libraries of the file's folder or below (see `mtl`).
 Triangles keep the order of the polygons in the file. What follows a ``#`` is a comment. `COUNTED` statements
 are left out and counted, `PASSED` ones need no count, `REFUSED` ones could change the triangles. Other words
 are counted; a line that begins with none is refused: it may be the rest of a broken one.
@@ -10,21 +11,23 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from raybox.io.formats import mtl
 from raybox.io.formats.common import Loaded, ReadOptions, file_error
 from raybox.io.formats.mesh_parts import MeshPart, faces_of, to_scene
 from raybox.io.formats.tables import Announced, count_in
 from raybox.io.formats.text_lines import count_unknown, decoded_names, floats, refuse_line, text_lines
 
-NAMES = ("o", "g")  # of objects: a # may be in them
+NAMES = ("o", "g", "usemtl")  # of objects and materials: a # may be in them
 FACES = ("f", "fo")
 COUNTED = {"p": "points", "l": "lines", "curv": "curves", "surf": "free-form surfaces"}
 COUNTED |= {"cdc": "curves"} | dict.fromkeys(("bsp", "bzp", "cdp"), "free-form surfaces")
 # Appearance, and what belongs to curves and free-form surfaces
 _PASSED = (
-    "vn vt vp s mg usemtl mtllib usemap maplib bevel c_interp d_interp lod shadow_obj trace_obj "
+    "vn vt vp s mg usemap maplib bevel c_interp d_interp lod shadow_obj trace_obj "
     "cstype deg bmat step parm trim hole scrv sp curv2 con end ctech stech res"
 )
 PASSED = frozenset(_PASSED.split())
@@ -32,13 +35,22 @@ REFUSED = {"call": "reads another file", "csh": "runs a command"}
 REFUSED |= dict.fromkeys(("V", "F", "FO"), "is in capitals, which OBJ does not have")
 _NUMBERS = (3, 4, 6, 7)  # of a vertex: with a weight, or a color
 _MORE = "words after x y z of vertices"
+NO_MATERIAL = ("", "(null)")
 _WORD = re.compile(r"[^\W\d]")
+
+
+class _Runs(NamedTuple):
+    """Names of objects or of materials, and the first polygon of each."""
+
+    names: list[str]
+    first: list[int]
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles of an OBJ file."""
     numbers, sizes, corners = array("d"), array("q"), array("q")
-    names, first, skipped = [""], [0], Counter[str]()  # of objects; their first polygons
+    objects, used = (_Runs([""], [0]) for _ in range(2))
+    libraries, skipped = list[str](), Counter[str]()
     is_known, unknown = False, list[tuple[int, str]]()
     for number, line, (key, *fields) in _statements(path):
         try:
@@ -49,8 +61,11 @@ def read(path: Path, options: ReadOptions) -> Loaded:
                 sizes.append(len(face))
                 corners.extend(face)
             elif key in NAMES:
-                names.append(" ".join(fields))
-                first.append(len(sizes))
+                runs = used if key == "usemtl" else objects
+                runs.names.append(" ".join(fields))
+                runs.first.append(len(sizes))
+            elif key == "mtllib":
+                libraries.append(" ".join(fields))
             elif key in COUNTED:
                 skipped[COUNTED[key]] += 1
             elif key in REFUSED or not _WORD.match(key):
@@ -69,9 +84,15 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         raise file_error(path, "has no statement of OBJ", "check that it is a Wavefront OBJ file")
     vertices = np.array(numbers).reshape(-1, 3)
     found = faces_of(vertices, np.array(corners, np.int64), np.array(sizes, np.int64), skipped)
-    faces = np.split(found.faces, np.searchsorted(found.polygon, first[1:]))
-    named = decoded_names(names, skipped, path.stem)
-    parts = [MeshPart(name, vertices, some) for name, some in zip(named, faces, strict=True)]
+    starts = np.searchsorted(found.polygon, objects.first[1:])
+    named = decoded_names(objects.names, skipped, path.stem)
+    materials = mtl.colors_of(path, libraries, skipped)
+    if materials:
+        skipped["materials that no library has"] += len({*used.names} - materials.keys() - {*NO_MATERIAL})
+    palette = np.stack([materials.get(name, np.zeros(4, np.uint8)) for name in used.names])
+    colors = palette[np.searchsorted(used.first, found.polygon, side="right") - 1]
+    pairs = zip(named, np.split(found.faces, starts), np.split(colors, starts), strict=True)
+    parts = [MeshPart(name, vertices, faces, colors=some) for name, faces, some in pairs]
     return to_scene(parts, path, options, +skipped, may_be_empty=not numbers)
 
 

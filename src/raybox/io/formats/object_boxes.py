@@ -7,7 +7,8 @@ import numpy as np
 
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Grid, Instances, Mesh
-from raybox.geometry.labels import HasAttributes
+from raybox.geometry.colors import most_frequent
+from raybox.geometry.labels import HasAttributes, with_colors
 from raybox.hits.concatenation import concatenate
 from raybox.io.formats.common import file_error
 
@@ -32,8 +33,13 @@ def boxes_of(geometry: Any, path: Path) -> Boxes:
 
 
 def boxes_of_objects(mesh: Mesh) -> Boxes:
-    """Return a box around the triangles of each object, with its id and labels."""
+    """Return a box around the triangles of each object, with its id and labels.
+
+    Its colour is the one that most of its triangles have.
+    """
     objects, groups = np.unique(mesh.objects, return_inverse=True)
     boxes = Boxes.around(mesh.triangles.reshape(-1, 3), np.repeat(groups, 3))
     own: HasAttributes = mesh
-    return boxes._with(own._attributes.of_rows(objects))
+    attributes = own._attributes._replace(colors=None).of_rows(objects)
+    colors = None if mesh.colors is None else most_frequent(mesh.colors, groups)
+    return with_colors(boxes._with(attributes), colors)

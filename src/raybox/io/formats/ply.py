@@ -2,8 +2,10 @@
 
 Meshes have faces or triangle strips. A row of ``tristrips`` holds one strip, or several with -1 between
 them. An integer property ``object`` of faces is the object of their triangles; a face below 0 has none, and
-is counted. Rows of other elements are counted, and other properties skipped by the sizes of their types.
-In a text, these may be of any type, of one word.
+is counted. Colours are the properties ``red green blue [alpha]`` of faces, else of vertices, whose mean is
+that of a triangle: floats from 0 to 1, uint16 to 65535, other integers to 255. Rows of other elements are
+counted, and other properties skipped by the sizes of their types. In a text, these may be of any type, of one
+word.
 """
 
 import re
@@ -13,18 +15,22 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import InvalidInput
 from raybox.geometry import Mesh
+from raybox.geometry.colors import Colors, color_bytes
+from raybox.geometry.labels import with_colors
 from raybox.geometry.mesh import stored_objects
+from raybox.geometry.polygons import Triangles
 from raybox.geometry.triangle_strips import strip_triangles
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import Ints, MeshPart, check_end, cut_off, faces_of, joined, to_scene
 from raybox.io.formats.object_boxes import boxes_of_objects
+from raybox.io.formats.saved_columns import COLORS
 from raybox.io.formats.tables import Announced, exact_floats
 from raybox.io.formats.text_lines import body_lines, floats, header_lines, plain, refuse_line, text_rows
 
@@ -37,6 +43,8 @@ TYPES |= {f"{name}_t": code for name, code in TYPES.items() if "int" in name and
 _LENGTHS = {"": "", **{f"list {name}": code for name, code in TYPES.items()}}
 _WORD = "word"  # the code of any other type, which is one word of a text
 _WHOLE_TYPES = frozenset("bBhHiIqQ")
+_SCALES = {"f": 1.0, "d": 1.0, "e": 1.0, "H": 65535.0}
+"""The numbers of full colours by type; of others, 255."""
 
 ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 CORNERS, OBJECT = ("vertex_indices", "vertex_index"), "object"
@@ -72,6 +80,32 @@ class Element(NamedTuple):
     name: str
     rows: int
     properties: list[Property]
+    has_colors: bool = False
+    """whether colours are read"""
+
+    def colors(self) -> list[int]:
+        """Return the numbers of the properties red, green, blue and alpha; [] if one but alpha lacks."""
+        names = [name for name, kind, length in self.properties if not length and kind != _WORD]
+        named = [name for name in COLORS if names.count(name) == 1]
+        every = [p.name for p in self.properties]
+        is_whole = self.has_colors and named[:3] == COLORS[:3] and all(every.count(n) == 1 for n in named)
+        return [every.index(name) for name in named] if is_whole else []
+
+    def read(self) -> list[int]:
+        """Return the numbers of all properties that are read, colours last."""
+        return [*self.wanted(), *self.colors()]
+
+    def split(self, rows: Rows) -> tuple[Rows, Colors | None]:
+        """Return rows without their colours, and these; None without."""
+        numbers = self.colors()
+        count = len(numbers)
+        if not count:
+            return rows, None
+        last = rows[:, -count:] if isinstance(rows, np.ndarray) else [row[-count:] for row in rows]
+        found = np.asarray(last, np.float64).reshape(-1, count)
+        scales = [_SCALES.get(self.properties[k].type, 255.0) for k in numbers]
+        colors = color_bytes(np.hstack([found / scales, np.ones((len(found), 4 - count))]))
+        return rows[:, :-count] if isinstance(rows, np.ndarray) else [row[:-count] for row in rows], colors
 
     def wanted(self) -> list[int]:
         """Return the numbers of the properties that are read, in the order of `_READ`."""
@@ -101,16 +135,20 @@ class Content(NamedTuple):
     sizes: Ints = np.zeros(0, dtype=np.int64)
     corners: Ints = np.zeros(0, dtype=np.int64)
     objects: Ints | None = None
+    colors: Colors | None = None
+    """of vertices"""
+    face_colors: Colors | None = None
 
     def with_rows(self, element: Element, rows: Rows) -> "Content":
         """Return the content with the rows of one more element."""
+        rows, colors = element.split(rows)
         if isinstance(rows, np.ndarray):
             numbers, sizes = rows.ravel(), np.full(len(rows), rows.shape[-1])
         else:
             numbers = np.array([*chain.from_iterable(rows)])
             sizes = np.array([*map(len, rows)], dtype=np.int64)
         if element.name == "vertex":
-            return self._replace(vertices=numbers.astype(np.float64).reshape(-1, 3))
+            return self._replace(vertices=numbers.astype(np.float64).reshape(-1, 3), colors=colors)
         corners, objects = numbers.astype(np.int64), self.objects
         if len(element.wanted()) > 1:  # the last number of a row is its object
             last = np.cumsum(sizes) - 1
@@ -119,7 +157,10 @@ class Content(NamedTuple):
             corners = strip_triangles(np.insert(corners, np.cumsum(sizes), -1)).ravel()
             sizes = np.full(len(corners) // 3, 3)
         join = np.concatenate
-        return Content(self.vertices, join([self.sizes, sizes]), join([self.corners, corners]), objects)
+        polygons = join([self.sizes, sizes]), join([self.corners, corners])
+        return Content(
+            self.vertices, *polygons, objects, self.colors, self.face_colors if colors is None else colors
+        )
 
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
@@ -127,16 +168,21 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     data = plain(path.read_bytes(), path)
     header = _header(data, path)
     _check_elements(header, len(data), path)
+    has_faces = any(element.name in ("face", "tristrips") for element in header.elements)
+    is_mesh = options.kind == "scene" or (options.kind is None and options.origin is None and has_faces)
+    if is_mesh:
+        coloured = [element._replace(has_colors=element.name != "tristrips") for element in header.elements]
+        header = header._replace(elements=coloured)
     content = (_binary if header.order else _text)(header, data, path)
     skipped = Counter[str]()
     for element in header.elements:
         skipped[f"rows of {element.name}"] += 0 if element.name in _READ else element.rows
-    has_faces = any(element.name in ("face", "tristrips") for element in header.elements)
-    if options.kind == "rays" or (options.kind is None and (options.origin is not None or not has_faces)):
+    if not is_mesh:
         where = lambda _, index: f"vertex {index[0]}, column {'xyz'[index[1]]}"  # noqa: E731
         return FileArrays({"points": content.vertices}, where, skipped=+skipped)
     found = faces_of(content.vertices, content.corners, content.sizes, skipped)
-    part, objects = MeshPart(path.stem, content.vertices, found.faces), content.objects
+    colors, objects = _colors(content, found, skipped), content.objects
+    part = MeshPart(path.stem, content.vertices, found.faces, colors=colors)
     if objects is not None and len(objects) < len(content.sizes):
         skipped["objects of faces, next to triangle strips"] = len(objects)
         objects = None
@@ -149,7 +195,21 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
         skipped["faces of an object below 0, which are one object, the last"] = int((objects < 0).sum())
         objects = np.where(objects < 0, objects.max() + 1, objects)
     mesh = Mesh(*joined([part], path), objects=None if objects is None else objects[found.polygon])
+    mesh = with_colors(mesh, colors)
     return Loaded(boxes_of_objects(mesh) if options.boxes else mesh, +skipped)
+
+
+def _colors(content: Content, found: Triangles, skipped: Counter[str]) -> Colors | None:
+    """Return the colours of triangles: those of their faces, else the means of their vertices."""
+    if content.face_colors is not None and len(content.face_colors) == len(content.sizes):
+        return content.face_colors[found.polygon]
+    if content.face_colors is not None:
+        skipped["colours of faces, next to triangle strips"] = len(content.face_colors)
+    if content.colors is None or not len(content.colors):
+        return None
+    corners = content.colors.take(found.faces, axis=0, mode="clip")  # wrong numbers are refused later
+    means: Colors = np.rint(corners.mean(axis=1)).astype(np.uint8)
+    return means
 
 
 def _header(data: bytes, path: Path) -> PlyHeader:
@@ -190,7 +250,7 @@ def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
     """Raise unless counts fit the file, and coordinates and corners are declared."""
     elements = [element.name for element in header.elements]
     for element in header.elements:
-        name, count, properties = element
+        name, count, properties = element[:3]
         wanted = [properties[k] for k in element.wanted()]
         corners = [p for p in wanted if p.length]
         problem, way_out = "", "correct the header"
@@ -220,7 +280,7 @@ def _text(header: PlyHeader, data: bytes, path: Path) -> Content:
             raise cut_off(path, f"row {len(rows)} of {element.name}")
         if element.name in _READ:
             parse = _row_of_lists if any(p.length for p in element.properties) else _row_of_numbers
-            parse = partial(parse, element.properties, element.wanted())
+            parse = partial(parse, element.properties, element.read())
             parsed = text_rows(rows, parse, path, f"row {{}} of {element.name}")
             content = content.with_rows(element, list(parsed))
     check_end(path, "\n".join(lines).encode())
@@ -244,8 +304,11 @@ def _row_of_lists(properties: list[Property], wanted: list[int], words: list[str
             raise ValueError(f"ends in {name}")
     if more := len(list(rest)):
         raise ValueError(f"{more} words more than the header announces")
-    words = [word for k in wanted for word in found[k]]
-    return floats(words) if properties[wanted[0]].name in _READ["vertex"] else _integers(words)
+    if properties[wanted[0]].name in _READ["vertex"]:
+        return floats([word for k in wanted for word in found[k]])
+    colors = [word for k in wanted if properties[k].name in COLORS for word in found[k]]
+    own = _integers([word for k in wanted if properties[k].name not in COLORS for word in found[k]])
+    return [*own, *(floats(colors) if colors else [])]
 
 
 def _integers(words: list[str]) -> list[int]:
@@ -305,16 +368,16 @@ class _Body(NamedTuple):
         table = np.frombuffer(self.data, dtype, count, at)
         if any((table[name] != table[name][0]).any() for name in dtype.names or () if name[0] == "#"):
             return None
-        columns = [table[f"{k}"] for k in self.element.wanted()]
+        columns = [table[f"{k}"] for k in self.element.read()]
         if self.element.name == "vertex":  # of several types: each is exact in float64, or refused
             columns = [exact_floats(column, path, lambda index: f"vertex {index[:1]}") for column in columns]
         else:
-            columns = [column.astype(np.int64) for column in columns]
+            columns = [column if column.dtype.kind == "f" else column.astype(np.int64) for column in columns]
         return np.concatenate([np.empty((count, 0), np.uint8), *columns], axis=1), at + table.nbytes
 
     def row_by_row(self, at: int, path: Path) -> tuple[Rows, int]:
         """Return rows whose lists differ in length, and their end."""
-        rows, wanted = list[list[float]](), self.element.wanted()
+        rows, wanted = list[list[float]](), self.element.read()
         kinds = [self.order + "{}" + p.type for p in self.element.properties]
         for row in range(self.element.rows):
             try:
@@ -337,16 +400,21 @@ def announced(path: Path) -> Announced:
 
 
 def write(file: BinaryIO, mesh: Mesh) -> None:
-    """Write a mesh: float64 vertices, triangles and their objects, without ids and labels."""
+    """Write a mesh: float64 vertices, triangles, their objects and colours, without ids and labels."""
     objects = stored_objects(mesh)
     if max(len(mesh.vertices), int(mesh.objects.max(initial=0))) >= 2**31:
         raise InvalidInput("PLY holds numbers of vertices and objects below 2**31. Save the mesh as .npz.")
-    fields = [("size", "u1"), ("corners", "<i4", (3,)), ("object", "<i4")]
-    rows = np.empty(len(mesh), fields[: 2 if objects is None else 3])
+    fields: list[Any] = [("size", "u1"), ("corners", "<i4", (3,))]
+    fields += [("object", "<i4")] * (objects is not None)
+    fields += [("colors", "u1", (4,))] * (mesh.colors is not None)
+    rows = np.empty(len(mesh), fields)
     rows["size"], rows["corners"] = 3, mesh.faces
     if objects is not None:
         rows["object"] = objects
+    if mesh.colors is not None:
+        rows["colors"] = mesh.colors
     own = "" if objects is None else "property int object\n"
+    own += "".join(f"property uchar {name}\n" for name in COLORS) * (mesh.colors is not None)
     file.write((_OWN_HEADER % (len(mesh.vertices), len(mesh), own)).encode())
     file.write(mesh.vertices.astype("<f8").tobytes())
     file.write(rows.tobytes())

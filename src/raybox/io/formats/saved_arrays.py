@@ -13,7 +13,8 @@ list         those of geometry 0 as ``0/lower`` ..., of geometry 1 as ``1/...``
 
 The array `raybox` names the kind. Ids are the array ``id``, labels ``labels/NAME``. Of a label of objects,
 ``missing/NAME`` marks the rows without a value. The facts of a geometry's file are ``skipped/reason
-skipped/count`` (what its reader left out) and ``file/units file/up``.
+skipped/count`` (what its reader left out) and ``file/units file/up``, and
+``file/colors`` those of its primitives.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes
 from raybox.geometry.array_container import ReadOnly
+from raybox.geometry.colors import checked_colors
 from raybox.geometry.file_facts import FromFile, SourceFacts, checked_up
 from raybox.geometry.labels import Attributes, Labels, checked_attributes
 from raybox.geometry.mesh import stored_objects
@@ -40,6 +42,7 @@ KIND = "raybox"
 EDGES = ("x_edges", "y_edges", "z_edges")
 _SKIPPED = ("skipped/reason", "skipped/count")
 _STATED = ("file/units", "file/up")
+_COLORS = "file/colors"
 _AGAIN = "copy or save it again"
 
 
@@ -78,7 +81,7 @@ def _prefixed(prefix: str, arrays: Arrays) -> dict[str, Array]:
 
 
 def attribute_arrays(geometry: SceneGeometry) -> dict[str, Array]:
-    """Return ids, labels, with masks of missing ones, and counts of a geometry as named arrays."""
+    """Return ids, labels, colours and facts of a geometry as named arrays."""
     check_texts(geometry)
     found = {} if geometry.ids is None else {"id": id_array(geometry.ids)}
     if any(ids.dtype == object for ids in found.values()):
@@ -94,6 +97,7 @@ def attribute_arrays(geometry: SceneGeometry) -> dict[str, Array]:
             found[f"labels/{name}"] = np.where(missing, kind(), values).astype(kind)
             if missing.any() or kind is not str:
                 found[f"missing/{name}"] = missing
+    found |= {} if geometry.colors is None else {_COLORS: geometry.colors}
     return found | fact_arrays(geometry)
 
 
@@ -190,7 +194,8 @@ def attributes_of(arrays: Arrays, objects: Ints | None, rows: int) -> Attributes
             raise InvalidInput(f"missing values of the label {name!r} must be a mask of {count} rows")
         labels[name] = labels[name].astype(object)
         labels[name][missing[name]] = None
-    return Attributes(found.ids, Labels(labels), facts_of(arrays))
+    colors = checked_colors(arrays.get(_COLORS), rows)
+    return Attributes(found.ids, Labels(labels), facts_of(arrays), colors)
 
 
 def facts_of(arrays: Arrays) -> SourceFacts:

@@ -33,6 +33,7 @@ Saveable: TypeAlias = SceneGeometry | Sequence[SceneGeometry] | Scene | Rays | R
 CORNERS = [f"{axis}{corner}" for corner in range(3) for axis in "xyz"]
 VERTICES = [f"vertex{corner}" for corner in range(3)]
 OBJECT = "object"
+COLORS = ["red", "green", "blue", "alpha"]
 LARGE_IDS = "ids must be integers of 64 bits to be saved. Convert them to text."
 _FIRST = ("ray", "index", "object", "geometry", "primitive", "id")
 

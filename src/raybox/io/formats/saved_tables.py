@@ -2,7 +2,8 @@
 
 Boxes are a row each: bounds, ``id`` and labels. A mesh is a row for each triangle: its corners (``x0 y0 z0``
 to ``x2 y2 z2``), their numbers (``vertex0`` to ``vertex2``), ``object``, and the id and labels of the object.
-After them follow vertices of no triangle (``x0 y0 z0 vertex0`` alone), and objects without triangles.
+After them follow vertices of no triangle (``x0 y0 z0 vertex0`` alone), and objects without triangles. Colours
+are the columns ``red green blue alpha`` of boxes and triangles, of bytes, as no label is.
 """
 
 import json
@@ -17,16 +18,26 @@ from numpy.typing import NDArray
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh
 from raybox.geometry.array_container import ReadOnly
+from raybox.geometry.colors import Colors, checked_colors
 from raybox.geometry.file_facts import SourceFacts, checked_up
 from raybox.geometry.labels import Attributes, Labels, checked_attributes
 from raybox.io.formats.assembly import build
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, require
 from raybox.io.formats.object_boxes import boxes_of
 from raybox.io.formats.parquet import SCENE_KEY, ParquetTable, table_of
-from raybox.io.formats.saved_columns import CORNERS, LARGE_IDS, OBJECT, VERTICES, columns_of, mesh_columns
+from raybox.io.formats.saved_columns import (
+    COLORS,
+    CORNERS,
+    LARGE_IDS,
+    OBJECT,
+    VERTICES,
+    attributes,
+    columns_of,
+    mesh_columns,
+)
 from raybox.io.formats.tables import RowBlock, Wanted, numbers_of, places, stacked, whole
 from raybox.io.formats.typed_labels import is_arrow_label
-from raybox.validation import Bools, Ints
+from raybox.validation import Array, Bools, Ints
 
 if TYPE_CHECKING:
     import pyarrow
@@ -41,7 +52,10 @@ ArrowColumns: TypeAlias = "dict[str, pyarrow.ChunkedArray]"
 
 def arrow_table(geometry: Boxes | Mesh) -> "pyarrow.Table":
     """Return boxes or a mesh as a table of Arrow, in which ids and labels keep their types."""
-    columns = mesh_columns(geometry) if isinstance(geometry, Mesh) else columns_of(geometry)
+    columns = {**(mesh_columns(geometry) if isinstance(geometry, Mesh) else columns_of(geometry))}
+    if geometry.colors is not None:
+        attributes(geometry, COLORS)  # raises for labels of these names
+        columns |= _color_columns(geometry.colors, len(next(iter(columns.values()))))
     try:
         table = table_of(columns)
     except OverflowError as error:
@@ -57,6 +71,13 @@ def arrow_table(geometry: Boxes | Mesh) -> "pyarrow.Table":
     stated = {_UNITS_KEY: geometry.units, _UP_KEY: geometry.up}
     facts |= {key: value for key, value in stated.items() if value is not None}
     return table.cast(require("pyarrow", "io", ".parquet").schema(fields, metadata=facts))
+
+
+def _color_columns(colors: Colors, rows: int) -> dict[str, Array]:
+    """Return colours as columns of so many rows, which are masked where there are no colours."""
+    padded = np.pad(colors, ((0, rows - len(colors)), (0, 0)))
+    blank = np.arange(rows) >= len(colors)
+    return {name: np.ma.array(values, mask=blank) for name, values in zip(COLORS, padded.T, strict=True)}
 
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
@@ -77,7 +98,9 @@ def _read_boxes(table: ParquetTable, options: ReadOptions) -> Loaded:
     parts = FileArrays(arrays, places(table, layout), {_ROW: np.arange(sum(block.rows for block in blocks))})
     found = build(parts, table.path, options._replace(kind="scene"))
     assert isinstance(found.geometry, Boxes)
-    own = _attributes(table, columns, found.geometry.labels[_ROW])
+    rows = found.geometry.labels[_ROW]
+    colors = _colors(table, columns, rows)
+    own = _attributes(table, columns, rows)._replace(colors=colors)
     left_out = own.facts.skipped if found.skipped else {}
     return found._replace(geometry=found.geometry._with(own), left_out=left_out)
 
@@ -102,9 +125,18 @@ def _read_mesh(table: ParquetTable) -> Mesh:
         raise file_error(table.path, "has rows without a triangle among those with one", _AGAIN)
     rows = indices[:, 3] if OBJECT in table.names else None
     objects = None if rows is None else rows[: len(faces)]
+    colors = _colors(table, columns, np.arange(len(faces)))
     mesh = Mesh(_points(table.path, vertices, corners.reshape(-1, 3, 3)), faces, objects=objects)
     first = np.arange(len(faces)) if rows is None else _first_rows(table, columns, rows)
-    return mesh._with(_attributes(table, columns, first))
+    return mesh._with(_attributes(table, columns, first)._replace(colors=colors))
+
+
+def _colors(table: ParquetTable, columns: ArrowColumns, rows: Ints) -> Colors | None:
+    """Remove the columns of colours, and return them in some rows; None without."""
+    if any(str(table.types.get(name)) != "uint8" for name in COLORS):
+        return None
+    found = [columns.pop(name).take(rows).fill_null(0).to_numpy() for name in COLORS]
+    return checked_colors(np.stack(found, axis=1), len(rows))
 
 
 def _points(path: Path, vertices: Ints, corners: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """MagicaVoxel `.vox`: a unit box for each voxel, or a grid.
 
-Boxes are in the file's order. A box has the label ``color``, an index of the palette from 1 to 255.
+Boxes are in the file's order. A box has the label ``color``, an index of the palette from 1 to 255, and the
+colour of the palette: of that in the file, else of the one of old files, which have none.
 
 The scene places each model once or several times, by translations and rotations of 90 degrees around its
 middle cell. Without a scene, the cells of a model are its own, from 0 to its size. Hidden models are left
@@ -25,6 +26,8 @@ from numpy.typing import NDArray
 
 from raybox.compiler.huge_pages import machine_bytes
 from raybox.geometry import Boxes
+from raybox.geometry.colors import Colors
+from raybox.geometry.labels import with_colors
 from raybox.io.formats.common import GridCells, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.tables import Announced
@@ -37,6 +40,7 @@ MOST_VISITS = 1 << 21  # of nodes of the scene: groups that are shared can doubl
 _HIDDEN = b"_hidden"
 UPRIGHT = b"4"  # the packed rotation that leaves every axis as it is
 _SAVE = "save it again in MagicaVoxel"
+_NUMBERED = np.arange(256, dtype=np.uint8)[:, np.newaxis] > 0  # of a palette: number 0 has no colour
 
 
 class VoxModel(NamedTuple):
@@ -65,24 +69,27 @@ class Below(NamedTuple):
 
 
 class VoxContent(NamedTuple):
-    """Models, nodes of the scene, the number after PACK."""
+    """Models, nodes of the scene, the number after PACK, colours by their numbers."""
 
     models: list[VoxModel]
     nodes: dict[int, SceneNode]
     packed: int | None
+    palette: Colors | None
+    """(256, 4); None if it is broken"""
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the voxels of a `.vox` file as boxes of edge 1."""
-    placed, skipped = _placed_models(path)
+    placed, palette, skipped = _placed_models(path)
     voxels = np.concatenate([np.zeros((0, 4), np.int64), *(model.voxels for model in placed)])
     lower = voxels[:, :3].astype(np.float64)
-    return Loaded(Boxes(lower, lower + 1.0, labels={"color": voxels[:, 3]}), skipped, up="z")
+    boxes = Boxes(lower, lower + 1.0, labels={"color": voxels[:, 3]})
+    return Loaded(with_colors(boxes, palette if palette is None else palette[voxels[:, 3]]), skipped, up="z")
 
 
 def read_grid(path: Path) -> GridCells:
     """Return the filled cells of a `.vox` file in a grid around all its models."""
-    placed, skipped = _placed_models(path)
+    placed, palette, skipped = _placed_models(path)
     if not placed:
         raise file_error(path, "its scene places no model", _SAVE)
     for model in placed:
@@ -95,9 +102,14 @@ def read_grid(path: Path) -> GridCells:
         problem = f"its models lie in a grid of {_by(shape)} cells, more than fit into memory"
         raise file_error(path, problem, "move the models together, or load boxes: raybox.load")
     occupied = np.zeros(shape, np.bool_)
+    colors = None if palette is None else np.zeros((*shape, 4), np.uint8)
     for model in placed:
-        occupied[tuple((model.voxels[:, :3] - first).T)] = True
-    return GridCells(occupied, tuple(first.tolist()), skipped=skipped)
+        cells = tuple((model.voxels[:, :3] - first).T)
+        occupied[cells] = True
+        if palette is not None and colors is not None:
+            colors[cells] = palette[model.voxels[:, 3]]
+    colors = None if colors is None else colors.reshape(-1, 4)
+    return GridCells(occupied, tuple(first.tolist()), skipped=skipped, colors=colors)
 
 
 def _by(shape: Cells) -> str:
@@ -114,7 +126,7 @@ def announced(path: Path) -> Announced:
 
 def _content(path: Path) -> VoxContent:
     """Return the content of all chunks; each XYZI chunk has a SIZE chunk before it."""
-    content, hidden, size = VoxContent([], {}, None), set[int](), None
+    content, hidden, size = VoxContent([], {}, None, _default_palette()), set[int](), None
     for name, cursor in _chunks(path.read_bytes(), path):
         try:
             if name == b"PACK":
@@ -129,6 +141,8 @@ def _content(path: Path) -> VoxContent:
             elif name in (b"nTRN", b"nGRP", b"nSHP"):
                 node = cursor.number()
                 content.nodes[node] = _node(name, cursor, cursor.mapping())
+            elif name == b"RGBA":
+                content = content._replace(palette=_palette(cursor.content))
             elif name == b"LAYR":
                 layer = cursor.number()
                 hidden.update([layer] if cursor.mapping().get(_HIDDEN) == b"1" else [])
@@ -159,6 +173,22 @@ def _chunks(data: bytes, path: Path) -> "Iterator[tuple[bytes, _Cursor]]":
             data = data[:end]
         yield name, _Cursor(data[at : at + size], at)
         at += size
+
+
+def _palette(content: bytes) -> Colors | None:
+    """Return the colours of a chunk, whose first is number 1; None if there are not 256."""
+    colors = np.frombuffer(content, np.uint8)
+    return np.roll(colors, 4).reshape(-1, 4) * _NUMBERED if len(colors) == 1024 else None
+
+
+def _default_palette() -> Colors:
+    """Return the colours of a file without a palette: a cube of 6 levels, then red, green, blue and gray."""
+    levels = np.arange(255, -1, -51)
+    cube = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(-1, 3)[:-1]
+    shades = np.array([238, 221, 187, 170, 136, 119, 85, 68, 34, 17])[:, np.newaxis]
+    ramps = [shades * axes for axes in ([1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1])]
+    opaque = np.pad(np.concatenate([cube, *ramps]), ((1, 0), (0, 1)), constant_values=255)
+    return opaque.astype(np.uint8) * _NUMBERED
 
 
 def _model(content: bytes, size: Cells) -> VoxModel:
@@ -242,8 +272,8 @@ def _whole(word: bytes) -> int:
     return int(word)
 
 
-def _placed_models(path: Path) -> tuple[list[VoxModel], Counter[str]]:
-    """Return the models of the scene, or without one the first; count others."""
+def _placed_models(path: Path) -> tuple[list[VoxModel], Colors | None, Counter[str]]:
+    """Return the models of the scene, or without one the first, and the palette; count others."""
     content = _content(path)
     models, packed = content.models, content.packed
     if not models:
@@ -251,12 +281,14 @@ def _placed_models(path: Path) -> tuple[list[VoxModel], Counter[str]]:
     if packed is not None and packed != len(models):
         problem = f"its PACK chunk announces {packed} models, the file holds {len(models)}"
         raise file_error(path, problem, "copy or download it again")
+    lost = Counter({"palettes that do not have 256 colours": 1} if content.palette is None else {})
     if content.nodes:
-        return _scene_models(content, path)
+        placed, skipped = _scene_models(content, path)
+        return placed, content.palette, skipped + lost
     if len(models) > 1 and packed is None:
         problem = f"holds {len(models)} models, but no scene with their places, and no PACK chunk of frames"
         raise file_error(path, problem, _SAVE)
-    return models[:1], Counter()
+    return models[:1], content.palette, lost
 
 
 def _scene_models(content: VoxContent, path: Path) -> tuple[list[VoxModel], Counter[str]]:

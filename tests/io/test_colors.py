@@ -1,0 +1,749 @@
+"""Colours of primitives: what files state, by files written by hand; what geometries and saved files keep."""
+
+import base64
+import copy
+import io
+import json
+import pickle
+import struct
+import warnings
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from file_samples import CITY, IFC, glb, vox_chunk
+from needs import package
+from raybox.errors import SkippedWarning
+from raybox.geometry.colors import color_bytes, most_frequent
+from raybox.geometry.labels import with_colors
+from refusals import refused
+
+RNG = np.random.default_rng(5)
+VERTICES = RNG.random((7, 3))
+FACES = [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
+NONE = [0, 0, 0, 0]
+
+
+def colored(geometry):
+    return with_colors(geometry, RNG.integers(0, 256, (len(geometry), 4)).astype(np.uint8))
+
+
+BOXES = colored(rb.Boxes(VERTICES, VERTICES + 1, ids=[*"abcdefg"], labels={"n": [*range(7)]}))
+MESH = colored(rb.Mesh(VERTICES, FACES))
+OBJECTS = colored(
+    rb.Mesh(VERTICES, FACES, objects=[1, 0, 1], ids=["a", "b", "c"], labels={"n": [1, None, 3]})
+)
+PLANES = colored(rb.Planes([[0, 0, 1], [1, 2, 0]], [0.5, 0.25]))
+FILLED = np.array([[[0, 1], [1, 1]], [[0, 0], [1, 0]]], bool)
+GRID = colored(rb.Grid([0, 1, 2], [0, 1, 2], [0, 1, 3], occupied=FILLED))
+COPIES = colored(rb.Instances(OBJECTS, [np.eye(3, 4), 2 * np.eye(3, 4)]))
+GEOMETRIES = {
+    "boxes": BOXES,
+    "mesh": MESH,
+    "objects": OBJECTS,
+    "planes": PLANES,
+    "grid": GRID,
+    "instances": COPIES,
+}
+
+
+def load(path, content, **options):
+    """Write a file, and return its geometry, without a warning."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkippedWarning)
+        return rb.load(path, **options)
+
+
+def rows(geometry):
+    return None if geometry.colors is None else geometry.colors.tolist()
+
+
+# What geometries keep
+
+
+@pytest.mark.parametrize("name", GEOMETRIES)
+def test_copies_and_slices_keep_colors(name):
+    made = GEOMETRIES[name]
+    assert (made.colors.shape, made.colors.dtype) == ((len(made), 4), np.uint8)
+    for same in (made, copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert same.equals(made)
+        assert rows(same) == rows(made)
+        assert not same.colors.flags.writeable
+    assert not made.equals(with_colors(made, None))
+    assert not made.equals(with_colors(made, ~made.colors))
+    with pytest.raises(AttributeError):
+        made.colors = None
+    if name == "grid":
+        assert (
+            made[1:, :, 1].colors.tolist()
+            == made.colors.reshape(2, 2, 2, 4)[1:, :, 1].reshape(-1, 4).tolist()
+        )
+        assert made.boxes(made.occupied).colors.tolist() == made.colors[made.occupied.ravel()].tolist()
+        assert rows(made.boxes()) == rows(made)
+        return
+    for index in (slice(1), [1, 0], 1, np.arange(len(made)) > 0, slice(0, 0)):
+        wanted = made.colors[[index] if index == 1 else index] if not isinstance(index, np.ndarray) else None
+        wanted = made.colors[index].reshape(-1, 4) if wanted is None else wanted
+        assert made[index].colors.tolist() == wanted.tolist()
+        assert not made[index].colors.flags.writeable
+
+
+def test_other_geometries_have_none():
+    assert rb.Boxes([0, 0], [1, 1]).colors is None
+    assert rb.Mesh(VERTICES, FACES)[:1].colors is None
+
+
+@pytest.mark.parametrize("name", ["boxes", "mesh", "objects"])
+def test_joins_keep_colors(name):
+    made = GEOMETRIES[name]
+    bare = with_colors(made, None)
+    assert rows(rb.concatenate([made, made[:1]])) == rows(made) + rows(made)[:1]
+    assert rows(rb.concatenate([bare, made])) == [NONE] * len(made) + rows(made)
+    assert rb.concatenate([bare, bare]).colors is None
+
+
+def test_moved_geometries_keep_colors():
+    matrix = np.diag([1.0, -1, 1])
+    assert rows(OBJECTS.transformed(np.hstack([matrix, np.ones((3, 1))]))) == rows(OBJECTS)
+    assert rows(BOXES.translated([1, 0, 0])) == rows(BOXES)
+    assert rows(COPIES.boxes()) == rows(COPIES)
+
+
+@pytest.mark.parametrize("name", GEOMETRIES)
+@pytest.mark.parametrize("ending", ["npz", "parquet", "ply"])
+def test_saved_files_keep_colors(tmp_path, name, ending):
+    made = GEOMETRIES[name]
+    if (ending == "parquet" and name not in ("boxes", "mesh", "objects")) or (
+        ending == "ply" and not isinstance(made, rb.Mesh)
+    ):
+        pytest.skip("not of this format")
+    path = tmp_path / f"a.{ending}"
+    for one in (made, with_colors(made, None)):
+        rb.save(path, one)
+        found = rb.load(path)
+        assert rows(found) == rows(one)
+        if ending != "ply":
+            assert found.equals(one)
+    if name == "instances":
+        rb.save(path, COPIES)
+        assert rows(rb.load(path).geometry) == rows(OBJECTS)
+
+
+def test_scenes_keep_colors(tmp_path):
+    made = [*GEOMETRIES.values()]
+    rb.Scene(made).save(tmp_path / "a.scene")
+    for found in (rb.Scene.open(tmp_path / "a.scene").geometry, rb.load(tmp_path / "a.scene")):
+        assert all(one.equals(other) for one, other in zip(found, made, strict=True))
+        assert not found[0].colors.flags.writeable
+
+
+def test_turning_keeps_colors(tmp_path):
+    from raybox.geometry import with_facts
+
+    for name in ("boxes", "objects", "instances"):
+        rb.save(tmp_path / "a.npz", with_facts(GEOMETRIES[name], up="y"))
+        assert rows(rb.load(tmp_path / "a.npz", up="z")) == rows(GEOMETRIES[name])
+
+
+def test_labels_named_like_colors_stay_labels(tmp_path):
+    labels = {"red": [1, 2], "green": [1, 2], "blue": [3, 4], "alpha": [1.5, 2]}
+    made = rb.Boxes([[0, 0], [1, 1]], [[1, 1], [2, 2]], labels=labels)
+    rb.save(tmp_path / "a.parquet", made)
+    assert rb.load(tmp_path / "a.parquet").equals(made)
+    with pytest.raises(rb.InvalidInput, match="the label 'red' has the name of a column"):
+        rb.save(tmp_path / "a.parquet", colored(made))
+    rb.save(tmp_path / "a.npz", colored(made))
+
+
+def test_damaged_colors_are_refused(tmp_path):
+    arrays = {"raybox": np.array("boxes"), "lower": [[0.0, 0, 0]], "upper": [[1.0, 1, 1]]}
+    for wrong in (np.zeros((2, 4), np.uint8), np.zeros((1, 3), np.uint8), np.zeros((1, 4))):
+        np.savez(tmp_path / "a.npz", **arrays, **{"file/colors": wrong})
+        assert "colors must be uint8 of shape (1, 4); got" in refused(tmp_path / "a.npz")
+
+
+def test_the_most_frequent_color():
+    colors = np.array([[1, 2, 3, 4], [9, 9, 9, 9], [1, 2, 3, 4], [255, 0, 0, 255]], np.uint8)
+    assert most_frequent(colors, np.array([0, 0, 0, 1])).tolist() == [[1, 2, 3, 4], [255, 0, 0, 255]]
+    assert most_frequent(colors[:0], np.zeros(0, np.int64)).tolist() == []
+
+
+def test_bytes_of_numbers():
+    given = [-1.0, 0.0, 0.5 / 255 + 1e-9, 0.2, 1.0, 1.5, np.nan, np.inf]
+    assert color_bytes(given).tolist() == [0, 0, 1, 51, 255, 255, 0, 255]
+
+
+# Voxels
+
+
+def vox(voxels, *chunks):
+    filled = struct.pack("<i", len(voxels)) + b"".join(map(bytes, voxels))
+    content = vox_chunk(b"SIZE", struct.pack("<3i", 3, 3, 3)) + vox_chunk(b"XYZI", filled) + b"".join(chunks)
+    return b"VOX " + struct.pack("<i", 150) + b"MAIN" + struct.pack("<ii", 0, len(content)) + content
+
+
+VOXELS = [(0, 0, 0, 1), (1, 0, 0, 2), (2, 1, 0, 255), (2, 2, 2, 0)]
+
+
+def test_the_palette_of_a_vox_file(tmp_path):
+    palette = bytes(range(256)) * 4
+    found = load(tmp_path / "a.vox", vox(VOXELS, vox_chunk(b"RGBA", palette)))
+    # number n has the bytes 4 (n - 1) and on
+    assert rows(found) == [[0, 1, 2, 3], [4, 5, 6, 7], [248, 249, 250, 251], NONE]
+    assert found.labels["color"].tolist() == [1, 2, 255, 0]
+    grid = rb.load_grid(tmp_path / "a.vox")
+    assert grid.colors.shape == (27, 4)
+    for x, y, z, number in VOXELS:
+        wanted = [*palette[4 * number - 4 : 4 * number]] if number else NONE
+        assert grid.colors.reshape(3, 3, 3, 4)[x, y, z].tolist() == wanted
+    assert int(grid.colors.any(axis=1).sum()) == 3
+
+
+def test_the_palette_of_an_old_vox_file(tmp_path):
+    # of the default palette in the format's description, 0xAABBGGRR by number
+    described = {1: 0xFFFFFFFF, 2: 0xFFCCFFFF, 7: 0xFFFFCCFF, 36: 0xFF0000FF, 37: 0xFFFFFFCC, 72: 0xFF0000CC}
+    described |= {215: 0xFF330000, 216: 0xFF0000EE, 225: 0xFF000011, 226: 0xFF00EE00, 236: 0xFFEE0000}
+    described |= {246: 0xFFEEEEEE, 247: 0xFFDDDDDD, 255: 0xFF111111}
+    voxels = [(k % 3, k // 3 % 3, k // 9, number) for k, number in enumerate(described)]
+    found = load(tmp_path / "a.vox", vox(voxels))
+    assert rows(found) == [[*struct.pack("<I", color)] for color in described.values()]
+
+
+@pytest.mark.parametrize("size", [0, 4, 1020, 1023, 1028])
+def test_palettes_of_wrong_length(tmp_path, size):
+    found = load(tmp_path / "a.vox", vox(VOXELS, vox_chunk(b"RGBA", bytes(size))))
+    assert found.colors is None
+    assert dict(found.skipped) == {"palettes that do not have 256 colours": 1}
+    with pytest.warns(SkippedWarning):
+        assert rb.load_grid(tmp_path / "a.vox").colors is None
+
+
+# IFC
+
+STYLE = "#40=IFCCOLOURRGB($,{});\n#41=IFCSURFACESTYLERENDERING(#40,{},$,$,$,$,$,$,.FLAT.);\n"
+STYLE += "#42=IFCSURFACESTYLE('glass',.BOTH.,({}));\n#43=IFCSTYLEDITEM(#24,(#42),$);\n"
+# A second body of the same product
+FRAME = "#34=IFCEXTRUDEDAREASOLID(#22,#3,#23,1.);\n"
+
+
+def ifc(style):
+    return IFC.replace("ENDSEC;\nEND-ISO", f"{style}ENDSEC;\nEND-ISO")
+
+
+@pytest.mark.parametrize(
+    ("style", "color"),
+    [
+        ("", None),
+        (STYLE.format("0.2,0.4,0.6", "0.8", "#41"), [51, 102, 153, 51]),
+        (STYLE.format("0.2,0.4,0.6", "$", "#41"), [51, 102, 153, 255]),
+        (STYLE.format("1.2,-0.4,0.6", "1.8", "#41"), [255, 0, 153, 0]),
+        (STYLE.format("0.2,0.4,0.6", "0.8", ""), None),
+    ],
+)
+def test_surface_styles_of_ifc(tmp_path, style, color):
+    package("ifcopenshell")
+    found = load(tmp_path / "a.ifc", ifc(style))
+    assert len(found) == 12
+    assert rows(found) == (None if color is None else [color] * 12)
+
+
+def test_one_ifc_product_has_frame_and_glass(tmp_path):
+    package("ifcopenshell")
+    text = ifc(FRAME + STYLE.format("0.,0.2,1.", "0.6", "#41")).replace("(#24));\n#26", "(#24,#34));\n#26")
+    found = load(tmp_path / "a.ifc", text)
+    glass = (found.colors == [0, 51, 255, 102]).all(axis=1)
+    assert glass.sum() == 12
+    assert rows(found[~glass]) == [NONE] * 12
+    heights = (
+        np.ptp(found.triangles[glass].reshape(-1, 3)[:, 2]),
+        np.ptp(found.triangles[~glass].reshape(-1, 3)[:, 2]),
+    )
+    assert heights == (6, 1)
+
+
+def test_colors_of_a_house_are_those_that_ifcopenshell_returns():
+    package("ifcopenshell")
+    import ifcopenshell
+    import ifcopenshell.geom
+
+    from real_data import HOUSE
+
+    found, model = rb.load(HOUSE), ifcopenshell.open(str(HOUSE))
+    settings = ifcopenshell.geom.settings()
+    settings.set("use-world-coords", True)
+    counts = {"glass": 0, "without": 0}
+    for product in (
+        model.by_type("IfcWindow")[:4] + model.by_type("IfcDoor")[:3] + model.by_type("IfcCovering")[:2]
+    ):
+        shape = ifcopenshell.geom.create_shape(settings, product)
+        own = found.colors[found.ids[found.objects] == product.GlobalId]
+        assert len(own) == len(shape.geometry.faces) // 3
+        for color, number in zip(own.tolist(), shape.geometry.material_ids, strict=True):
+            style = shape.geometry.materials[number]
+            if not style.name.startswith("IfcSurfaceStyle"):  # a default
+                counts["without"] += 1
+                assert color == NONE
+                continue
+            shown = [style.diffuse.r(), style.diffuse.g(), style.diffuse.b()]
+            alpha = 1.0 if style.transparency != style.transparency else 1.0 - style.transparency
+            assert color == [round(255 * value) for value in (*shown, alpha)]
+            counts["glass"] += color[3] < 255
+    assert min(counts.values()) > 20
+
+
+# OBJ
+
+OBJ = """mtllib a.mtl
+v 0 0 0
+v 1 0 0
+v 1 1 0
+v 0 1 0
+f 1 2 3
+usemtl red one
+f 1 2 3 4
+o second
+usemtl glass
+f 1 2 4
+usemtl absent
+f 2 3 4
+"""
+MTL = """# by hand
+newmtl red one
+Kd 1 0.2 0
+newmtl glass
+ Kd 0.4 # all alike
+Tr 0.8
+"""
+
+
+def png(pixels, mode="RGBA"):
+    image = pytest.importorskip("PIL.Image")
+    found = io.BytesIO()
+    image.fromarray(np.array(pixels, np.uint8), mode).save(found, "PNG")
+    return found.getvalue()
+
+
+def test_materials_of_obj(tmp_path):
+    (tmp_path / "a.mtl").write_text(MTL)
+    found = load(tmp_path / "a.obj", OBJ)
+    red, glass = [255, 51, 0, 255], [102, 102, 102, 51]
+    assert rows(found) == [NONE, red, red, glass, NONE]
+    assert dict(found.skipped) == {"materials that no library has": 1}
+    boxes = load(tmp_path / "a.obj", OBJ, boxes=True)
+    assert boxes.colors[0].tolist() == red
+    assert len(boxes.colors) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "color"),
+    [
+        ("Kd 2 -1 0.5", [255, 0, 128, 255]),
+        ("Kd nan 0 1", [0, 0, 255, 255]),
+        ("Kd x y z", NONE),
+        ("Kd", NONE),
+        ("Ka 1 1 1", NONE),
+        ("Kd 0 0 0\nd 0.2\nTr 0.3", [0, 0, 0, 51]),
+        ("Kd 0 0 0\nd -halo 0.2", [0, 0, 0, 51]),
+        ("Kd 0 0 0\nd", [0, 0, 0, 255]),
+        ("Kd 1 1 1\nKd 0 0 0.2", [0, 0, 51, 255]),
+    ],
+)
+def test_lines_of_a_library(tmp_path, line, color):
+    (tmp_path / "a.mtl").write_text(f"newmtl red one\n{line}\nnewmtl other\nKd 1 1 1\n")
+    content = OBJ.partition("o second")[0]
+    found = load(tmp_path / "a.obj", content)
+    assert rows(found) == (None if color == NONE else [NONE, color, color])
+    assert ("colours of material libraries that are no numbers" in found.skipped) == (
+        line in ("Kd x y z", "Kd", "Kd 0 0 0\nd")
+    )
+
+
+def test_libraries_that_are_not_there(tmp_path):
+    (tmp_path / "b.mtl").write_text(MTL)
+    (tmp_path / "in").mkdir()
+    for name in (
+        "c.mtl",
+        "../b.mtl",
+        str(tmp_path / "b.mtl"),
+        "a\\..\\b.mtl",
+        ".",
+        "\udcff".encode("utf-8", "surrogateescape").decode("latin-1"),
+    ):
+        found = load(tmp_path / "in" / "a.obj", OBJ.replace("a.mtl", name))
+        assert found.colors is None
+        assert dict(found.skipped) == {"material libraries that are not there": 1}, name
+    found = load(tmp_path / "a.obj", OBJ.replace("a.mtl", "c.mtl b.mtl"))
+    assert found.skipped["material libraries that are not there"] == 1
+    assert rows(found)[1] == [255, 51, 0, 255]
+    (tmp_path / "b.mtl").write_bytes(b"\xff\xfe\x00")
+    assert dict(load(tmp_path / "a.obj", OBJ.replace("a.mtl", "b.mtl")).skipped) == {
+        "material libraries that cannot be read": 1
+    }
+    assert load(tmp_path / "a.obj", OBJ.replace("mtllib a.mtl\n", "")).skipped == {}
+
+
+def test_textures_of_obj(tmp_path):
+    image = png([[[10, 20, 30, 255], [30, 40, 50, 255]]])
+    (tmp_path / "my maps").mkdir()
+    (tmp_path / "my maps" / "wood.png").write_bytes(image)
+    (tmp_path / "wood.png").write_bytes(image)
+    for line, color in (
+        ("map_Kd wood.png", [20, 30, 40, 255]),
+        ("map_Kd my maps\\wood.png", [20, 30, 40, 255]),
+        ("map_Kd -s 1 1 1 wood.png\nKd 0.5 1 1", [10, 30, 40, 255]),
+        ("map_Kd absent.png\nKd 0 1 0", [0, 255, 0, 255]),
+        ("map_Kd a.mtl\nKd 0 1 0", [0, 255, 0, 255]),
+        ("map_Kd absent.png", NONE),
+    ):
+        (tmp_path / "a.mtl").write_text(f"newmtl red one\n{line}\nnewmtl b\nKd 1 1 1\n")
+        found = load(tmp_path / "a.obj", OBJ.partition("o second")[0])
+        assert rows(found) == (None if color == NONE else [NONE, color, color])
+        assert found.skipped.get("textures that are not read", 0) == ("wood" not in line)
+
+
+def test_trimesh_reads_the_same_colors_of_obj(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    (tmp_path / "a.mtl").write_text(MTL.replace(" # all alike", " 0.6 0.8"))
+    content = OBJ.replace("usemtl absent\nf 2 3 4\n", "").replace("f 1 2 3\nusemtl", "usemtl")
+    found = load(tmp_path / "a.obj", content)
+    scene = trimesh.load_scene(tmp_path / "a.obj")
+    theirs = {tuple(np.round(one.visual.material.main_color).tolist())[:3] for one in scene.geometry.values()}
+    assert {tuple(color[:3]) for color in rows(found)} == theirs == {(255, 51, 0), (102, 153, 204)}
+
+
+# glTF
+
+
+def gltf(material=None, colors=None, **more):
+    """Return two triangles of four vertices; colors: rows of vertices, bytes or floats."""
+    points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], "<f4")
+    binary = points.tobytes() + np.array([0, 1, 2, 1, 3, 2], "<u2").tobytes()
+    views = [(0, 48), (48, 12)]
+    accessors = [
+        {"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"},
+        {"bufferView": 1, "componentType": 5123, "count": 6, "type": "SCALAR"},
+    ]
+    primitive = {"attributes": {"POSITION": 0}, "indices": 1}
+    if colors is not None:
+        code = {"float32": 5126, "uint8": 5121, "uint16": 5123}[colors.dtype.name]
+        kind = {"normalized": True} if code != 5126 else {}
+        views.append((len(binary), colors.nbytes))
+        binary += colors.tobytes()
+        accessors.append(
+            {"bufferView": 2, "componentType": code, "count": len(colors), "type": f"VEC{colors.shape[1]}"}
+            | kind
+        )
+        primitive["attributes"]["COLOR_0"] = 2
+    if material is not None:
+        primitive["material"] = material
+    document = {
+        "asset": {"version": "2.0"},
+        "buffers": [{"byteLength": len(binary)}],
+        "bufferViews": [{"buffer": 0, "byteOffset": at, "byteLength": size} for at, size in views],
+        "accessors": accessors,
+        "meshes": [{"primitives": [primitive]}],
+        "nodes": [{"mesh": 0}, {"mesh": 0, "translation": [0, 0, 5]}],
+    }
+    return glb(document | more, binary)
+
+
+def srgb(x):
+    """Return a byte of sRGB of a linear number, by the standard."""
+    x = min(max(x, 0.0), 1.0)
+    return round(255 * (12.92 * x if x <= 0.0031308 else 1.055 * x ** (1 / 2.4) - 0.055))
+
+
+def linear(byte):
+    x = byte / 255
+    return x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4
+
+
+def base(*factor, **more):
+    return {"materials": [{"pbrMetallicRoughness": {"baseColorFactor": [*factor]}} | more]}
+
+
+@pytest.mark.parametrize(
+    ("more", "color"),
+    [
+        (base(0.5, 0.002, 1, 0.4), [srgb(0.5), srgb(0.002), 255, 255]),
+        (base(0.5, 0.002, 1, 0.4, alphaMode="BLEND"), [188, 7, 255, 102]),
+        (base(0.5, 0, 1, 0.4, alphaMode="MASK"), [188, 0, 255, 255]),
+        (base(2.0, -1, 0, 7, alphaMode="BLEND"), [255, 0, 0, 255]),
+        ({"materials": [{}]}, [255] * 4),
+    ],
+)
+def test_base_colors_of_gltf(tmp_path, more, color):
+    found = load(tmp_path / "a.glb", gltf(0, **more))
+    assert rows(found) == [color] * 4
+    assert dict(found.skipped) == {}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"materials": []},
+        {"materials": 5},
+        {"materials": [5]},
+        base(1, 1),
+        base("x", 1, 1, 1),
+        {"materials": [{"alphaMode": 3}]},
+    ],
+)
+def test_broken_materials_of_gltf(tmp_path, more):
+    found = load(tmp_path / "a.glb", gltf(0, **more))
+    assert found.colors is None
+    assert dict(found.skipped) == {"materials that are broken": 1}
+    assert load(tmp_path / "a.glb", gltf()).colors is None
+    assert load(tmp_path / "a.glb", gltf()).skipped == {}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "uint16"])
+@pytest.mark.parametrize("width", [3, 4])
+def test_vertex_colors_of_gltf(tmp_path, dtype, width):
+    values = RNG.random((4, width))
+    top = {"float32": 1, "uint8": 255, "uint16": 65535}[dtype]
+    colors = (values * top).astype(dtype)
+    found = load(tmp_path / "a.glb", gltf(0, colors, **base(0.5, 1, 1, 0.5, alphaMode="BLEND")))
+    wanted = []
+    for face in ([0, 1, 2], [1, 3, 2]):
+        mean = [sum(float(colors[k, c]) / top for k in face) / 3 for c in range(width)] + [1.0] * (4 - width)
+        wanted.append([srgb(0.5 * mean[0]), srgb(mean[1]), srgb(mean[2]), round(255 * 0.5 * mean[3])])
+    assert rows(found) == wanted * 2
+    assert (load(tmp_path / "a.glb", gltf(None, colors)).colors[:, 3] == 255).all()
+    broken = load(tmp_path / "a.glb", gltf(None, colors[:3]))
+    assert broken.colors is None
+    assert dict(broken.skipped) == {"colours of vertices that are broken": 1}
+
+
+def test_textures_of_gltf(tmp_path):
+    image = png([[[100, 0, 200, 255], [200, 0, 200, 155]]])
+    uri = "data:image/png;base64," + base64.b64encode(image).decode()
+    texture = {"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}, "alphaMode": "BLEND"}
+    for images, index, color, lost in (
+        ([{"uri": uri}], 0, [150, 0, 200, 205], 0),
+        ([{"uri": uri}], 1, [255] * 4, 1),
+        ([{"uri": "other.png"}], 0, [255] * 4, 1),
+        ([{"bufferView": 0}], 0, [255] * 4, 1),
+        ([], 0, [255] * 4, 1),
+    ):
+        texture["pbrMetallicRoughness"]["baseColorTexture"]["index"] = index
+        more = {"materials": [texture], "images": images, "textures": [{"source": 0}]}
+        found = load(tmp_path / "a.glb", gltf(0, **more))
+        assert rows(found) == [color] * 4
+        assert found.skipped.get("textures that are not read", 0) == lost
+    assert srgb(linear(150)) == 150
+
+
+def test_textures_next_to_a_gltf(tmp_path):
+    (tmp_path / "a.png").write_bytes(png([[[10, 20, 30, 255]]]))
+    (tmp_path / "in").mkdir()
+    points = base64.b64encode(np.eye(3, dtype="<f4").tobytes()).decode()
+    document = {
+        "asset": {"version": "2.0"},
+        "buffers": [{"byteLength": 36, "uri": f"data:;base64,{points}"}],
+        "bufferViews": [{"buffer": 0, "byteLength": 36}],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "material": 0}]}],
+        "nodes": [{"mesh": 0}],
+        "materials": [{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}],
+        "textures": [{"source": 0}],
+    }
+    for folder, uri, color in (
+        ("", "a.png", [10, 20, 30, 255]),
+        ("", "%61.png", [10, 20, 30, 255]),
+        ("in", "../a.png", [255] * 4),
+        ("in", "a.png", [255] * 4),
+    ):
+        content = json.dumps(document | {"images": [{"uri": uri}]})
+        assert rows(load(tmp_path / folder / "a.gltf", content)) == [color]
+
+
+def test_trimesh_reads_the_same_vertex_colors_of_glb(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    colors = RNG.integers(0, 256, (4, 4)).astype(np.uint8)
+    (tmp_path / "a.glb").write_bytes(gltf(None, colors))
+    theirs = next(iter(trimesh.load_scene(tmp_path / "a.glb").geometry.values()))
+    means = theirs.visual.vertex_colors[theirs.faces].astype(float).mean(axis=1)
+    found = rb.load(tmp_path / "a.glb")
+    wanted = [[srgb(c / 255) for c in mean[:3]] for mean in means.tolist()]
+    assert [row[:3] for row in rows(found)] == wanted * 2
+
+
+# PLY
+
+KINDS = {
+    "uchar": ("B", 255),
+    "ushort": ("H", 65535),
+    "float": ("f", 1),
+    "double": ("d", 1),
+    "int": ("i", 255),
+}
+
+
+def ply(order, kind, colors, where, faces=FACES, names=("red", "green", "blue", "alpha")):
+    """Write a mesh with a color on each vertex or face."""
+    width = len(colors[0])
+    given = "".join(f"property {kind} {name}\n" for name in names[:width])
+    head = f"ply\nformat {order} 1.0\nelement vertex {len(VERTICES)}\n"
+    head += "".join(f"property double {axis}\n" for axis in "xyz") + given * (where == "vertex")
+    head += f"element face {len(faces)}\n" + given * (where == "before")
+    head += "property list uchar int vertex_indices\n" + given * (where == "face") + "end_header\n"
+    lines, end = [], "<" if "little" in order else ">"
+    for k, point in enumerate(VERTICES.tolist()):
+        lines.append(
+            [("d", x) for x in point] + [(KINDS[kind][0], c) for c in colors[k]] * (where == "vertex")
+        )
+    for k, face in enumerate(faces):
+        own = [(KINDS[kind][0], c) for c in colors[k]]
+        lines.append(
+            own * (where == "before")
+            + [("B", len(face)), *(("i", corner) for corner in face)]
+            + own * (where == "face")
+        )
+    if order == "ascii":
+        return (head + "\n".join(" ".join(str(value) for _, value in line) for line in lines) + "\n").encode()
+    body = b"".join(struct.pack(end + code, value) for line in lines for code, value in line)
+    return head.encode() + body
+
+
+ORDERS = ("ascii", "binary_little_endian", "binary_big_endian")
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("where", ["vertex", "face", "before"])
+@pytest.mark.parametrize("width", [3, 4])
+def test_colors_of_ply(tmp_path, order, kind, where, width):
+    full = KINDS[kind][1]
+    colors = np.round(RNG.random((7, width)) * full, 6 if full == 1 else 0).tolist()
+    if full > 1:
+        colors = [[int(c) for c in row] for row in colors]
+    for faces in (FACES, [[0, 1, 2], [1, 3, 4, 2]]):
+        found = load(tmp_path / "a.ply", ply(order, kind, colors, where, faces))
+        own = [
+            [round(255 * np.float32(c) / full) if kind == "float" else round(255 * c / full) for c in row]
+            for row in colors
+        ]
+        own = [row + [255] * (4 - width) for row in own]
+        wanted = []
+        for k, face in enumerate(faces):
+            for corner in range(2, len(face)):
+                fan = face[0], face[corner - 1], face[corner]
+                means = [sum(own[v][c] for v in fan) / 3 for c in range(4)]
+                wanted.append([round(mean) for mean in means] if where == "vertex" else own[k])
+        corners = found.faces.tolist()
+        if len(faces) == 2 and where == "vertex":  # of any diagonal
+            wanted = [[round(sum(own[v][c] for v in face) / 3) for c in range(4)] for face in corners]
+        assert rows(found) == wanted
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("where", ["vertex", "face"])
+def test_colors_of_ply_that_are_out_of_range(tmp_path, order, where):
+    found = load(tmp_path / "a.ply", ply(order, "int", [[-5, 300, 7]] * 7, where))
+    assert rows(found) == [[0, 255, 7, 255]] * 3
+    found = load(tmp_path / "a.ply", ply(order, "float", [[-0.5, 1.5, float("nan")]] * 7, where))
+    assert rows(found) == [[0, 255, 0, 255]] * 3
+
+
+@pytest.mark.parametrize("names", [("red", "green", "w"), ("red", "red", "blue"), ("r", "g", "b")])
+@pytest.mark.parametrize("where", ["vertex", "face"])
+def test_other_properties_of_ply_are_no_colors(tmp_path, names, where):
+    for order in ORDERS:
+        found = load(tmp_path / "a.ply", ply(order, "uchar", [[1, 2, 3]] * 7, where, names=names))
+        assert found.colors is None
+        assert found.skipped == {}
+
+
+def test_a_corner_past_the_end_of_colored_vertices_is_refused(tmp_path):
+    (tmp_path / "a.ply").write_bytes(ply("ascii", "uchar", [[1, 2, 3]] * 7, "vertex", [[0, 1, 7]]))
+    assert "vertex 7 does not exist" in refused(tmp_path / "a.ply")
+
+
+def test_points_of_colored_ply_stay_points(tmp_path):
+    content = ply("ascii", "uchar", [[1, 2, 3]] * 7, "vertex")
+    rays = load(tmp_path / "a.ply", content, origin=(0, 0, 0))
+    assert rays.directions.tolist() == VERTICES.tolist()
+
+
+def test_trimesh_reads_the_same_colors_of_ply(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    colors = RNG.integers(0, 256, (7, 4)).tolist()
+    for where in ("vertex", "face"):
+        found = load(tmp_path / "a.ply", ply("binary_little_endian", "uchar", colors, where))
+        theirs = trimesh.load_mesh(tmp_path / "a.ply", process=False)
+        if where == "face":
+            assert rows(found) == theirs.visual.face_colors[:3].tolist()
+        else:
+            means = theirs.visual.vertex_colors[theirs.faces].astype(float).mean(axis=1)
+            assert np.abs(found.colors - means).max() <= 0.5
+    assert trimesh.load_mesh(tmp_path / "a.ply").visual.kind == "face"
+
+
+# CityJSON
+
+APPEARANCE = {
+    "default-theme-material": "summer",
+    "materials": [
+        {"name": "roof", "diffuseColor": [1.0, 0.2, 0.0], "transparency": 0.2},
+        {"name": "wall", "diffuseColor": [0.4, 0.4, 2.0]},
+        {"name": "plain"},
+    ],
+}
+
+
+def city(**materials):
+    """Return a city, with materials for geometries of its objects."""
+    document = copy.deepcopy(CITY) | {"appearance": APPEARANCE}
+    for name, material in materials.items():
+        if name == "template":
+            document["geometry-templates"]["templates"][0]["material"] = material
+        else:
+            document["CityObjects"][name]["geometry"][0]["material"] = material
+    return json.dumps(document)
+
+
+def test_materials_of_cityjson(tmp_path):
+    part = {"winter": {"value": 1}, "summer": {"values": [[0, 1, None, 2]]}}
+    road, template = {"winter": {"value": 1}}, {"summer": {"values": [0]}}
+    found = load(tmp_path / "a.city.json", city(part=part, road=road, template=template))
+    roof, wall = [255, 51, 0, 204], [102, 102, 255, 255]
+    of = {
+        name: [rows(found)[k] for k in np.flatnonzero(found.ids[found.objects] == name)] for name in found.ids
+    }
+    assert of == {"part": [roof, wall, NONE, NONE], "road": [wall], "tree": [roof]}
+    assert "materials that do not fit their surfaces" not in found.skipped
+    assert load(tmp_path / "a.city.json", city()).colors is None
+
+
+@pytest.mark.parametrize(
+    "material",
+    [
+        {"summer": {"values": [[0, 1]]}},
+        {"summer": {"values": [[0, 1, 2, 3]]}},
+        {"summer": {"value": -1}},
+        {"summer": {"value": "x"}},
+        {"summer": 5},
+        {"summer": {}},
+        [1],
+    ],
+)
+def test_materials_of_cityjson_that_do_not_fit(tmp_path, material):
+    found = load(tmp_path / "a.city.json", city(part=material))
+    assert found.colors is None
+    assert found.skipped["materials that do not fit their surfaces"] == 1
+
+
+def test_materials_of_features(tmp_path):
+    document = json.loads(city(road={"summer": {"value": 0}}))
+    objects, vertices = document.pop("CityObjects"), document.pop("vertices")
+    own = {"materials": [{"diffuseColor": [0, 0, 1]}]}
+    lines = [document | {"CityObjects": {}, "vertices": []}]
+    for more in ({}, {"appearance": own}):
+        feature = {"type": "CityJSONFeature", "id": "a", "vertices": vertices} | more
+        lines.append(feature | {"CityObjects": {f"road{len(more)}": objects["road"]}})
+    found = load(tmp_path / "a.city.jsonl", "\n".join(map(json.dumps, lines)))
+    assert rows(found) == [[255, 51, 0, 204], [0, 0, 255, 255]]
