@@ -382,6 +382,7 @@ def test_libraries_that_are_not_there(tmp_path):
         "material libraries that cannot be read": 1
     }
     assert load(tmp_path / "a.obj", OBJ.replace("mtllib a.mtl\n", "")).skipped == {}
+    assert load(tmp_path / "a.obj", OBJ.replace("usemtl", "s")).skipped == {}  # no material is used
 
 
 def test_textures_of_obj(tmp_path):

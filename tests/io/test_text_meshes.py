@@ -156,7 +156,7 @@ def test_words_that_are_no_numbers(put, word):
 
 
 def test_what_carries_no_triangles_is_passed_or_counted(put):
-    passed = "vn 0 0 1\nvt 0 0\nvp 0.5\ns off\nmtllib a.mtl\nusemtl stone\nmg 1 2\nlod 3\n"
+    passed = "vn 0 0 1\nvt 0 0\nvp 0.5\ns off\nmtllib a.mtl\nmg 1 2\nlod 3\n"
     passed += "parm u 0 1\ntrim 0 1 1\nend\n"
     path = put("a.obj", TRIANGLE + passed + "f 1/1/1 2//1 3/2\nfo 3 2 1\n")
     assert len(rb.load(path)) == 2

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from raybox.geometry.colors import Colors
 from raybox.io.formats import mtl
 from raybox.io.formats.common import Loaded, ReadOptions, file_error
 from raybox.io.formats.mesh_parts import MeshPart, faces_of, to_scene
@@ -86,13 +87,15 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     found = faces_of(vertices, np.array(corners, np.int64), np.array(sizes, np.int64), skipped)
     starts = np.searchsorted(found.polygon, objects.first[1:])
     named = decoded_names(objects.names, skipped, path.stem)
-    materials = mtl.colors_of(path, libraries, skipped)
+    is_used = len(used.names) > 1 and len(found.faces) > 0
+    materials = mtl.colors_of(path, libraries, skipped) if is_used else {}
+    colors: list[Colors] | list[None] = [None] * len(named)
     if materials:
         skipped["materials that no library has"] += len({*used.names} - materials.keys() - {*NO_MATERIAL})
-    palette = np.stack([materials.get(name, np.zeros(4, np.uint8)) for name in used.names])
-    colors = palette[np.searchsorted(used.first, found.polygon, side="right") - 1]
-    pairs = zip(named, np.split(found.faces, starts), np.split(colors, starts), strict=True)
-    parts = [MeshPart(name, vertices, faces, colors=some) for name, faces, some in pairs]
+        palette = np.stack([materials.get(name, np.zeros(4, np.uint8)) for name in used.names])
+        colors = np.split(palette[np.searchsorted(used.first, found.polygon, side="right") - 1], starts)
+    each = zip(named, np.split(found.faces, starts), colors, strict=True)
+    parts = [MeshPart(name, vertices, faces, colors=some) for name, faces, some in each]
     return to_scene(parts, path, options, +skipped, may_be_empty=not numbers)
 
 

@@ -169,7 +169,7 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     header = _header(data, path)
     _check_elements(header, len(data), path)
     has_faces = any(element.name in ("face", "tristrips") for element in header.elements)
-    is_mesh = options.kind == "scene" or (options.kind is None and options.origin is None and has_faces)
+    is_mesh = options.kind != "rays" and (options.kind or (options.origin is None and has_faces))
     if is_mesh:
         coloured = [element._replace(has_colors=element.name != "tristrips") for element in header.elements]
         header = header._replace(elements=coloured)
