@@ -1,8 +1,6 @@
 """Colours of primitives: what files state, by files written by hand; what geometries and saved files keep."""
 
-import base64
 import copy
-import io
 import json
 import pickle
 import struct
@@ -318,13 +316,6 @@ Tr 0.8
 """
 
 
-def png(pixels, mode="RGBA"):
-    image = pytest.importorskip("PIL.Image")
-    found = io.BytesIO()
-    image.fromarray(np.array(pixels, np.uint8), mode).save(found, "PNG")
-    return found.getvalue()
-
-
 def test_materials_of_obj(tmp_path):
     (tmp_path / "a.mtl").write_text(MTL)
     found = load(tmp_path / "a.obj", OBJ)
@@ -385,23 +376,12 @@ def test_libraries_that_are_not_there(tmp_path):
     assert load(tmp_path / "a.obj", OBJ.replace("usemtl", "s")).skipped == {}  # no material is used
 
 
-def test_textures_of_obj(tmp_path):
-    image = png([[[10, 20, 30, 255], [30, 40, 50, 255]]])
-    (tmp_path / "my maps").mkdir()
-    (tmp_path / "my maps" / "wood.png").write_bytes(image)
-    (tmp_path / "wood.png").write_bytes(image)
-    for line, color in (
-        ("map_Kd wood.png", [20, 30, 40, 255]),
-        ("map_Kd my maps\\wood.png", [20, 30, 40, 255]),
-        ("map_Kd -s 1 1 1 wood.png\nKd 0.5 1 1", [10, 30, 40, 255]),
-        ("map_Kd absent.png\nKd 0 1 0", [0, 255, 0, 255]),
-        ("map_Kd a.mtl\nKd 0 1 0", [0, 255, 0, 255]),
-        ("map_Kd absent.png", NONE),
-    ):
-        (tmp_path / "a.mtl").write_text(f"newmtl red one\n{line}\nnewmtl b\nKd 1 1 1\n")
-        found = load(tmp_path / "a.obj", OBJ.partition("o second")[0])
-        assert rows(found) == (None if color == NONE else [NONE, color, color])
-        assert found.skipped.get("textures that are not read", 0) == ("wood" not in line)
+def test_textures_of_obj_are_counted(tmp_path):
+    textured = "newmtl {}\nmap_Kd -s 1 1 1 wood.png\n"
+    (tmp_path / "a.mtl").write_text(textured.format("red one") + "Kd 0 1 0\n" + textured.format("other"))
+    found = load(tmp_path / "a.obj", OBJ.partition("o second")[0])
+    assert rows(found) == [NONE, [0, 255, 0, 255], [0, 255, 0, 255]]
+    assert dict(found.skipped) == {"textures that are not read": 1}  # no face uses the other
 
 
 def test_trimesh_reads_the_same_colors_of_obj(tmp_path):
@@ -454,11 +434,6 @@ def srgb(x):
     """Return a byte of sRGB of a linear number, by the standard."""
     x = min(max(x, 0.0), 1.0)
     return round(255 * (12.92 * x if x <= 0.0031308 else 1.055 * x ** (1 / 2.4) - 0.055))
-
-
-def linear(byte):
-    x = byte / 255
-    return x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4
 
 
 def base(*factor, **more):
@@ -519,47 +494,12 @@ def test_vertex_colors_of_gltf(tmp_path, dtype, width):
     assert dict(broken.skipped) == {"colours of vertices that are broken": 1}
 
 
-def test_textures_of_gltf(tmp_path):
-    image = png([[[100, 0, 200, 255], [200, 0, 200, 155]]])
-    uri = "data:image/png;base64," + base64.b64encode(image).decode()
-    texture = {"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}, "alphaMode": "BLEND"}
-    for images, index, color, lost in (
-        ([{"uri": uri}], 0, [150, 0, 200, 205], 0),
-        ([{"uri": uri}], 1, [255] * 4, 1),
-        ([{"uri": "other.png"}], 0, [255] * 4, 1),
-        ([{"bufferView": 0}], 0, [255] * 4, 1),
-        ([], 0, [255] * 4, 1),
-    ):
-        texture["pbrMetallicRoughness"]["baseColorTexture"]["index"] = index
-        more = {"materials": [texture], "images": images, "textures": [{"source": 0}]}
-        found = load(tmp_path / "a.glb", gltf(0, **more))
-        assert rows(found) == [color] * 4
-        assert found.skipped.get("textures that are not read", 0) == lost
-    assert srgb(linear(150)) == 150
-
-
-def test_textures_next_to_a_gltf(tmp_path):
-    (tmp_path / "a.png").write_bytes(png([[[10, 20, 30, 255]]]))
-    (tmp_path / "in").mkdir()
-    points = base64.b64encode(np.eye(3, dtype="<f4").tobytes()).decode()
-    document = {
-        "asset": {"version": "2.0"},
-        "buffers": [{"byteLength": 36, "uri": f"data:;base64,{points}"}],
-        "bufferViews": [{"buffer": 0, "byteLength": 36}],
-        "accessors": [{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}],
-        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "material": 0}]}],
-        "nodes": [{"mesh": 0}],
-        "materials": [{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}],
-        "textures": [{"source": 0}],
-    }
-    for folder, uri, color in (
-        ("", "a.png", [10, 20, 30, 255]),
-        ("", "%61.png", [10, 20, 30, 255]),
-        ("in", "../a.png", [255] * 4),
-        ("in", "a.png", [255] * 4),
-    ):
-        content = json.dumps(document | {"images": [{"uri": uri}]})
-        assert rows(load(tmp_path / folder / "a.gltf", content)) == [color]
+@pytest.mark.parametrize("texture", [{"index": 0}, {"index": 7}, 5])
+def test_textures_of_gltf_are_counted(tmp_path, texture):
+    material = {"pbrMetallicRoughness": {"baseColorTexture": texture, "baseColorFactor": [1, 0, 1, 1]}}
+    found = load(tmp_path / "a.glb", gltf(0, materials=[material], images=[{"uri": "a.png"}]))
+    assert rows(found) == [[255, 0, 255, 255]] * 4
+    assert dict(found.skipped) == {"textures that are not read": 1}
 
 
 def test_trimesh_reads_the_same_vertex_colors_of_glb(tmp_path):
@@ -662,6 +602,13 @@ def test_other_properties_of_ply_are_no_colors(tmp_path, names, where):
 def test_a_corner_past_the_end_of_colored_vertices_is_refused(tmp_path):
     (tmp_path / "a.ply").write_bytes(ply("ascii", "uchar", [[1, 2, 3]] * 7, "vertex", [[0, 1, 7]]))
     assert "vertex 7 does not exist" in refused(tmp_path / "a.ply")
+
+
+def test_faces_next_to_triangle_strips_keep_colors(tmp_path):
+    content = ply("ascii", "uchar", [[1, 2, 3]] * 7, "face").decode()
+    strips = "element tristrips 1\nproperty list uchar int vertex_indices\nend_header"
+    found = load(tmp_path / "a.ply", content.replace("end_header", strips) + "4 0 1 2 3\n")
+    assert rows(found) == [[1, 2, 3, 255]] * 3 + [NONE] * 2
 
 
 def test_points_of_colored_ply_stay_points(tmp_path):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry.array_container import NOTHING, ReadOnly, equal_values
-from raybox.geometry.colors import Colors, chosen_colors, joined_colors
+from raybox.geometry.colors import Colors, joined_colors
 from raybox.geometry.file_facts import NO_FACTS, FromFile, SourceFacts, Up, joined_facts
 from raybox.geometry.row_ids import Ids, IdsInput, RowIndex, checked_ids, chosen_ids
 from raybox.validation import freeze, names_of
@@ -74,14 +74,17 @@ class Attributes(NamedTuple):
 
     def of_rows(self, index: RowIndex) -> Attributes:
         """Return the attributes of the primitives at an index, each of which is an object."""
+        found = self.of_triangles(index)
         if self.ids is None and not self.labels:
-            return self.of_triangles(index)
+            return found
         labels = self.labels.of_rows(index) if self.labels else self.labels
-        return Attributes(chosen_ids(self.ids, index), labels, self.facts, chosen_colors(self.colors, index))
+        return found._replace(ids=chosen_ids(self.ids, index), labels=labels)
 
     def of_triangles(self, index: RowIndex) -> Attributes:
         """Return the attributes of triangles at an index, whose objects stay whole."""
-        return self if self.colors is None else self._replace(colors=chosen_colors(self.colors, index))
+        if self.colors is None:
+            return self
+        return frozen_attributes(self._replace(colors=np.asarray(self.colors[index], order="C")))
 
 
 NO_ATTRIBUTES = Attributes()
@@ -127,7 +130,7 @@ class HasAttributes(FromFile):
     def _with(self, attributes: Attributes) -> Self:
         """Return the same geometry, whose arrays are shared, with other attributes."""
         made = copy(self)
-        object.__setattr__(made, "_attributes", attributes)
+        object.__setattr__(made, "_attributes", frozen_attributes(attributes))
         return made
 
 
@@ -149,10 +152,9 @@ def with_facts(
 
 
 def with_colors(geometry: H, colors: Colors | None) -> H:
-    """Return a geometry, whose arrays are shared, with the colours of its primitives."""
-    if colors is not None:
-        freeze(colors)
-    return geometry._with(geometry._attributes._replace(colors=colors))
+    """Return a geometry, whose arrays are shared, with colours of its primitives; zeros alone are none."""
+    found = colors if colors is not None and colors.any() else None
+    return geometry._with(geometry._attributes._replace(colors=found))
 
 
 def without_ids(geometry: G) -> G:

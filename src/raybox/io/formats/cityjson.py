@@ -298,21 +298,18 @@ def _owners(geometry: _Geometry, name: str, surfaces: list[_Owner], skipped: Cou
 
 def _colors(geometry: _Geometry, skipped: Counter[str]) -> Colors:
     """Return the colour of each polygon of a geometry, zeros without."""
-    count = len(geometry.polygons())
-    if not geometry.material:
-        return np.zeros((count, 4), np.uint8)
+    given, appearance = geometry.material, geometry.appearance
+    rows = [_material({})] * len(geometry.polygons())
     try:
-        given, materials = geometry.material, geometry.appearance["materials"]
-        theme = given.get(geometry.appearance.get("default-theme-material")) or next(iter(given.values()))
-        if "values" in theme:
-            values = _flat(theme["values"], geometry.boundaries, _DEPTHS[geometry.type])
-        else:
-            values = [theme["value"]] * count
-        _checked([value for value in values if value is not None], len(materials), "material")
-        rows = [_material({} if value is None else materials[value]) for value in values]
+        if given:
+            theme = given.get(appearance.get("default-theme-material")) or next(iter(given.values()))
+            materials, values = appearance["materials"], [theme.get("value")] * len(rows)
+            if "value" not in theme:
+                values = _flat(theme["values"], geometry.boundaries, _DEPTHS[geometry.type])
+            _checked([value for value in values if value is not None], len(materials), "material")
+            rows = [_material({} if value is None else materials[value]) for value in values]
     except MALFORMED:
         skipped["materials that do not fit their surfaces"] += 1
-        return np.zeros((count, 4), np.uint8)
     return color_bytes(np.array(rows).reshape(-1, 4))
 
 

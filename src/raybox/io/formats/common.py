@@ -31,6 +31,7 @@ Floats = NDArray[np.float64]
 DEGREE = "degree"
 PACKED = ".gz"
 IN_DEGREES = "its coordinates are degrees, not lengths; project them to metres, or t and angles mean nothing"
+TEXTURES = "textures that are not read"
 _REASONS = 5  # named on one line
 _SURROGATES = re.compile("[\ud800-\udfff]")
 Labels = dict[str, NDArray[Any]]
@@ -161,6 +162,19 @@ def resolved(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError) as error:  # Python before 3.13 has a RuntimeError for it
         raise file_error(path, "has links in a circle", "give a path without them") from error
+
+
+def file_below(folder: Path, name: str) -> Path | None:
+    """Return the path of a file in a folder or below, links followed; None for any other."""
+    parts = name.split("/")
+    if {*"\\:\0"} & {*name} or not all(parts) or ".." in parts:
+        return None
+    try:
+        root = folder.resolve()
+        file = root.joinpath(*parts).resolve()
+        return file if file.is_relative_to(root) and file.is_file() else None
+    except (OSError, RuntimeError, ValueError):  # a loop of links, a name that no system has
+        return None
 
 
 def file_error(

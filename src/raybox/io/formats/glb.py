@@ -96,7 +96,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         parts.append(_placed(node.get("name", str, "") or f"node {number}", primitives, matrices))
     left_out["animations"] = len(document.root.listed("animations", dict))
     found = to_scene(parts, path, options, +skipped, +left_out, may_be_empty=True)
-    lost = {**found.skipped, **document.skipped, **unknown, **colors.skipped}
+    lost = {**found.skipped, **document.skipped, **unknown, **+colors.skipped}
     return found._replace(skipped=lost, units="metre", up="y")
 
 

@@ -15,8 +15,7 @@ from urllib.parse import unquote, unquote_to_bytes
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.io.formats.common import Floats, file_error, quoted
-from raybox.io.formats.images import beside
+from raybox.io.formats.common import Floats, file_below, file_error, quoted
 from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.text_lines import plain
 
@@ -194,15 +193,6 @@ class Document:
             self._buffers[number] = found[:size]
         return self._buffers[number]
 
-    def image(self, image: Item) -> bytes:
-        """Return the bytes of an image."""
-        if "uri" not in image.values:
-            view = self.item("bufferView", image.whole("bufferView"), image)
-            start = view.whole("byteOffset", 0)
-            return self._buffer(view)[start : start + view.whole("byteLength")]
-        file = self._beside(image.values["uri"])
-        return self._of_uri(image) if file is None else file.read_bytes()
-
     def _of_uri(self, buffer: Item) -> bytes:
         """Return the bytes in a ``data:`` URI, or of a file in the folder of a `.gltf`."""
         uri = buffer.get("uri", str)
@@ -228,7 +218,7 @@ class Document:
         """Return the path of a file in the folder of a `.gltf`, links followed; None for any other."""
         if self._folder is None or not isinstance(uri, str) or uri.startswith("data:"):
             return None
-        return beside(self._folder, unquote(uri))
+        return file_below(self._folder, unquote(uri))
 
 
 def _chunks(data: bytes, path: Path) -> dict[int, bytes]:

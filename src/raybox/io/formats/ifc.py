@@ -101,10 +101,8 @@ def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
                     elif "done" in header:
                         done = True
                     else:
-                        arrays = (
-                            stream.read(header.get(name, 0)) for name in ("vertices", "faces", "colors")
-                        )
-                        yield _Product(current, header, *arrays)
+                        sizes = (header.get(name, 0) for name in ("vertices", "faces", "colors"))
+                        yield _Product(current, header, *map(stream.read, sizes))
                         current = {}
             if not done:
                 raise ProcessEnded(str(cut_off(path, "its reader's output")))

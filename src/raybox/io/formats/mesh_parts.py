@@ -55,8 +55,7 @@ def to_scene(
 ) -> Loaded:
     """Return one mesh of all parts, or with ``options.boxes`` one box for each part.
 
-    Each part is an object, with its name as id and its labels; parts without triangles are none. Zeros alone
-    are no colours.
+    Each part is an object, with its name as id and its labels; parts without triangles are none.
     may_be_empty: whether the file states that there are no triangles, if nothing is lost.
     """
     parts = [part for part in parts if len(part.faces)]
@@ -71,8 +70,7 @@ def to_scene(
     sizes = np.array([len(part.faces) for part in parts], np.int64)
     objects = np.repeat(np.arange(len(parts)), sizes)
     mesh = Mesh(vertices, faces, objects=objects, ids=ids, labels=labels)
-    colors = joined_colors([part.colors for part in parts], sizes.tolist())
-    mesh = with_colors(mesh, colors if colors is not None and colors.any() else None)
+    mesh = with_colors(mesh, joined_colors([part.colors for part in parts], sizes.tolist()))
     return Loaded(boxes_of_objects(mesh) if options.boxes else mesh, skipped, left_out)
 
 

@@ -11,11 +11,9 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from raybox.geometry.colors import Colors
 from raybox.io.formats import mtl
 from raybox.io.formats.common import Loaded, ReadOptions, file_error
 from raybox.io.formats.mesh_parts import MeshPart, faces_of, to_scene
@@ -36,21 +34,13 @@ REFUSED = {"call": "reads another file", "csh": "runs a command"}
 REFUSED |= dict.fromkeys(("V", "F", "FO"), "is in capitals, which OBJ does not have")
 _NUMBERS = (3, 4, 6, 7)  # of a vertex: with a weight, or a color
 _MORE = "words after x y z of vertices"
-NO_MATERIAL = ("", "(null)")
 _WORD = re.compile(r"[^\W\d]")
-
-
-class _Runs(NamedTuple):
-    """Names of objects or of materials, and the first polygon of each."""
-
-    names: list[str]
-    first: list[int]
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles of an OBJ file."""
     numbers, sizes, corners = array("d"), array("q"), array("q")
-    objects, used = (_Runs([""], [0]) for _ in range(2))
+    objects, materials = [("", 0)], [("", 0)]  # names, and the first polygon of each
     libraries, skipped = list[str](), Counter[str]()
     is_known, unknown = False, list[tuple[int, str]]()
     for number, line, (key, *fields) in _statements(path):
@@ -62,9 +52,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
                 sizes.append(len(face))
                 corners.extend(face)
             elif key in NAMES:
-                runs = used if key == "usemtl" else objects
-                runs.names.append(" ".join(fields))
-                runs.first.append(len(sizes))
+                (materials if key == "usemtl" else objects).append((" ".join(fields), len(sizes)))
             elif key == "mtllib":
                 libraries.append(" ".join(fields))
             elif key in COUNTED:
@@ -85,16 +73,13 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         raise file_error(path, "has no statement of OBJ", "check that it is a Wavefront OBJ file")
     vertices = np.array(numbers).reshape(-1, 3)
     found = faces_of(vertices, np.array(corners, np.int64), np.array(sizes, np.int64), skipped)
-    starts = np.searchsorted(found.polygon, objects.first[1:])
-    named = decoded_names(objects.names, skipped, path.stem)
-    is_used = len(used.names) > 1 and len(found.faces) > 0
-    materials = mtl.colors_of(path, libraries, skipped) if is_used else {}
-    colors: list[Colors] | list[None] = [None] * len(named)
-    if materials:
-        skipped["materials that no library has"] += len({*used.names} - materials.keys() - {*NO_MATERIAL})
-        palette = np.stack([materials.get(name, np.zeros(4, np.uint8)) for name in used.names])
-        colors = np.split(palette[np.searchsorted(used.first, found.polygon, side="right") - 1], starts)
-    each = zip(named, np.split(found.faces, starts), colors, strict=True)
+    used, starts = zip(*materials, strict=True)
+    palette = mtl.colors_of(path, libraries if len(used) > 1 and len(found.faces) else [], used, skipped)
+    colors = palette[np.searchsorted(starts, found.polygon, side="right") - 1]
+    names, starts = zip(*objects, strict=True)
+    first = np.searchsorted(found.polygon, starts[1:])
+    named = decoded_names(names, skipped, path.stem)
+    each = zip(named, np.split(found.faces, first), np.split(colors, first), strict=True)
     parts = [MeshPart(name, vertices, faces, colors=some) for name, faces, some in each]
     return to_scene(parts, path, options, +skipped, may_be_empty=not numbers)
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from raybox.errors import InvalidInput
 from raybox.geometry import Mesh
-from raybox.geometry.colors import Colors, color_bytes
+from raybox.geometry.colors import COLORS, Colors, color_bytes, joined_colors
 from raybox.geometry.labels import with_colors
 from raybox.geometry.mesh import stored_objects
 from raybox.geometry.polygons import Triangles
@@ -30,7 +30,6 @@ from raybox.geometry.triangle_strips import strip_triangles
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import Ints, MeshPart, check_end, cut_off, faces_of, joined, to_scene
 from raybox.io.formats.object_boxes import boxes_of_objects
-from raybox.io.formats.saved_columns import COLORS
 from raybox.io.formats.tables import Announced, exact_floats
 from raybox.io.formats.text_lines import body_lines, floats, header_lines, plain, refuse_line, text_rows
 
@@ -62,7 +61,8 @@ element face %s
 property list uchar int vertex_indices
 %send_header
 """
-Rows = Sequence[Sequence[float]] | NDArray[np.number]
+Numbers = NDArray[np.number]
+Rows = Sequence[Sequence[float]] | Numbers
 _WHOLE = re.compile("[+-]?[0-9]{1,18}")
 
 
@@ -80,35 +80,18 @@ class Element(NamedTuple):
     name: str
     rows: int
     properties: list[Property]
-    has_colors: bool = False
-    """whether colours are read"""
+    colors: tuple[int, ...] = ()
+    """the numbers of the properties red, green, blue and alpha, if they are read"""
 
-    def colors(self) -> list[int]:
-        """Return the numbers of the properties red, green, blue and alpha; [] if one but alpha lacks."""
-        names = [name for name, kind, length in self.properties if not length and kind != _WORD]
-        named = [name for name in COLORS if names.count(name) == 1]
-        every = [p.name for p in self.properties]
-        is_whole = self.has_colors and named[:3] == COLORS[:3] and all(every.count(n) == 1 for n in named)
-        return [every.index(name) for name in named] if is_whole else []
-
-    def read(self) -> list[int]:
-        """Return the numbers of all properties that are read, colours last."""
-        return [*self.wanted(), *self.colors()]
-
-    def split(self, rows: Rows) -> tuple[Rows, Colors | None]:
-        """Return rows without their colours, and these; None without."""
-        numbers = self.colors()
-        count = len(numbers)
-        if not count:
-            return rows, None
-        last = rows[:, -count:] if isinstance(rows, np.ndarray) else [row[-count:] for row in rows]
-        found = np.asarray(last, np.float64).reshape(-1, count)
-        scales = [_SCALES.get(self.properties[k].type, 255.0) for k in numbers]
-        colors = color_bytes(np.hstack([found / scales, np.ones((len(found), 4 - count))]))
-        return rows[:, :-count] if isinstance(rows, np.ndarray) else [row[:-count] for row in rows], colors
+    def with_colors(self) -> "Element":
+        """Return the element with its colours, if vertices or faces have red, green and blue."""
+        numbers = {p.name: k for k, p in enumerate(self.properties) if not p.length and p.type != _WORD}
+        if self.name not in ("vertex", "face") or not {*COLORS[:3]} <= numbers.keys():
+            return self
+        return self._replace(colors=tuple(numbers[name] for name in COLORS if name in numbers))
 
     def wanted(self) -> list[int]:
-        """Return the numbers of the properties that are read, in the order of `_READ`."""
+        """Return the numbers of the properties that are read: in the order of `_READ`, colours last."""
         read = {
             k: _READ[self.name].index(name)
             for k, (name, kind, length) in enumerate(self.properties)
@@ -116,7 +99,7 @@ class Element(NamedTuple):
             and bool(length) == (name in CORNERS)
             and (name != OBJECT or kind in _WHOLE_TYPES)
         }
-        return sorted(read, key=read.__getitem__)
+        return [*sorted(read, key=read.__getitem__), *self.colors]
 
 
 class PlyHeader(NamedTuple):
@@ -135,32 +118,53 @@ class Content(NamedTuple):
     sizes: Ints = np.zeros(0, dtype=np.int64)
     corners: Ints = np.zeros(0, dtype=np.int64)
     objects: Ints | None = None
+    vertex_colors: Colors | None = None
     colors: Colors | None = None
-    """of vertices"""
-    face_colors: Colors | None = None
+    """of polygons"""
 
     def with_rows(self, element: Element, rows: Rows) -> "Content":
         """Return the content with the rows of one more element."""
-        rows, colors = element.split(rows)
         if isinstance(rows, np.ndarray):
             numbers, sizes = rows.ravel(), np.full(len(rows), rows.shape[-1])
         else:
             numbers = np.array([*chain.from_iterable(rows)])
             sizes = np.array([*map(len, rows)], dtype=np.int64)
+        colors, count = None, len(element.colors)
+        if count:
+            numbers, sizes, last = _without_last(numbers, sizes, count)
+            scales = [_SCALES.get(element.properties[k].type, 255.0) for k in element.colors]
+            colors = color_bytes(np.hstack([last / scales, np.ones((len(last), 4 - count))]))
         if element.name == "vertex":
-            return self._replace(vertices=numbers.astype(np.float64).reshape(-1, 3), colors=colors)
-        corners, objects = numbers.astype(np.int64), self.objects
-        if len(element.wanted()) > 1:  # the last number of a row is its object
-            last = np.cumsum(sizes) - 1
-            corners, objects, sizes = np.delete(corners, last), corners[last], sizes - 1
+            return self._replace(vertices=numbers.astype(np.float64).reshape(-1, 3), vertex_colors=colors)
+        objects = self.objects
+        if len(element.wanted()) > 1 + count:  # the last number of a row is its object
+            numbers, sizes, last = _without_last(numbers, sizes, 1)
+            objects = last[:, 0].astype(np.int64)
+        corners = numbers.astype(np.int64)
         if element.name == "tristrips":  # a restart at the end of each row
             corners = strip_triangles(np.insert(corners, np.cumsum(sizes), -1)).ravel()
             sizes = np.full(len(corners) // 3, 3)
-        join = np.concatenate
-        polygons = join([self.sizes, sizes]), join([self.corners, corners])
+        join, counts = np.concatenate, [len(self.sizes), len(sizes)]
+        polygons = join([self.sizes, sizes]), join([self.corners, corners]), objects
         return Content(
-            self.vertices, *polygons, objects, self.colors, self.face_colors if colors is None else colors
+            self.vertices, *polygons, self.vertex_colors, joined_colors([self.colors, colors], counts)
         )
+
+    def colors_of(self, found: Triangles) -> Colors | None:
+        """Return the colours of triangles: those of their polygons, else the means of their vertices."""
+        if self.colors is not None:
+            return self.colors[found.polygon]
+        if self.vertex_colors is None or not self.vertex_colors.size:
+            return None
+        corners = self.vertex_colors.take(found.faces, axis=0, mode="clip")  # wrong numbers are refused later
+        means: Colors = np.rint(corners.mean(axis=1)).astype(np.uint8)
+        return means
+
+
+def _without_last(numbers: Numbers, sizes: Ints, count: int) -> tuple[Numbers, Ints, Numbers]:
+    """Return rows of these sizes without their last numbers, their new sizes, and the last numbers."""
+    last = np.cumsum(sizes)[:, np.newaxis] - np.arange(count, 0, -1)
+    return np.delete(numbers, last), sizes - count, numbers[last]
 
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
@@ -171,8 +175,7 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     has_faces = any(element.name in ("face", "tristrips") for element in header.elements)
     is_mesh = options.kind != "rays" and (options.kind or (options.origin is None and has_faces))
     if is_mesh:
-        coloured = [element._replace(has_colors=element.name != "tristrips") for element in header.elements]
-        header = header._replace(elements=coloured)
+        header = header._replace(elements=[element.with_colors() for element in header.elements])
     content = (_binary if header.order else _text)(header, data, path)
     skipped = Counter[str]()
     for element in header.elements:
@@ -181,8 +184,8 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
         where = lambda _, index: f"vertex {index[0]}, column {'xyz'[index[1]]}"  # noqa: E731
         return FileArrays({"points": content.vertices}, where, skipped=+skipped)
     found = faces_of(content.vertices, content.corners, content.sizes, skipped)
-    colors, objects = _colors(content, found, skipped), content.objects
-    part = MeshPart(path.stem, content.vertices, found.faces, colors=colors)
+    part = MeshPart(path.stem, content.vertices, found.faces, colors=content.colors_of(found))
+    objects = content.objects
     if objects is not None and len(objects) < len(content.sizes):
         skipped["objects of faces, next to triangle strips"] = len(objects)
         objects = None
@@ -194,22 +197,9 @@ def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
     if objects is not None and objects.min(initial=0) < 0:
         skipped["faces of an object below 0, which are one object, the last"] = int((objects < 0).sum())
         objects = np.where(objects < 0, objects.max() + 1, objects)
-    mesh = Mesh(*joined([part], path), objects=None if objects is None else objects[found.polygon])
-    mesh = with_colors(mesh, colors)
+    own = None if objects is None else objects[found.polygon]
+    mesh = with_colors(Mesh(*joined([part], path), objects=own), part.colors)
     return Loaded(boxes_of_objects(mesh) if options.boxes else mesh, +skipped)
-
-
-def _colors(content: Content, found: Triangles, skipped: Counter[str]) -> Colors | None:
-    """Return the colours of triangles: those of their faces, else the means of their vertices."""
-    if content.face_colors is not None and len(content.face_colors) == len(content.sizes):
-        return content.face_colors[found.polygon]
-    if content.face_colors is not None:
-        skipped["colours of faces, next to triangle strips"] = len(content.face_colors)
-    if content.colors is None or not len(content.colors):
-        return None
-    corners = content.colors.take(found.faces, axis=0, mode="clip")  # wrong numbers are refused later
-    means: Colors = np.rint(corners.mean(axis=1)).astype(np.uint8)
-    return means
 
 
 def _header(data: bytes, path: Path) -> PlyHeader:
@@ -250,7 +240,7 @@ def _check_elements(header: PlyHeader, size: int, path: Path) -> None:
     """Raise unless counts fit the file, and coordinates and corners are declared."""
     elements = [element.name for element in header.elements]
     for element in header.elements:
-        name, count, properties = element[:3]
+        name, count, properties, _ = element
         wanted = [properties[k] for k in element.wanted()]
         corners = [p for p in wanted if p.length]
         problem, way_out = "", "correct the header"
@@ -280,7 +270,7 @@ def _text(header: PlyHeader, data: bytes, path: Path) -> Content:
             raise cut_off(path, f"row {len(rows)} of {element.name}")
         if element.name in _READ:
             parse = _row_of_lists if any(p.length for p in element.properties) else _row_of_numbers
-            parse = partial(parse, element.properties, element.read())
+            parse = partial(parse, element.properties, element.wanted())
             parsed = text_rows(rows, parse, path, f"row {{}} of {element.name}")
             content = content.with_rows(element, list(parsed))
     check_end(path, "\n".join(lines).encode())
@@ -304,11 +294,10 @@ def _row_of_lists(properties: list[Property], wanted: list[int], words: list[str
             raise ValueError(f"ends in {name}")
     if more := len(list(rest)):
         raise ValueError(f"{more} words more than the header announces")
-    if properties[wanted[0]].name in _READ["vertex"]:
-        return floats([word for k in wanted for word in found[k]])
-    colors = [word for k in wanted if properties[k].name in COLORS for word in found[k]]
-    own = _integers([word for k in wanted if properties[k].name not in COLORS for word in found[k]])
-    return [*own, *(floats(colors) if colors else [])]
+    numbers: list[float] = []
+    for k in wanted:
+        numbers += (_integers if properties[k].name in _READ["face"] else floats)(found[k])
+    return numbers
 
 
 def _integers(words: list[str]) -> list[int]:
@@ -368,7 +357,7 @@ class _Body(NamedTuple):
         table = np.frombuffer(self.data, dtype, count, at)
         if any((table[name] != table[name][0]).any() for name in dtype.names or () if name[0] == "#"):
             return None
-        columns = [table[f"{k}"] for k in self.element.read()]
+        columns = [table[f"{k}"] for k in self.element.wanted()]
         if self.element.name == "vertex":  # of several types: each is exact in float64, or refused
             columns = [exact_floats(column, path, lambda index: f"vertex {index[:1]}") for column in columns]
         else:
@@ -377,7 +366,7 @@ class _Body(NamedTuple):
 
     def row_by_row(self, at: int, path: Path) -> tuple[Rows, int]:
         """Return rows whose lists differ in length, and their end."""
-        rows, wanted = list[list[float]](), self.element.read()
+        rows, wanted = list[list[float]](), self.element.wanted()
         kinds = [self.order + "{}" + p.type for p in self.element.properties]
         for row in range(self.element.rows):
             try:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh, Rays
+from raybox.geometry.colors import COLORS
 from raybox.geometry.labels import HasAttributes, checked_labels
 from raybox.geometry.mesh import object_count, stored_objects
 from raybox.geometry.object_rows import taken
@@ -33,7 +34,6 @@ Saveable: TypeAlias = SceneGeometry | Sequence[SceneGeometry] | Scene | Rays | R
 CORNERS = [f"{axis}{corner}" for corner in range(3) for axis in "xyz"]
 VERTICES = [f"vertex{corner}" for corner in range(3)]
 OBJECT = "object"
-COLORS = ["red", "green", "blue", "alpha"]
 LARGE_IDS = "ids must be integers of 64 bits to be saved. Convert them to text."
 _FIRST = ("ray", "index", "object", "geometry", "primitive", "id")
 
@@ -152,6 +152,18 @@ def mesh_columns(mesh: Mesh) -> dict[str, Array]:
     for name, values in attributes(mesh, [*columns, OBJECT]).items():
         columns[name] = taken(values, numbers) if rows < len(numbers) or own is not None else values
     return columns
+
+
+def typed_columns(geometry: Boxes | Mesh) -> Columns:
+    """Return the table of boxes or of a mesh, with columns of colours, as bytes."""
+    columns = mesh_columns(geometry) if isinstance(geometry, Mesh) else columns_of(geometry)
+    if geometry.colors is None:
+        return columns
+    attributes(geometry, COLORS)  # raises for labels of these names
+    rows = len(next(iter(columns.values())))
+    blank = np.arange(rows) >= len(geometry)  # rows of no triangle
+    colors = (np.ma.array(np.resize(values, rows), mask=blank) for values in geometry.colors.T)
+    return {**columns, **dict(zip(COLORS, colors, strict=True))}
 
 
 def attributes(geometry: HasAttributes, own: Iterable[str]) -> dict[str, Array]:

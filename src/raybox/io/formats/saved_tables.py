@@ -18,26 +18,17 @@ from numpy.typing import NDArray
 from raybox.errors import InvalidInput
 from raybox.geometry import Boxes, Mesh
 from raybox.geometry.array_container import ReadOnly
-from raybox.geometry.colors import Colors, checked_colors
+from raybox.geometry.colors import COLORS, Colors, checked_colors
 from raybox.geometry.file_facts import SourceFacts, checked_up
 from raybox.geometry.labels import Attributes, Labels, checked_attributes
 from raybox.io.formats.assembly import build
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, file_error, require
 from raybox.io.formats.object_boxes import boxes_of
 from raybox.io.formats.parquet import SCENE_KEY, ParquetTable, table_of
-from raybox.io.formats.saved_columns import (
-    COLORS,
-    CORNERS,
-    LARGE_IDS,
-    OBJECT,
-    VERTICES,
-    attributes,
-    columns_of,
-    mesh_columns,
-)
+from raybox.io.formats.saved_columns import CORNERS, LARGE_IDS, OBJECT, VERTICES, typed_columns
 from raybox.io.formats.tables import RowBlock, Wanted, numbers_of, places, stacked, whole
 from raybox.io.formats.typed_labels import is_arrow_label
-from raybox.validation import Array, Bools, Ints
+from raybox.validation import Bools, Ints
 
 if TYPE_CHECKING:
     import pyarrow
@@ -52,12 +43,8 @@ ArrowColumns: TypeAlias = "dict[str, pyarrow.ChunkedArray]"
 
 def arrow_table(geometry: Boxes | Mesh) -> "pyarrow.Table":
     """Return boxes or a mesh as a table of Arrow, in which ids and labels keep their types."""
-    columns = {**(mesh_columns(geometry) if isinstance(geometry, Mesh) else columns_of(geometry))}
-    if geometry.colors is not None:
-        attributes(geometry, COLORS)  # raises for labels of these names
-        columns |= _color_columns(geometry.colors, len(next(iter(columns.values()))))
     try:
-        table = table_of(columns)
+        table = table_of(typed_columns(geometry))
     except OverflowError as error:
         raise InvalidInput(LARGE_IDS) from error
     python = {name for name, values in geometry.labels.items() if values.dtype == object}
@@ -71,13 +58,6 @@ def arrow_table(geometry: Boxes | Mesh) -> "pyarrow.Table":
     stated = {_UNITS_KEY: geometry.units, _UP_KEY: geometry.up}
     facts |= {key: value for key, value in stated.items() if value is not None}
     return table.cast(require("pyarrow", "io", ".parquet").schema(fields, metadata=facts))
-
-
-def _color_columns(colors: Colors, rows: int) -> dict[str, Array]:
-    """Return colours as columns of so many rows, which are masked where there are no colours."""
-    padded = np.pad(colors, ((0, rows - len(colors)), (0, 0)))
-    blank = np.arange(rows) >= len(colors)
-    return {name: np.ma.array(values, mask=blank) for name, values in zip(COLORS, padded.T, strict=True)}
 
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
@@ -99,8 +79,7 @@ def _read_boxes(table: ParquetTable, options: ReadOptions) -> Loaded:
     found = build(parts, table.path, options._replace(kind="scene"))
     assert isinstance(found.geometry, Boxes)
     rows = found.geometry.labels[_ROW]
-    colors = _colors(table, columns, rows)
-    own = _attributes(table, columns, rows)._replace(colors=colors)
+    own = _attributes(table, columns, rows, _colors(table, columns, rows))
     left_out = own.facts.skipped if found.skipped else {}
     return found._replace(geometry=found.geometry._with(own), left_out=left_out)
 
@@ -128,7 +107,7 @@ def _read_mesh(table: ParquetTable) -> Mesh:
     colors = _colors(table, columns, np.arange(len(faces)))
     mesh = Mesh(_points(table.path, vertices, corners.reshape(-1, 3, 3)), faces, objects=objects)
     first = np.arange(len(faces)) if rows is None else _first_rows(table, columns, rows)
-    return mesh._with(_attributes(table, columns, first)._replace(colors=colors))
+    return mesh._with(_attributes(table, columns, first, colors))
 
 
 def _colors(table: ParquetTable, columns: ArrowColumns, rows: Ints) -> Colors | None:
@@ -173,8 +152,8 @@ def _first_rows(table: ParquetTable, columns: ArrowColumns, numbers: Ints) -> In
     return rows[first]
 
 
-def _attributes(table: ParquetTable, columns: ArrowColumns, rows: Ints) -> Attributes:
-    """Return the ids and labels in some rows, and counts of what was left out."""
+def _attributes(table: ParquetTable, columns: ArrowColumns, rows: Ints, colors: Colors | None) -> Attributes:
+    """Return the ids and labels in some rows, counts of what was left out, and colours."""
     arrow = require("pyarrow", "io", ".parquet")
     chosen = {name: column.take(arrow.array(rows)) for name, column in columns.items()}
     try:
@@ -194,7 +173,7 @@ def _attributes(table: ParquetTable, columns: ArrowColumns, rows: Ints) -> Attri
         facts = SourceFacts(skipped, units and units.decode(), checked_up(up and up.decode()))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise file_error(table.path, f"has damaged metadata {_SKIPPED_KEY}", _AGAIN, "footer") from error
-    return Attributes(found.ids, Labels(labels), facts)
+    return Attributes(found.ids, Labels(labels), facts, colors)
 
 
 def _chunked(table: ParquetTable, blocks: Sequence[RowBlock], names: Sequence[str]) -> ArrowColumns:

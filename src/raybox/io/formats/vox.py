@@ -69,13 +69,12 @@ class Below(NamedTuple):
 
 
 class VoxContent(NamedTuple):
-    """Models, nodes of the scene, the number after PACK, colours by their numbers."""
+    """Models, nodes of the scene, the number after PACK, the colours (256, 4) by their numbers."""
 
     models: list[VoxModel]
     nodes: dict[int, SceneNode]
     packed: int | None
-    palette: Colors | None
-    """(256, 4); None if it is broken"""
+    palette: Colors
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
@@ -84,7 +83,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     voxels = np.concatenate([np.zeros((0, 4), np.int64), *(model.voxels for model in placed)])
     lower = voxels[:, :3].astype(np.float64)
     boxes = Boxes(lower, lower + 1.0, labels={"color": voxels[:, 3]})
-    return Loaded(with_colors(boxes, palette if palette is None else palette[voxels[:, 3]]), skipped, up="z")
+    return Loaded(with_colors(boxes, palette[voxels[:, 3]]), skipped, up="z")
 
 
 def read_grid(path: Path) -> GridCells:
@@ -101,15 +100,11 @@ def read_grid(path: Path) -> GridCells:
     if prod(shape.tolist()) > machine_bytes():  # models may be far from each other
         problem = f"its models lie in a grid of {_by(shape)} cells, more than fit into memory"
         raise file_error(path, problem, "move the models together, or load boxes: raybox.load")
-    occupied = np.zeros(shape, np.bool_)
-    colors = None if palette is None else np.zeros((*shape, 4), np.uint8)
+    occupied, colors = np.zeros(shape, np.bool_), np.zeros((*shape, 4), np.uint8)
     for model in placed:
         cells = tuple((model.voxels[:, :3] - first).T)
-        occupied[cells] = True
-        if palette is not None and colors is not None:
-            colors[cells] = palette[model.voxels[:, 3]]
-    colors = None if colors is None else colors.reshape(-1, 4)
-    return GridCells(occupied, tuple(first.tolist()), skipped=skipped, colors=colors)
+        occupied[cells], colors[cells] = True, palette[model.voxels[:, 3]]
+    return GridCells(occupied, tuple(first.tolist()), skipped=skipped, colors=colors.reshape(-1, 4))
 
 
 def _by(shape: Cells) -> str:
@@ -175,10 +170,10 @@ def _chunks(data: bytes, path: Path) -> "Iterator[tuple[bytes, _Cursor]]":
         at += size
 
 
-def _palette(content: bytes) -> Colors | None:
-    """Return the colours of a chunk, whose first is number 1; None if there are not 256."""
-    colors = np.frombuffer(content, np.uint8)
-    return np.roll(colors, 4).reshape(-1, 4) * _NUMBERED if len(colors) == 1024 else None
+def _palette(content: bytes) -> Colors:
+    """Return the colours of a chunk, whose first is number 1; zeros if there are not 256."""
+    colors = np.frombuffer(content if len(content) == 1024 else bytes(1024), np.uint8)
+    return np.roll(colors, 4).reshape(-1, 4) * _NUMBERED
 
 
 def _default_palette() -> Colors:
@@ -272,7 +267,7 @@ def _whole(word: bytes) -> int:
     return int(word)
 
 
-def _placed_models(path: Path) -> tuple[list[VoxModel], Colors | None, Counter[str]]:
+def _placed_models(path: Path) -> tuple[list[VoxModel], Colors, Counter[str]]:
     """Return the models of the scene, or without one the first, and the palette; count others."""
     content = _content(path)
     models, packed = content.models, content.packed
@@ -281,7 +276,7 @@ def _placed_models(path: Path) -> tuple[list[VoxModel], Colors | None, Counter[s
     if packed is not None and packed != len(models):
         problem = f"its PACK chunk announces {packed} models, the file holds {len(models)}"
         raise file_error(path, problem, "copy or download it again")
-    lost = Counter({"palettes that do not have 256 colours": 1} if content.palette is None else {})
+    lost = Counter({} if content.palette.any() else {"palettes that do not have 256 colours": 1})
     if content.nodes:
         placed, skipped = _scene_models(content, path)
         return placed, content.palette, skipped + lost
