@@ -69,7 +69,7 @@ class MeshPrimitive(NamedTuple):
 def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles of a glTF file."""
     document, skipped, left_out = Document(path), Counter[str](), Counter[str]()
-    unknown, colors = _unknown_extensions(document.root), GltfColors(document)
+    unknown, colors = _unknown_extensions(document.root), GltfColors(document, skipped, left_out)
     world, parts, size = _world(document), list[MeshPart](), 0
     meshes = dict[tuple[float, ...], list[MeshPrimitive]]()
     for number, node in enumerate(document.items["node"]):
@@ -85,7 +85,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         weights = (node if "weights" in node.values else mesh).listed("weights", float, int)
         key = (node.whole("mesh"), *weights)
         if key not in meshes:
-            meshes[key] = _mesh(colors, mesh, weights, skipped)
+            meshes[key] = _mesh(colors, mesh, weights)
         primitives, matrices = meshes[key], world[number].matrix @ _instances(document, node)
         size += len(matrices) * sum(one.vertices.nbytes + one.faces.nbytes for one in primitives)
         if size > machine_bytes():  # a small file can show a mesh many times
@@ -96,7 +96,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
         parts.append(_placed(node.get("name", str, "") or f"node {number}", primitives, matrices))
     left_out["animations"] = len(document.root.listed("animations", dict))
     found = to_scene(parts, path, options, +skipped, +left_out, may_be_empty=True)
-    lost = {**found.skipped, **document.skipped, **unknown, **+colors.skipped}
+    lost = {**found.skipped, **document.skipped, **unknown}
     return found._replace(skipped=lost, units="metre", up="y")
 
 
@@ -211,9 +211,9 @@ def _posed(document: Document, one: MeshPrimitive, joints: Floats) -> MeshPrimit
     return one._replace(vertices=moved, faces=np.where(mirrored, faces[:, ::-1], faces))
 
 
-def _mesh(colors: GltfColors, mesh: Item, weights: list[float], skipped: Counter[str]) -> list[MeshPrimitive]:
+def _mesh(colors: GltfColors, mesh: Item, weights: list[float]) -> list[MeshPrimitive]:
     """Return the triangles of each primitive of a mesh, with weights of its morph targets."""
-    document, found = colors.document, list[MeshPrimitive]()
+    document, skipped, found = colors.document, colors.skipped, list[MeshPrimitive]()
     for primitive in mesh.children("primitives", "primitive"):
         mode = primitive.whole("mode", _TRIANGLES)
         if mode in COUNTED:

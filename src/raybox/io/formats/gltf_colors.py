@@ -23,10 +23,10 @@ class BaseColor(NamedTuple):
 
 
 class GltfColors:
-    """The colours of a document, and counts of those that are not read."""
+    """The colours of a document; those that are not read are counted."""
 
-    def __init__(self, document: Document) -> None:
-        self.document, self.skipped = document, Counter[str]()
+    def __init__(self, document: Document, skipped: Counter[str], left_out: Counter[str]) -> None:
+        self.document, self.skipped, self.left_out = document, skipped, left_out
         self._materials = dict[object, BaseColor | None]()
 
     def of_faces(self, primitive: Item, vertex_count: int, faces: Ints) -> Colors | None:
@@ -39,11 +39,9 @@ class GltfColors:
         corners = self._corners(primitive.child("attributes"), vertex_count)
         if material is None and corners is None:
             return None
-        linear = np.ones((len(faces), 4)) if corners is None else corners[faces].mean(axis=1)
-        if material is not None:
-            linear *= material.factor
-        if material is None or material.is_opaque:
-            linear[:, 3] = 1.0
+        factor, is_opaque = material or BaseColor(np.ones(4), is_opaque=True)
+        linear = factor * (np.ones((len(faces), 4)) if corners is None else corners[faces].mean(axis=1))
+        linear[:, 3] = 1.0 if is_opaque else linear[:, 3]
         x = np.clip(linear[:, :3], 0.0, 1.0)
         linear[:, :3] = np.where(x <= 0.0031308, 12.92 * x, 1.055 * x ** (1 / 2.4) - 0.055)  # sRGB
         return color_bytes(linear)
@@ -51,10 +49,8 @@ class GltfColors:
     def _material(self, primitive: Item) -> BaseColor | None:
         """Return the base colour of the material of a primitive; None if it is broken."""
         try:
-            number, materials = (
-                primitive.whole("material"),
-                self.document.root.children("materials", "material"),
-            )
+            materials = self.document.root.children("materials", "material")
+            number = primitive.whole("material")
             if number >= len(materials):
                 primitive.refuse(f"refers to material {number}, the file has {len(materials)}")
             base = materials[number].child("pbrMetallicRoughness")
@@ -63,7 +59,7 @@ class GltfColors:
         except FileFormatError:
             self.skipped["materials that are broken"] += 1
             return None
-        self.skipped[TEXTURES] += "baseColorTexture" in base.values
+        self.left_out[TEXTURES] += "baseColorTexture" in base.values
         return BaseColor(factor, is_opaque)
 
     def _corners(self, attributes: Item, vertex_count: int) -> Floats | None:

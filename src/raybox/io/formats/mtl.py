@@ -16,7 +16,9 @@ _NUMBERS = {"kd": slice(3), "d": slice(-1, None), "tr": slice(-1, None)}
 """Which words of a statement are numbers: options may precede the last one."""
 
 
-def colors_of(path: Path, libraries: Sequence[str], names: Sequence[str], skipped: Counter[str]) -> Colors:
+def colors_of(
+    path: Path, libraries: Sequence[str], names: Sequence[str], skipped: Counter[str], left_out: Counter[str]
+) -> Colors:
     """Return the colours of materials by their names, (len(names), 4); zeros without.
 
     libraries: the rest of each line `mtllib` of the OBJ file at `path`.
@@ -32,7 +34,7 @@ def colors_of(path: Path, libraries: Sequence[str], names: Sequence[str], skippe
                 skipped["material libraries that cannot be read"] += 1
     if materials:
         skipped["materials that no library has"] += len({*names} - materials.keys() - NO_MATERIAL)
-    skipped[TEXTURES] += sum("map_kd" in materials.get(name, {}) for name in {*names})
+    left_out[TEXTURES] += sum("map_kd" in materials.get(name, {}) for name in {*names})
     return color_bytes([_color(materials.get(name, {})) for name in names])
 
 

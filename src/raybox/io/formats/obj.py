@@ -41,7 +41,7 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     """Return the triangles of an OBJ file."""
     numbers, sizes, corners = array("d"), array("q"), array("q")
     objects, materials = [("", 0)], [("", 0)]  # names, and the first polygon of each
-    libraries, skipped = list[str](), Counter[str]()
+    libraries, skipped, left_out = list[str](), Counter[str](), Counter[str]()
     is_known, unknown = False, list[tuple[int, str]]()
     for number, line, (key, *fields) in _statements(path):
         try:
@@ -74,14 +74,15 @@ def read(path: Path, options: ReadOptions) -> Loaded:
     vertices = np.array(numbers).reshape(-1, 3)
     found = faces_of(vertices, np.array(corners, np.int64), np.array(sizes, np.int64), skipped)
     used, starts = zip(*materials, strict=True)
-    palette = mtl.colors_of(path, libraries if len(used) > 1 and len(found.faces) else [], used, skipped)
+    libraries = libraries if len(used) > 1 and len(found.faces) else []
+    palette = mtl.colors_of(path, libraries, used, skipped, left_out)
     colors = palette[np.searchsorted(starts, found.polygon, side="right") - 1]
     names, starts = zip(*objects, strict=True)
     first = np.searchsorted(found.polygon, starts[1:])
     named = decoded_names(names, skipped, path.stem)
     each = zip(named, np.split(found.faces, first), np.split(colors, first), strict=True)
     parts = [MeshPart(name, vertices, faces, colors=some) for name, faces, some in each]
-    return to_scene(parts, path, options, +skipped, may_be_empty=not numbers)
+    return to_scene(parts, path, options, +skipped, +left_out, may_be_empty=not numbers)
 
 
 def _statements(path: Path) -> Iterator[tuple[int, str, list[str]]]:

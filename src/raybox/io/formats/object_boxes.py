@@ -40,6 +40,5 @@ def boxes_of_objects(mesh: Mesh) -> Boxes:
     objects, groups = np.unique(mesh.objects, return_inverse=True)
     boxes = Boxes.around(mesh.triangles.reshape(-1, 3), np.repeat(groups, 3))
     own: HasAttributes = mesh
-    attributes = own._attributes._replace(colors=None).of_rows(objects)
     colors = None if mesh.colors is None else most_frequent(mesh.colors, groups)
-    return with_colors(boxes._with(attributes), colors)
+    return with_colors(boxes._with(own._attributes._replace(colors=None).of_rows(objects)), colors)
