@@ -154,7 +154,9 @@ def with_facts(
 def with_colors(geometry: H, colors: Colors | None) -> H:
     """Return a geometry, whose arrays are shared, with colours of its primitives; zeros alone are none."""
     found = colors if colors is not None and colors.any() else None
-    return geometry._with(geometry._attributes._replace(colors=found))
+    return (
+        geometry if found is geometry.colors else geometry._with(geometry._attributes._replace(colors=found))
+    )
 
 
 def without_ids(geometry: G) -> G:

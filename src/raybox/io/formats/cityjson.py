@@ -54,10 +54,10 @@ class _Geometry(NamedTuple):
     level: Level
     boundaries: list[Any]
     semantics: Any
-    first_vertex: int
-    vertex_count: int
     material: Any
     """numbers of materials by theme"""
+    first_vertex: int
+    vertex_count: int
     appearance: Json
     matrix: Floats | None = None
     anchor: int = 0
@@ -216,15 +216,14 @@ def _with_surfaces(city: City, name: str, skipped: Counter[str], left_out: Count
     found, one = [], city.objects[name]
     with _errors_of(city.path, name):
         for given in one.item.get("geometry") or []:
-            is_placed, shape = given["type"] == "GeometryInstance", given
+            is_placed, shape, own = given["type"] == "GeometryInstance", given, one
             if is_placed:
+                own = one._replace(appearance=city.appearance)
                 shape = city.templates[_checked([given["template"]], len(city.templates), "template")[0]]
             if shape["type"] in _DEPTHS:
                 place = _place(given, one, city) if is_placed else (None, 0)
-                level, semantics = level_of(shape.get("lod")), shape.get("semantics")
-                looks = shape.get("material"), city.appearance if is_placed else one.appearance
-                known = semantics, one.first_vertex, one.vertex_count, *looks
-                found.append(_Geometry(shape["type"], level, shape["boundaries"], *known, *place))
+                stated = shape["boundaries"], shape.get("semantics"), shape.get("material")
+                found.append(_Geometry(shape["type"], level_of(shape.get("lod")), *stated, *own[1:], *place))
             elif shape["type"] in _WITHOUT_SURFACES:
                 left_out["geometries of points or lines"] += 1
             else:

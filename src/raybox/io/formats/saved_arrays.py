@@ -12,9 +12,8 @@ list         those of geometry 0 as ``0/lower`` ..., of geometry 1 as ``1/...``
 ===========  =========================================================================================
 
 The array `raybox` names the kind. Ids are the array ``id``, labels ``labels/NAME``. Of a label of objects,
-``missing/NAME`` marks the rows without a value. The facts of a geometry's file are ``skipped/reason
-skipped/count`` (what its reader left out) and ``file/units file/up``, and
-``file/colors`` those of its primitives.
+``missing/NAME`` marks the rows without a value. What a geometry's file states are ``skipped/reason
+skipped/count`` (what its reader left out), ``file/units file/up``, and ``file/colors`` of its primitives.
 """
 
 from collections.abc import Mapping, Sequence
