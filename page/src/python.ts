@@ -4,7 +4,6 @@ import type { Actions } from "./actions.ts";
 import type { LiveCaster, Run } from "./live.ts";
 import { restoredView } from "./controls.ts";
 import type { ViewFields } from "./schema.ts";
-
 import type { SceneModel, View } from "./types.ts";
 import { fromRanges, toRanges } from "./visibility.ts";
 
