@@ -1,18 +1,19 @@
 /** The box around everything finite of a scene, which the camera and unbounded things go by. */
 
-import { visitAll } from "./stage/hull.ts";
+import { into, visitAll } from "./stage/hull.ts";
+import { type Bounds, boundsOf, emptyBounds } from "./stage/vec.ts";
 import type { Geometry, PlanesGeometry, Vec3 } from "./types.ts";
 
 type Ends = [Vec3, Vec3];
 
 /** Returns the corners of the box around all finite coordinates; zeros on an axis without any. */
 export function finiteBounds(geometries: readonly Geometry[]): Ends {
-  const ends = emptyEnds();
-  for (const geometry of geometries) includeGeometry(ends, geometry);
-  if (!ends.flat().some(Number.isFinite)) for (const one of geometries) if (one.type === "planes") includePlanes(ends, one);
-  const [low, high] = ends;
-  const known = (corner: Vec3) => corner.map((value, a) => (low[a] <= high[a] ? value : 0)) as Vec3;
-  return [known(low), known(high)];
+  const bounds = emptyBounds();
+  for (const geometry of geometries) if (geometry.type !== "planes") includeGeometry(bounds, geometry);
+  const { lower, upper } = bounds;
+  if (![...lower, ...upper].some(Number.isFinite)) for (const one of geometries) if (one.type === "planes") includePlanes(bounds, one);
+  const known = (corner: Vec3) => corner.map((value, a) => (lower[a] <= upper[a] ? value : 0)) as Vec3;
+  return [known(lower), known(upper)];
 }
 
 /** Returns the middle of bounds in whole numbers. */
@@ -20,32 +21,19 @@ export function wholeMiddle([low, high]: Ends): Vec3 {
   return low.map((value, a) => Math.round(value / 2 + high[a] / 2) + 0) as Vec3; // no -0
 }
 
-const emptyEnds = (): Ends => [
-  [Infinity, Infinity, Infinity],
-  [-Infinity, -Infinity, -Infinity],
-];
-
-function include([low, high]: Ends, points: ArrayLike<number>): void {
-  for (let i = 0; i < points.length; i++) {
-    if (!Number.isFinite(points[i])) continue;
-    const a = i % 3;
-    if (points[i] < low[a]) low[a] = points[i];
-    if (points[i] > high[a]) high[a] = points[i];
-  }
-}
-
-/** A grid counts with all of its edges, planes not at all. */
-function includeGeometry(ends: Ends, geometry: Geometry): void {
-  if (geometry.type === "grid") [0, -1].forEach((k) => include(ends, geometry.edges.map((edges) => edges.at(k)!)));
-  else visitAll(geometry, (x, y, z) => include(ends, [x, y, z]));
+/** A grid counts with all of its edges. */
+function includeGeometry(bounds: Bounds, geometry: Geometry): void {
+  const visit = into(bounds);
+  if (geometry.type !== "grid") return visitAll(geometry, visit);
+  const [low, high] = [0, -1].map((k) => geometry.edges.map((edges) => edges.at(k)!) as Vec3);
+  visit(...low, ...high);
 }
 
 /** Planes count by their points nearest to the origin, with as much again around them, at least 1. */
-function includePlanes(ends: Ends, { points }: PlanesGeometry): void {
+function includePlanes(bounds: Bounds, { points }: PlanesGeometry): void {
   if (points.length === 0) return;
-  const [low, high] = emptyEnds();
-  include([low, high], points);
-  const pad = Math.max(1, ...low.map((value, a) => high[a] / 2 - value / 2));
-  include(ends, low.map((value) => value - pad));
-  include(ends, high.map((value) => value + pad));
+  const own = boundsOf(points, [0, 0, 0]);
+  const pad = Math.max(1, ...own.lower.map((value, a) => own.upper[a] / 2 - value / 2));
+  const moved = (corner: Vec3, by: number) => corner.map((value) => value + by) as Vec3;
+  into(bounds)(...moved(own.lower, -pad), ...moved(own.upper, pad));
 }

@@ -9,25 +9,25 @@ import { type Bounds, corners, dot, emptyBounds, include, isEmpty, sub } from ".
 /** Returns the least and the greatest dot product of points with each direction. */
 export type Reach = (directions: readonly Vec3[]) => [number, number][];
 
-type Visit = (x: number, y: number, z: number) => void;
+/** Takes a box across the axes; a point is one without a size. */
+type Visit = (x0: number, y0: number, z0: number, x1: number, y1: number, z1: number) => void;
 
 /** Returns the reach of some points. */
 export function reachOf(points: readonly Vec3[]): Reach {
-  return reach((visit) => points.forEach((point) => visit(...point)));
+  return reach((visit) => points.forEach((point) => visit(...point, ...point)));
 }
 
 /** Returns the reach of the objects that are shown, as far as they are within the limits. */
 export function drawnReach(model: SceneModel, shown: (object: number) => boolean, limits: Bounds): Reach {
-  const own = model.geometries.map((geometry) => {
-    const free = geometry.type === "grid" ? geometry.visible : null;
-    const all = free ?? new Uint32Array(geometry.objects).map((_, i) => i);
-    return all.filter((i) => shown(geometry.firstObject + i));
-  });
   return reach((visit) => {
-    model.geometries.forEach((geometry, at) => {
-      if (geometry.type === "planes") visitBox(limits.lower, limits.upper, limits, visit);
-      else visitObjects(geometry, own[at], limits, visit);
-    });
+    for (const geometry of model.geometries) {
+      const drawn = geometry.type === "grid" ? geometry.visible : null;
+      const visitOne = visitorOf(geometry, limits, visit);
+      for (let k = 0; k < (drawn?.length ?? geometry.objects); k++) {
+        const i = drawn?.[k] ?? k;
+        if (shown(geometry.firstObject + i)) visitOne(i);
+      }
+    }
   });
 }
 
@@ -37,8 +37,9 @@ export function objectBounds(model: SceneModel, objects: Iterable<number>): Boun
   const chosen = [...new Set(objects)];
   const bounds = emptyBounds();
   for (const geometry of model.geometries) {
+    if (geometry.type === "planes") continue;
     const own = chosen.map((object) => object - geometry.firstObject).filter((i) => i >= 0 && i < geometry.objects);
-    visitObjects(geometry, own, { lower, upper }, (x, y, z) => include(bounds, x, y, z));
+    visitObjects(geometry, own, { lower, upper }, into(bounds));
   }
   return bounds;
 }
@@ -63,30 +64,40 @@ export function limitsOf(bounds: Bounds, cut: readonly { axis: string; on: boole
   return { lower, upper };
 }
 
-/** Numbers in typed arrays, without arrays for points: there may be millions of corners. */
+/** Returns a visitor that widens bounds. */
+export function into(bounds: Bounds): Visit {
+  return (x0, y0, z0, x1, y1, z1) => {
+    include(bounds, x0, y0, z0);
+    include(bounds, x1, y1, z1);
+  };
+}
+
+/** Numbers in typed arrays, and of a box only the corners that are farthest: there may be millions. */
 function reach(visitAll: (visit: Visit) => void): Reach {
   return (directions) => {
     const parts = Float64Array.from(directions.flat());
     const low = new Float64Array(directions.length).fill(Infinity);
     const high = new Float64Array(directions.length).fill(-Infinity);
-    visitAll((x, y, z) => {
+    visitAll((x0, y0, z0, x1, y1, z1) => {
       for (let k = 0; k < low.length; k++) {
-        const along = x * parts[3 * k] + y * parts[3 * k + 1] + z * parts[3 * k + 2];
-        if (along < low[k]) low[k] = along;
-        if (along > high[k]) high[k] = along;
+        const x = parts[3 * k], y = parts[3 * k + 1], z = parts[3 * k + 2];
+        const least = x * (x > 0 ? x0 : x1) + y * (y > 0 ? y0 : y1) + z * (z > 0 ? z0 : z1);
+        const most = x * (x > 0 ? x1 : x0) + y * (y > 0 ? y1 : y0) + z * (z > 0 ? z1 : z0);
+        if (least < low[k]) low[k] = least;
+        if (most > high[k]) high[k] = most;
       }
     });
     return directions.map((_, k) => [low[k], high[k]]);
   };
 }
 
-/** Visits the corners of objects, numbered within their geometry. */
+/** Visits what bounds objects, numbered within their geometry. */
 function visitObjects(geometry: Geometry, own: ArrayLike<number>, limits: Bounds, visit: Visit): void {
   const visitOne = visitorOf(geometry, limits, visit);
   for (let k = 0; k < own.length; k++) visitOne(own[k]);
 }
 
-/** Visits the corners of all objects of a geometry. */
+/** Visits what bounds all objects of a geometry. */
 export function visitAll(geometry: Geometry, visit: Visit): void {
   const visitOne = visitorOf(geometry, { lower: [-Infinity, -Infinity, -Infinity], upper: [Infinity, Infinity, Infinity] }, visit);
   for (let i = 0; i < geometry.objects; i++) visitOne(i);
@@ -103,18 +114,17 @@ function visitorOf(geometry: Geometry, limits: Bounds, visit: Visit): (i: number
     case "grid":
       return cellVisitor(geometry, limits, visit);
     case "planes":
-      return () => {};
+      return () => visitBox(limits.lower, limits.upper, limits, visit);
   }
 }
 
-/** Visits the corners of what limits leave of a box, whose numbers are from `at` on; none if they leave nothing. */
+/** Visits what limits leave of a box, whose numbers are from `at` on; none if they leave nothing. */
 function visitBox(low: ArrayLike<number>, high: ArrayLike<number>, limits: Bounds, visit: Visit, at = 0): void {
   const { lower, upper } = limits;
   for (let a = 0; a < 3; a++) if (!(low[at + a] <= upper[a] && high[at + a] >= lower[a])) return;
-  const [x0, x1] = [Math.max(low[at], lower[0]), Math.min(high[at], upper[0])];
-  const [y0, y1] = [Math.max(low[at + 1], lower[1]), Math.min(high[at + 1], upper[1])];
-  const [z0, z1] = [Math.max(low[at + 2], lower[2]), Math.min(high[at + 2], upper[2])];
-  for (let k = 0; k < 8; k++) visit(k & 1 ? x1 : x0, k & 2 ? y1 : y0, k & 4 ? z1 : z0);
+  const least = (a: number) => Math.max(low[at + a], lower[a]);
+  const most = (a: number) => Math.min(high[at + a], upper[a]);
+  visit(least(0), least(1), least(2), most(0), most(1), most(2));
 }
 
 function boxVisitor({ lower, upper }: BoxesGeometry, limits: Bounds, visit: Visit): (i: number) => void {
@@ -135,7 +145,10 @@ function triangleVisitor(mesh: MeshGeometry, { lower, upper }: Bounds, visit: Vi
     for (const triangle of rowsOf(triangles, i)) {
       const k = 3 * triangle;
       if (isOutside(k, 0) || isOutside(k, 1) || isOutside(k, 2)) continue;
-      for (let end = k; end < k + 3; end++) visit(clamp(end, 0), clamp(end, 1), clamp(end, 2));
+      for (let end = k; end < k + 3; end++) {
+        const [x, y, z] = [clamp(end, 0), clamp(end, 1), clamp(end, 2)];
+        visit(x, y, z, x, y, z);
+      }
     }
   };
 }
@@ -147,7 +160,8 @@ function copyVisitor({ base, transforms }: InstancesGeometry, limits: Bounds, vi
   return (copy) => {
     const moved = points.map((point) => transformed(transforms, copy, point));
     const isInside = [0, 1, 2].every((a) => moved.some((p) => p[a] >= lower[a]) && moved.some((p) => p[a] <= upper[a]));
-    if (isInside) for (const p of moved) visit(...(p.map((x, a) => Math.min(upper[a], Math.max(lower[a], x))) as Vec3));
+    const clamped = (p: Vec3) => p.map((x, a) => Math.min(upper[a], Math.max(lower[a], x))) as Vec3;
+    if (isInside) for (const p of moved.map(clamped)) visit(...p, ...p);
   };
 }
 
