@@ -27,6 +27,7 @@ Those of the data set `duplex_ifc` take 0.2 s at most.
 """
 
 LIBRARIES = {"opencascade": "opencascade", "hybrid": "hybrid-cgal-simple-opencascade"}
+ARRAYS = ("vertices", "faces", "colors", "properties")
 LABELS = ("name", "ifc_class", "storey", "predefined_type")
 
 
@@ -38,6 +39,7 @@ class _Product(NamedTuple):
     vertices: bytes = b""
     faces: bytes = b""
     colors: bytes = b""
+    properties: bytes = b""
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
@@ -61,7 +63,8 @@ def read(path: Path, options: ReadOptions) -> Loaded:
             faces = np.frombuffer(product.faces, np.int32).reshape(-1, 3).astype(np.int64)
             colors = color_bytes(np.frombuffer(product.colors).reshape(-1, 4)) if product.colors else None
             own = {key: labels[key] for key in LABELS}
-            parts.append(MeshPart(labels["id"], vertices, faces, own, colors))
+            properties = product.properties.decode()
+            parts.append(MeshPart(labels["id"], vertices, faces, own, colors, properties))
             skipped.update(f"{name}, in part: {problem}" for problem in result["problem"])
     if not parts:
         counts = skipped or left_out
@@ -101,7 +104,7 @@ def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
                     elif "done" in header:
                         done = True
                     else:
-                        sizes = (header.get(name, 0) for name in ("vertices", "faces", "colors"))
+                        sizes = (header.get(name, 0) for name in ARRAYS)
                         yield _Product(current, header, *map(stream.read, sizes))
                         current = {}
             if not done:
