@@ -44,7 +44,7 @@ def test_a_frame_is_a_header_and_arrays_at_multiples_of_8():
         "none": np.zeros((0, 3)),
         "big": np.arange(2, dtype=">f8"),
     }
-    content = frame("try", arrays, text="é\N{GRINNING FACE}", seq=4)
+    content = frame({"kind": "try", "text": "é\N{GRINNING FACE}", "seq": 4}, arrays)
     kind, header, found = decoded(content)
     assert (kind, header) == ("try", {"text": "é\N{GRINNING FACE}", "seq": 4})
     assert {name: values.tolist() for name, values in found.items()} == {
@@ -54,7 +54,7 @@ def test_a_frame_is_a_header_and_arrays_at_multiples_of_8():
     }
     assert found["none"].shape == (0, 3)
     with pytest.raises(ValueError, match="JSON"):
-        frame("try", t=INF)
+        frame({"kind": "try", "t": INF})
 
 
 def of_file(geometry, units, up):
@@ -89,7 +89,7 @@ def test_files_state_their_unit_and_their_axis(tmp_path):
 
 def test_names_from_files_survive_whatever_they_are():
     evil = "</script><img src=x onerror=alert(1)>\ud800"
-    found = decoded(frame("scene", name=evil))
+    found = decoded(frame({"kind": "scene", "name": evil}))
     assert found.header["name"] == evil.replace("\ud800", "?")
 
 
@@ -282,11 +282,7 @@ def test_an_even_sample_of_rays_is_drawn_and_all_are_listed(monkeypatch):
     content = make_content(make_stage(BOXES), rays)
     scene, drawn, table = map(decoded, content.all_frames)
     assert scene.header["follow"] == ["rays", "table"]
-    assert (drawn.header["total"], drawn.header["drawn"], drawn.arrays["row"].tolist()) == (
-        10,
-        4,
-        [0, 2, 5, 7],
-    )
+    assert (drawn.header["total"], drawn.arrays["row"].tolist()) == (10, [0, 2, 5, 7])
     np.testing.assert_array_equal(drawn.arrays["origin"], origins[[0, 2, 5, 7]])
     assert drawn.arrays["t_max"].tolist() == [2.0] * 4
     hit = np.abs(origins[:, 2]) <= 1

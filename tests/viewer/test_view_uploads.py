@@ -6,7 +6,7 @@ import pytest
 
 import raybox as rb
 from file_samples import sample, samples
-from raybox.viewer import open_file, uploads
+from raybox.viewer import open_file, session
 from view_client import Client
 from waiting import wait_until
 
@@ -112,7 +112,7 @@ def test_an_abandoned_upload_leaves_nothing(viewer, page, folder, how):
 
 
 def test_four_at_a_time(viewer, page):
-    others = [Client(viewer) for _ in range(uploads.MAX_UPLOADS)]
+    others = [Client(viewer) for _ in range(session.MAX_UPLOADS)]
     for k, one in enumerate(others):
         one.upload(f"{k}.csv", TABLE, sent=k % 2)
     wait_until(lambda: len(viewer._uploads) == 4, "four have begun")
@@ -123,7 +123,7 @@ def test_four_at_a_time(viewer, page):
         one.line.close()
 
 
-@pytest.mark.parametrize("limit", ["session.SILENT_SECONDS", "uploads.TOTAL_SECONDS"])
+@pytest.mark.parametrize("limit", ["session.SILENT_SECONDS", "session.TOTAL_SECONDS"])
 @pytest.mark.parametrize("sent", [0, 1])
 def test_an_upload_that_is_silent_or_slow_ends(viewer, page, folder, monkeypatch, limit, sent):
     with monkeypatch.context() as patch:

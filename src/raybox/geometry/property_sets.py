@@ -63,10 +63,12 @@ class PropertySets(Sequence[Properties]):
 
 
 def of_lines(lines: Array, count: int) -> PropertySets:
-    """Return the property sets of so many objects from `PropertySets.lines`; raise `InvalidInput` for others."""
+    """Return property sets from `PropertySets.lines`; raise `InvalidInput` for others, or not as many."""
     try:
         found = PropertySets(lines.tobytes().decode().split("\n"))
-        is_valid = len(found) == count and all(isinstance(one, dict) for sets in found for one in sets.values())
+        is_valid = len(found) == count and all(
+            isinstance(one, dict) for sets in found for one in sets.values()
+        )
     except (ValueError, AttributeError, RecursionError):
         is_valid = False
     if not is_valid:

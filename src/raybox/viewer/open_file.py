@@ -33,18 +33,17 @@ def stage_of(
     """
     if isinstance(scene, Stage):
         return scene
-    if isinstance(scene, Solid | Scene):
-        return make_stage(scene, where=where, credit=credit)
     listed = [*scene] if isinstance(scene, list | tuple) else [scene]
+    paths = [Path(one) for one in listed if isinstance(one, str | os.PathLike)]
+    if not paths:
+        return make_stage(cast("Solid | Scene", scene), where=where, credit=credit)
     solids: list[Solid] = []
-    names: list[str] = []
     for one in listed:
         if isinstance(one, str | os.PathLike):
             solids += geometries_in(Path(one), boxes=boxes)
-            names.append(Path(one).name)
         else:
             solids.append(cast("Solid", one))
-    name = ", ".join(names) if 0 < len(names) <= 3 else "scene"
+    name = ", ".join(path.name for path in paths) if len(paths) <= 3 else "scene"
     return make_stage(solids, name, where=where, hides_spaces=not all_objects, credit=credit)
 
 

@@ -7,22 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.errors import InvalidInput
-from raybox.geometry import (
-    Boxes,
-    Grid,
-    Instances,
-    Mesh,
-    Planes,
-    Rays,
-    object_count,
-    row_masks,
-    stored_objects,
-)
+from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays, object_count, stored_objects
 from raybox.geometry.file_facts import Up, joined_facts
 from raybox.geometry.grid_cells import count_occupied
 from raybox.geometry.mesh import restored
-from raybox.geometry.object_rows import combined, shared_dtype
+from raybox.geometry.object_rows import combined, row_masks, shared_dtype
+from raybox.geometry.property_sets import PropertySets
 from raybox.hits import AllHits, Hits
+from raybox.io.formats.ifc import NO_MATTER
 from raybox.scene.scene import Scene
 from raybox.validation import Bools, Ints, MaskInput
 
@@ -30,22 +22,6 @@ Solid = Boxes | Grid | Mesh | Instances | Planes
 """What the viewer shows."""
 MAX_CELLS = 2_000_000
 """Occupied cells of a grid that are objects; a grid of more is one object."""
-_WITHOUT_MATTER = """
-    Space SpatialZone ExternalSpatialElement Building BuildingStorey Facility FacilityPartCommon
-    Bridge BridgePart MarineFacility MarinePart Railway RailwayPart Road RoadPart OpeningElement
-    OpeningStandardCase VoidingFeature ChamferEdgeFeature RoundedEdgeFeature EarthworksCut
-    VirtualElement Annotation Grid Referent LinearPositioningElement LinearElement Alignment
-    AlignmentCant AlignmentHorizontal AlignmentSegment AlignmentVertical DistributionPort
-"""
-_STRUCTURAL = """
-    CurveAction CurveConnection CurveMember CurveMemberVarying CurveReaction LinearAction
-    LinearActionVarying PlanarAction PlanarActionVarying PointAction PointConnection PointReaction
-    SurfaceAction SurfaceConnection SurfaceMember SurfaceMemberVarying SurfaceReaction
-"""
-HIDDEN_CLASSES = tuple(f"Ifc{name}" for name in _WITHOUT_MATTER.split()) + tuple(
-    f"IfcStructural{name}" for name in _STRUCTURAL.split()
-)
-"""Classes of IFC products without matter: `ifc_products.NO_MATTER`, with their subclasses."""
 Column = NDArray[Any]
 _SYMBOLS = {"metre": "m", "millimetre": "mm", "foot": "ft", "US survey foot": "ft", "degree": "°"}
 
@@ -106,6 +82,7 @@ class Stage(NamedTuple):
     """"" for objects without"""
     labels: dict[str, Column]
     visible: Bools
+    properties: PropertySets | None = None
     credit: str = ""
     unit: str = ""
     """of lengths: "m", "ft" and the like, or "" where no file states one"""
@@ -122,6 +99,24 @@ class Stage(NamedTuple):
     def all(self, ray: Rays, mask: Bools | None = None) -> AllHits:
         """Return all hits of one ray with the objects of a mask."""
         return self.scene.all(ray, workers=1, where=self.where(mask))
+
+    def chosen(self, objects: MaskInput) -> Ints:
+        """Return ascending numbers of objects, from numbers, a mask, an expression, or None for all."""
+        count = len(self.visible)
+        if objects is None:
+            return np.arange(count)
+        if isinstance(objects, str):
+            masks = row_masks(objects, [part.geometry for part in self.parts])
+            found = [part.visible(mask) for part, mask in zip(self.parts, masks, strict=True)]
+            return np.flatnonzero(np.concatenate(found))
+        values = np.asarray(objects)
+        if values.dtype == np.bool_ and values.shape == (count,):
+            return np.flatnonzero(values)
+        numbers = np.unique(values)
+        if not numbers.size or (numbers.dtype.kind in "iu" and numbers[0] >= 0 and numbers[-1] < count):
+            return numbers.astype(np.int64)
+        rule = f"objects must be numbers from 0 to {count - 1}, a mask of {count}, or an expression of labels"
+        raise InvalidInput(f"{rule}; got {values.dtype} of shape {values.shape}. Leave misses (-1) out.")
 
     def objects_of(self, hits: Hits | AllHits) -> NDArray[np.int32]:
         """Return the object of each hit, -1 for misses."""
@@ -162,7 +157,7 @@ def make_stage(
         shown.append(np.ones(part.objects, np.bool_) if rows is None else part.visible(rows))
     visible, labels = np.concatenate(shown), _labels(parts)
     if hides_spaces and "ifc_class" in labels:
-        others = visible & ~np.isin(labels["ifc_class"].astype(str), HIDDEN_CLASSES)
+        others = visible & ~np.isin(labels["ifc_class"].astype(str), NO_MATTER)
         visible = others if others.any() else visible
     solids = [part.geometry for part in parts]
     is_same = isinstance(scene, Scene) and all(a is b for a, b in zip(solids, given, strict=True))
@@ -171,7 +166,10 @@ def make_stage(
     texts = None if ids is None else ["" if one is None else str(one) for one in ids.tolist()]
     facts = joined_facts([one._facts for one in given])
     unit = _SYMBOLS.get(facts.units or "", facts.units or "")
-    return Stage(name, made, tuple(parts), texts, labels, visible, credit, unit, facts.up or "z")
+    sets = _joined(parts, [None if own.properties is None else own.properties.texts for own in solids])
+    properties = None if sets is None else PropertySets([text or "" for text in sets])
+    up: Up = facts.up or "z"
+    return Stage(name, made, tuple(parts), texts, labels, visible, properties, credit, unit, up)
 
 
 def rays_in_3d(rays: Rays) -> Rays:

@@ -1,7 +1,7 @@
 """IFC building models, through ifcopenshell: the surfaces of each product, in world coordinates and metres.
 
 Openings are cut, shells face outward, and a product that has a bounding box alone is its twelve triangles.
-Products without matter, such as spaces and openings, are left out by default: `ifc_products.NO_MATTER`.
+Products without matter, such as spaces and openings, are left out by default: `NO_MATTER`.
 """
 
 import json
@@ -26,6 +26,23 @@ SECONDS = 60.0
 Those of the data set `duplex_ifc` take 0.2 s at most.
 """
 
+_NO_MATTER = """
+    Space SpatialZone ExternalSpatialElement Building BuildingStorey Facility FacilityPartCommon
+    Bridge BridgePart MarineFacility MarinePart Railway RailwayPart Road RoadPart OpeningElement
+    OpeningStandardCase VoidingFeature ChamferEdgeFeature RoundedEdgeFeature EarthworksCut
+    VirtualElement Annotation Grid Referent LinearPositioningElement LinearElement Alignment
+    AlignmentCant AlignmentHorizontal AlignmentSegment AlignmentVertical DistributionPort
+"""
+_STRUCTURAL = """
+    CurveAction CurveConnection CurveMember CurveMemberVarying CurveReaction LinearAction
+    LinearActionVarying PlanarAction PlanarActionVarying PointAction PointConnection PointReaction
+    SurfaceAction SurfaceConnection SurfaceMember SurfaceMemberVarying SurfaceReaction
+"""
+NO_MATTER = (
+    *(f"Ifc{name}" for name in _NO_MATTER.split()),
+    *(f"IfcStructural{name}" for name in _STRUCTURAL.split()),
+)
+"""Classes of products without matter, none of which is a superclass; a site has its terrain."""
 LIBRARIES = {"opencascade": "opencascade", "hybrid": "hybrid-cgal-simple-opencascade"}
 ARRAYS = ("vertices", "faces", "colors", "properties")
 LABELS = ("name", "ifc_class", "storey", "predefined_type")
@@ -87,8 +104,9 @@ def _with_progress(products: Iterator[_Product], *, shown: bool) -> Iterator[_Pr
 
 def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
     """Yield all products; the program begins again after one in which it ends."""
-    request: dict[str, Any] = {"all_objects": options.all_objects, "seconds": SECONDS}
-    request |= {"library": LIBRARIES[options.tessellation], "after": -1}
+    no_matter = () if options.all_objects else NO_MATTER
+    request: dict[str, Any] = {"no_matter": no_matter, "seconds": SECONDS, "after": -1}
+    request["library"] = LIBRARIES[options.tessellation]
     done = False
     while not done:
         current: dict[str, Any] = {}

@@ -25,12 +25,6 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]  # the limit is of wall time there
 
-NO_MATTER = (
-    *("IfcSpatialElement", "IfcSpatialStructureElement"),  # the second is the root of IFC2X3
-    *("IfcFeatureElementSubtraction", "IfcVirtualElement", "IfcAnnotation", "IfcGrid", "IfcPort"),
-    *("IfcPositioningElement", "IfcLinearElement", "IfcStructuralItem", "IfcStructuralActivity"),
-)
-"""Classes whose products, with those of their subclasses, have no matter; a site has its terrain."""
 SURFACES = (
     *("IfcSolidModel", "IfcSurface", "IfcFaceBasedSurfaceModel", "IfcShellBasedSurfaceModel"),
     *("IfcTessellatedItem", "IfcBooleanResult", "IfcCsgPrimitive3D", "IfcHalfSpaceSolid", "IfcBoundingBox"),
@@ -68,11 +62,10 @@ def main() -> None:
         if product.id() > request["after"]:
             _limit(request["seconds"])
             _write(out, {"number": product.id()} | of_file | _labels(product))
-            is_matter = product.is_a("IfcSite") or not any(map(product.is_a, NO_MATTER))
-            if is_matter or request["all_objects"]:
-                _write(out, *_surface(settings, product, request["library"]))
-            else:
+            if product.is_a() in request["no_matter"]:
                 _write(out, {"left_out": product.is_a()})
+            else:
+                _write(out, *_surface(settings, product, request["library"]))
     _write(out, {"done": True})
 
 
