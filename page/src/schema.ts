@@ -169,6 +169,7 @@ export interface PointsHeader {
 }
 
 export type Request = PickRay | PickRow | SavePage | BeginUpload;
+export type Colors = [string | null, number][];
 export type SceneFrame = SceneHeader | RaysHeader | TableHeader | PointsHeader;
 export type AnswerFrame = HitsHeader | FileHeader | Uploaded | Failure;
 export type ViewFrame = Begin | Renumber | ChangeView | Progress | DrawPicture | End;
