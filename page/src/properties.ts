@@ -1,5 +1,6 @@
 /** Property sets of objects, as IFC files state them: a line of JSON for each object, inflated at the first call. */
 
+import { short } from "./format.ts";
 import { through } from "./wire.ts";
 
 /** A value as JSON has it. */
@@ -22,17 +23,23 @@ async function inflatedLines(packed: Uint8Array): Promise<string[]> {
   return new TextDecoder().decode(await through(packed, new DecompressionStream("deflate"))).split("\n");
 }
 
-/** Returns names and values as text; a value that has parts is a row for each, with the names of both. */
-export function propertyRows(properties: Properties, above = ""): [name: string, value: string][] {
+/** Returns rows of a set, `exact` with all digits; a value that has parts has a row for each, with the names of both. */
+export function propertyRows(properties: Properties, above = ""): { name: string; text: string; exact: string }[] {
   return Object.entries(properties).flatMap(([name, value]) => {
     const isGroup = value !== null && typeof value === "object" && !Array.isArray(value);
-    return isGroup ? propertyRows(value, `${above}${name}: `) : [[`${above}${name}`, propertyText(value)]];
+    if (isGroup) return propertyRows(value, `${above}${name}: `);
+    return [{ name: `${above}${name}`, text: propertyText(value, shortNumber), exact: propertyText(value, String) }];
   });
 }
 
-function propertyText(value: Property): string {
+function shortNumber(value: number): string {
+  return Number.isInteger(value) ? String(value) : short(value);
+}
+
+function propertyText(value: Property, numberText: (value: number) => string): string {
   if (value === null) return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (Array.isArray(value)) return value.map(propertyText).join(", ");
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  if (Array.isArray(value)) return value.map((one) => propertyText(one, numberText)).join(", ");
+  if (typeof value === "number") return numberText(value);
+  return typeof value === "object" ? JSON.stringify(value) : value;
 }

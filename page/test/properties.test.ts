@@ -16,11 +16,12 @@ test("each object has its property sets, which a frame has as lines of JSON", as
   assert.equal(makeModel([decodeFrame(boxScene())]).properties, null);
 });
 
-test("values are shown as text, all digits of numbers, and what has parts as several rows", () => {
+test("values are shown as text, with all digits to copy, and what has parts as several rows", () => {
   const parts = { type: "IfcComplexProperty", properties: { Width: 0.1, Names: ["a", null, ["b"]] } };
-  assert.deepEqual(propertyRows({ Span: 6.181887120424958, IsExternal: false, LoadBearing: true, None: null, Empty: "", Frame: parts }), [
-    ["Span", "6.181887120424958"],
-    ["IsExternal", "no"],
+  const rows = propertyRows({ Span: 6.181887120424958, Count: 1234567, LoadBearing: true, None: null, Empty: "", Frame: parts });
+  assert.deepEqual(rows.map(({ name, text }) => [name, text]), [
+    ["Span", "6.18189"],
+    ["Count", "1234567"],
     ["LoadBearing", "yes"],
     ["None", "–"],
     ["Empty", ""],
@@ -28,4 +29,5 @@ test("values are shown as text, all digits of numbers, and what has parts as sev
     ["Frame: properties: Width", "0.1"],
     ["Frame: properties: Names", "a, –, b"],
   ]);
+  assert.equal(rows[0].exact, "6.181887120424958");
 });

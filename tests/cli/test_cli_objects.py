@@ -19,7 +19,7 @@ from needs import package
 from raybox.casting import arguments as cast_arguments
 from raybox.cli import main
 from raybox.geometry.labels import with_facts
-from raybox.viewer.open_file import stage_of
+from raybox.viewer.stage import stage_of
 from streaming import stopping_at
 
 

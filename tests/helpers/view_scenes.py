@@ -15,8 +15,7 @@ import numpy as np
 
 import raybox as rb
 from raybox.viewer.content import PageContent, make_content
-from raybox.viewer.open_file import stage_of
-from raybox.viewer.stage import Stage, make_stage
+from raybox.viewer.stage import Stage, make_stage, stage_of
 from real_data import CITY, HOUSE, LIDAR, SHOP
 
 HOUSE_CREDIT = 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0'
@@ -85,7 +84,7 @@ LARGE = {"million_boxes": partial(random_boxes, 1_000_000)}  # too large for tes
 
 
 def write_frames(content: PageContent, path: Path) -> None:
-    parts = (part for one in content.all_frames for part in (struct.pack("<Q", len(one)), one))
+    parts = (part for one in content.frames for part in (struct.pack("<Q", len(one)), one))
     path.write_bytes(b"".join(parts))
 
 

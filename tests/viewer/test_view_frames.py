@@ -1,17 +1,19 @@
 """Frames of scenes: every geometry, the numbers of objects, labels, and what is hidden at the start."""
 
 import math
+import zlib
 
 import numpy as np
 import pytest
 
 import raybox as rb
 from raybox.geometry import with_facts
+from raybox.geometry.labels import with_properties
+from raybox.geometry.property_sets import PropertySets
 from raybox.viewer import frames, stage
 from raybox.viewer.content import make_content
 from raybox.viewer.frames import frame, scene_frame
-from raybox.viewer.open_file import stage_of, stage_of_bytes
-from raybox.viewer.stage import make_stage
+from raybox.viewer.stage import make_stage, stage_of, stage_of_bytes
 from view_client import decoded
 
 INF = math.inf
@@ -171,6 +173,14 @@ def test_labels_are_words_or_numbers():
     np.testing.assert_array_equal(found.arrays["label.2"], [1, math.nan, 2.5])
 
 
+def test_objects_have_their_property_sets():
+    sets = PropertySets(['{"Pset": {"Höhe": 1}}', ""])
+    made = scene_of([MESH, with_properties(BOXES, sets)])
+    lines = zlib.decompress(made.arrays["properties"].tobytes()).decode().split("\n")
+    assert lines == [*[""] * 6, '{"Pset": {"Höhe": 1}}', ""]
+    assert "properties" not in scene_of([MESH, BOXES]).arrays
+
+
 def test_many_objects_have_no_ids(monkeypatch):
     monkeypatch.setattr(frames, "MAX_IDS", 1)
     assert scene_of(BOXES).header["ids"] is None
@@ -254,7 +264,7 @@ def test_2d_is_shown_at_zero():
     )
     assert lines.all(rb.Rays([0, 0.5, 0], [1, 0, 0])).t.tolist() == [3, 5]
     rays = make_content(shown, rb.Rays([[0, 0.5], [math.nan, 0]], [1, 0], invalid="miss"))
-    assert decoded(rays.table).arrays["object"].tolist() == [0, -1]
+    assert decoded(rays.frames[-1]).arrays["object"].tolist() == [0, -1]
 
 
 def test_what_is_no_scene_is_refused():
@@ -280,7 +290,7 @@ def test_an_even_sample_of_rays_is_drawn_and_all_are_listed(monkeypatch):
     origins = np.stack([np.zeros(10), np.zeros(10), np.linspace(-2, 2, 10)], axis=1)
     rays = rb.Rays(origins.reshape(2, 5, 3), [2, 0, 0], t_min=0.5, t_max=2.0)
     content = make_content(make_stage(BOXES), rays)
-    scene, drawn, table = map(decoded, content.all_frames)
+    scene, drawn, table = map(decoded, content.frames)
     assert scene.header["follow"] == ["rays", "table"]
     assert (drawn.header["total"], drawn.arrays["row"].tolist()) == (10, [0, 2, 5, 7])
     np.testing.assert_array_equal(drawn.arrays["origin"], origins[[0, 2, 5, 7]])
@@ -294,10 +304,20 @@ def test_an_even_sample_of_rays_is_drawn_and_all_are_listed(monkeypatch):
 def test_a_scan_has_points():
     points = np.array([[3.0, 0, 4], [0, 2, 0]])
     content = make_content(make_stage(BOXES), rb.Rays([1, 1, 1], points - 1), is_scan=True)
-    scene, _, cloud, _ = map(decoded, content.all_frames)
+    scene, _, cloud, _ = map(decoded, content.frames)
     assert scene.header["follow"] == ["rays", "points", "table"]
     np.testing.assert_array_equal(cloud.arrays["xyz"], points)
     np.testing.assert_allclose(cloud.arrays["distance"], np.linalg.norm(points - 1, axis=1))
+    assert cloud.header["isScan"]
+
+
+def test_points_of_hits_are_no_scan():
+    """Rays that are added later are drawn, too: they would cover the points of a scan only."""
+    with rb.view(BOXES, port=0) as viewer:
+        viewer.add("points", viewer.click([0, 0, 0], [1, 0, 0]))
+        viewer.add("rays", rb.Rays([0, 0, 0], [1, 0, 0]))
+        _, rays, points, _ = map(decoded, viewer._content.frames)
+    assert (rays.header["total"], points.header["isScan"]) == (1, False)
 
 
 def test_too_many_rays_are_refused(monkeypatch):

@@ -89,7 +89,7 @@ export class Selection {
 
   /** One set, closed at first; searches of the browser open it where they find something. */
   private propertySet(name: string, properties: Properties): HTMLElement {
-    const rows = propertyRows(properties).map(([property, value]) => pair(property, value));
+    const rows = propertyRows(properties).map((row) => pair(row.name, row.text, undefined, row.exact));
     const ontoggle = () => (set.open ? this.open.add(name) : this.open.delete(name));
     const summary = el("summary", { "data-test": "property-set" }, name);
     const set = el("details", { open: this.open.has(name), ontoggle }, summary, el("dl", {}, ...rows));
@@ -121,6 +121,6 @@ export class Selection {
   }
 }
 
-function pair(name: string, value: string, copy?: HTMLElement): HTMLElement {
-  return el("div", {}, el("dt", {}, name), el("dd", { title: value }, wordText(value)), copy);
+function pair(name: string, value: string, copy?: HTMLElement, exact = value): HTMLElement {
+  return el("div", {}, el("dt", { title: name }, name), el("dd", { title: exact }, wordText(value)), copy);
 }

@@ -21,9 +21,8 @@ from raybox.hits.concatenation import concatenate
 from raybox.validation import Bools, Floats, MaskInput
 from raybox.viewer.frames import points_frame, rays_frame, scene_frame, table_frame
 from raybox.viewer.messages import Colors
-from raybox.viewer.open_file import ViewInput, stage_of
 from raybox.viewer.server import content_policy
-from raybox.viewer.stage import Stage, make_stage, rays_in_3d
+from raybox.viewer.stage import Stage, ViewInput, make_stage, rays_in_3d, stage_of
 
 MAX_RAYS = 5_000_000  # in the table of a page
 LayerInput: TypeAlias = ViewInput | Rays | Hits | AllHits
@@ -61,20 +60,13 @@ class PageContent(NamedTuple):
     rays: Rays | None
     """in 3D and flat"""
     frames: tuple[bytes, ...]
-    """those that do not depend on what is hidden: scene, rays, points"""
-    table: bytes | None
-    """of rays, with the objects visible at the start"""
+    """in the order in which a page reads them: scene, rays, points, and last the table of rays"""
 
-    @property
-    def all_frames(self) -> tuple[bytes, ...]:
-        """All frames, in the order in which a page reads them."""
-        return self.frames if self.table is None else (*self.frames, self.table)
-
-    def table_of(self, mask: Bools | None) -> bytes | None:
-        """Return the table of rays with the objects of a mask; None without rays."""
+    def frames_with(self, mask: Bools | None) -> tuple[bytes, ...]:
+        """Return all frames, the table of rays with the objects of a mask (None: those shown at first)."""
         if self.rays is None or mask is None:
-            return self.table
-        return table_frame(self.stage, self.rays, mask)
+            return self.frames
+        return (*self.frames[:-1], table_frame(self.stage, self.rays, mask))
 
     def layer(self, name: str) -> Layer:
         """Return the layer of a name; raise `InvalidInput` without one."""
@@ -117,7 +109,7 @@ class PageContent(NamedTuple):
         policy = content_policy(page, "'none'")
         head = f'<head>\n<meta http-equiv="Content-Security-Policy" content="{policy}">'.encode()
         page = _TITLE.sub(lambda _: title, page, count=1).replace(b"<head>", head, 1)
-        frames = self._replace(table=self.table_of(mask)).all_frames
+        frames = self.frames_with(mask)
         content = b"".join(part for one in frames for part in (struct.pack("<Q", len(one)), one))
         scene = base64.b64encode(gzip.compress(content, 6, mtime=0))
         text = json.dumps(state, allow_nan=False).replace("<", "\\u003c").encode()  # no name ends the script
@@ -179,9 +171,10 @@ def _content_of(layers: Layers, before: Stage | None = None) -> PageContent:
         xyz, distance = (np.concatenate([one[k] for one in points]) for k in (0, 1))
         is_scan = any(one.is_scan for one in points)
         frames["points"] = points_frame(xyz, distance, point_colors, is_scan=is_scan)
-    table = None if joined is None else table_frame(stage, joined)
-    follow = [*frames] if table is None else [*frames, "table"]
-    return PageContent(layers, stage, objects, joined, (scene_frame(stage, follow), *frames.values()), table)
+    if joined is not None:
+        frames["table"] = table_frame(stage, joined)
+    all_frames = scene_frame(stage, [*frames]), *frames.values()
+    return PageContent(layers, stage, objects, joined, all_frames)
 
 
 def _joined_stage(layers: Layers, stages: Mapping[str, Stage], before: Stage | None) -> Stage:

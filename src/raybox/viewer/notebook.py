@@ -19,7 +19,7 @@ _SIZE = 960, 560
 
 def embedded(content: PageContent, state: object, url: str) -> str:
     """Return HTML of the page with its scene, or of a picture and a link to `url` if it is too large."""
-    if sum(map(len, content.all_frames)) <= MAX_FRAMES:
+    if sum(map(len, content.frames)) <= MAX_FRAMES:
         page = escape(content.saved(state).decode(), quote=True)
         if len(page) <= MAX_OUTPUT:
             return _framed(f'sandbox="{_SANDBOX}" srcdoc="{page}"')

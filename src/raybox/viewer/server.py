@@ -8,7 +8,7 @@ import logging
 import re
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from functools import partial
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -35,13 +35,6 @@ _LOGGER = logging.getLogger("raybox.view")
 _LOGGER.addHandler(logging.NullHandler())  # refused connections print nothing
 T = TypeVar("T")
 Serve = Callable[["ServerConnection"], Awaitable[None]]
-
-
-def _checked_names(allowed_hosts: Iterable[str]) -> frozenset[str]:
-    """Return names of hosts in lower case; refuse anything else."""
-    if isinstance(allowed_hosts, str) or not all(isinstance(name, str) and name for name in allowed_hosts):
-        raise InvalidInput(f"allowed_hosts must be a list of host names; got {allowed_hosts!r}.")
-    return frozenset(name.lower() for name in allowed_hosts)
 
 
 def is_own_page(origin: str | None, host_header: str, host: str, names: Collection[str] = ()) -> bool:
@@ -113,12 +106,15 @@ class PageServer:
     """
 
     def __init__(
-        self, page: bytes, host: str, port: int, names: Iterable[str], serve: Serve, message_limit: int
+        self, page: bytes, host: str, port: int, names: Collection[str], serve: Serve, message_limit: int
     ) -> None:
         if find_spec("websockets") is None:
             missing = "the viewer needs websockets, which is not installed"
             raise RayboxError(f'{missing}; run: pip install "raybox[view]"')
-        self._page, self._host, self._names, self._serve = page, host, _checked_names(names), serve
+        if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+            raise InvalidInput(f"allowed_hosts must be a list of host names; got {names!r}.")
+        self._page, self._host, self._serve = page, host, serve
+        self._names = frozenset(name.lower() for name in names)
         self._limit = max(MAX_MESSAGE, message_limit)
         self._socket = _listening(host, port)
         self.port: Final[int] = self._socket.getsockname()[1]

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import PurePath
-from typing import IO, TYPE_CHECKING, NamedTuple, final
+from typing import IO, Any, final
 
 import numpy as np
 
@@ -16,12 +16,9 @@ from raybox.hits import AllHits
 from raybox.validation import Bools
 from raybox.viewer import messages
 from raybox.viewer.content import PageContent, make_content
-from raybox.viewer.frames import Arrays, frame, hits_frame
+from raybox.viewer.frames import frame, hits_frame
 from raybox.viewer.messages import MASK, PICTURE_PART, SELECTION, UPLOAD_PART
-from raybox.viewer.open_file import check_upload, stage_of_bytes
-
-if TYPE_CHECKING:
-    from websockets.asyncio.server import ServerConnection
+from raybox.viewer.stage import check_upload, stage_of_bytes
 
 MAX_UPLOADS = 4  # at a time, of all pages
 MAX_PICTURE = 64 * 2**20  # bytes
@@ -30,27 +27,23 @@ PICTURE_SECONDS = 120.0  # without a part of a picture: a browser without a GPU 
 TOTAL_SECONDS = 1800.0
 _FRAGMENT = 2**18  # bytes
 Task = asyncio.Task[None]
-
-
-class Listener(NamedTuple):
-    """Functions that hear of what users do on pages, with the content that their page shows."""
-
-    picked: Callable[[PageContent, AllHits], None]
-    selected: Callable[[PageContent, Bools], None]
+Picked = Callable[[PageContent, AllHits], None]
+Selected = Callable[[PageContent, Bools], None]
 
 
 @final
 class Session:
     """The state of one page, apart from that of all others.
 
-    uploads: those that run, of all pages.
+    connection: a `ServerConnection`; uploads: those that run, of all pages; picked, selected: called after
+    what the user does, with the content that the page shows.
     """
 
     def __init__(
-        self, connection: "ServerConnection", content: PageContent, uploads: set[Task], listener: Listener
+        self, connection: Any, content: PageContent, uploads: set[Task], picked: Picked, selected: Selected
     ) -> None:
         self.content = content
-        self._connection, self._uploads, self._listener = connection, uploads, listener
+        self._connection, self._uploads, self._picked, self._selected = connection, uploads, picked, selected
         self._mask: Bools | None = None
         self._before = 0  # objects of the scene that was shown before
         self._mask_changed, self._drawing, self._showing = asyncio.Event(), asyncio.Lock(), asyncio.Lock()
@@ -67,9 +60,8 @@ class Session:
         tables = asyncio.ensure_future(self._send_tables())
         try:
             with suppress(ConnectionClosed):
-                await self.send(
-                    messages.Begin(kind="begin", session=server_name, version=__version__, view=view)
-                )
+                begin = messages.Begin(kind="begin", session=server_name, version=__version__, view=view)
+                await self.send(frame(begin))
                 await self.show(self.content)
                 async for received in self._connection:
                     await self._receive(received)
@@ -79,11 +71,7 @@ class Session:
             for parts in self._parts.values():
                 parts.add(None)
 
-    async def send(self, header: messages.FrameHeader, arrays: Arrays | None = None) -> None:
-        """Send a frame; nothing once the page is closed."""
-        await self.send_bytes(frame(header, arrays))
-
-    async def send_bytes(self, content: bytes) -> None:
+    async def send(self, content: bytes) -> None:
         """Send a frame in parts, as fast as the page reads them; nothing once the page is closed."""
         from websockets.exceptions import ConnectionClosed
 
@@ -98,21 +86,21 @@ class Session:
         self.content, self._mask = content, None
         async with self._showing:  # one scene after another
             if runs is not None:
-                await self.send(messages.Renumber(kind="renumber", runs=runs))
-            for one in content.all_frames:
-                await self.send_bytes(one)
+                await self.send(frame(messages.Renumber(kind="renumber", runs=runs)))
+            for one in content.frames:
+                await self.send(one)
 
     async def change(self, content: PageContent, view: messages.ViewFields) -> None:
         """Change the view; content: what is shown, with other objects visible at the start."""
         self.content = content
-        await self.send(messages.ChangeView(kind="view", view=view))
+        await self.send(frame(messages.ChangeView(kind="view", view=view)))
 
     async def picture(self, scale: float) -> bytes:
         """Return the picture that the page draws; raise `RayboxError` if there is none."""
         content = b""
         async with self._drawing:
             parts = self._parts[PICTURE_PART] = _Parts("picture", MAX_PICTURE, PICTURE_SECONDS)
-            await self.send(messages.DrawPicture(kind="picture", scale=scale))
+            await self.send(frame(messages.DrawPicture(kind="picture", scale=scale)))
             with suppress(RayboxError):
                 content = await parts.content()
         if not content:
@@ -134,7 +122,7 @@ class Session:
 
     async def _send_error(self, error: Exception, seq: int | None) -> None:
         text = str(error) if isinstance(error, RayboxError) else f"that did not work: {type(error).__name__}"
-        await self.send(messages.Failure(kind="error", text=text, seq=seq))
+        await self.send(frame(messages.Failure(kind="error", text=text, seq=seq)))
 
     def _receive_bytes(self, kind: bytes, content: memoryview) -> None:
         if kind in (MASK, SELECTION):
@@ -142,7 +130,7 @@ class Session:
             if mask is None:
                 return
             if kind == SELECTION:
-                self._listener.selected(self.content, mask)
+                self._selected(self.content, mask)
             else:
                 self._mask = mask
                 self._mask_changed.set()
@@ -168,7 +156,7 @@ class Session:
             await self._cast(_ray_of(request), seq)
         elif request["kind"] == "picked":
             hits = await asyncio.to_thread(self.content.stage.all, _ray_of(request), self._mask)
-            self._listener.picked(self.content, hits)
+            self._picked(self.content, hits)
         elif request["kind"] == "ray":
             row, rays = request["row"], self.content.rays
             if rays is None or row >= len(rays):
@@ -179,23 +167,23 @@ class Session:
             page = await asyncio.to_thread(self.content.saved, request["state"], self._mask)
             name = f"{PurePath(self.content.stage.name).stem or 'raybox'}.html"
             header = messages.FileHeader(kind="file", seq=seq, name=name)
-            await self.send(header, {"content": np.frombuffer(page, np.uint8)})
+            await self.send(frame(header, {"content": np.frombuffer(page, np.uint8)}))
         else:
             self._begin_upload(request["name"], request["size"], seq)
 
     async def _cast(self, ray: Rays, seq: int, row: int | None = None) -> None:
         stage = self.content.stage
         hits = await asyncio.to_thread(stage.all, ray, self._mask)
-        await self.send_bytes(hits_frame(stage, ray, hits, seq=seq, row=row))
+        await self.send(hits_frame(stage, ray, hits, seq=seq, row=row))
 
     async def _send_tables(self) -> None:
         """Cast all rays again after a change of the mask; of many changes at once, the last counts."""
         while await self._mask_changed.wait():
             self._mask_changed.clear()
             content = self.content
-            table = await asyncio.to_thread(content.table_of, self._mask)
-            if table is not None and content is self.content and not self._mask_changed.is_set():
-                await self.send_bytes(table)
+            *_, table = await asyncio.to_thread(content.frames_with, self._mask)
+            if content.rays is not None and content is self.content and not self._mask_changed.is_set():
+                await self.send(table)
 
     def _begin_upload(self, name: str, size: int, seq: int) -> None:
         """Begin an upload, in place of an earlier one; raise if it is refused."""
@@ -213,10 +201,10 @@ class Session:
         try:
             file = await parts.content()
             text = f"reading {parts.name}"
-            await self.send(messages.Progress(kind="progress", text=text, fraction=1.0))
+            await self.send(frame(messages.Progress(kind="progress", text=text, fraction=1.0)))
             stage = await asyncio.to_thread(stage_of_bytes, parts.name, file)
             await self.show(await asyncio.to_thread(make_content, stage))
-            await self.send(messages.Uploaded(kind="state", seq=seq))
+            await self.send(frame(messages.Uploaded(kind="state", seq=seq)))
         except Exception as error:
             await self._send_error(error, seq)
 

@@ -1,12 +1,15 @@
-"""The scene that the viewer shows: geometries in 3D, and their objects, numbered through all of them."""
+"""The scene that the viewer shows, of files and geometries: in 3D, its objects numbered through all."""
 
+import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import InvalidInput
+from raybox.errors import FileFormatError, InvalidInput, RayboxError
 from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays, object_count, stored_objects
 from raybox.geometry.file_facts import Up, joined_facts
 from raybox.geometry.grid_cells import count_occupied
@@ -14,6 +17,7 @@ from raybox.geometry.mesh import restored
 from raybox.geometry.object_rows import combined, row_masks, shared_dtype
 from raybox.geometry.property_sets import PropertySets
 from raybox.hits import AllHits, Hits
+from raybox.io.formats import FORMATS, announced, read
 from raybox.io.formats.ifc import NO_MATTER
 from raybox.scene.scene import Scene
 from raybox.validation import Bools, Ints, MaskInput
@@ -22,6 +26,9 @@ Solid = Boxes | Grid | Mesh | Instances | Planes
 """What the viewer shows."""
 MAX_CELLS = 2_000_000
 """Occupied cells of a grid that are objects; a grid of more is one object."""
+MAX_BYTES = 256 * 2**20  # bytes of an upload
+MAX_UNPACKED = 2**30  # bytes of an upload once it is unpacked
+MAX_ROWS = 5_000_000  # rows of a scene
 Column = NDArray[Any]
 _SYMBOLS = {"metre": "m", "millimetre": "mm", "foot": "ft", "US survey foot": "ft", "degree": "°"}
 
@@ -127,6 +134,89 @@ class Stage(NamedTuple):
         return numbers
 
 
+PathInput: TypeAlias = str | os.PathLike[str]
+ViewInput: TypeAlias = PathInput | Solid | Scene | Stage | Sequence["PathInput | Solid"]
+
+
+def stage_of(
+    scene: ViewInput,
+    *,
+    boxes: bool = False,
+    all_objects: bool = False,
+    where: MaskInput = None,
+    credit: str = "",
+) -> Stage:
+    """Return the stage of a file, a geometry, a scene, or of a list of files and geometries.
+
+    Of IFC files, spaces and openings are read too, and hidden at the start unless `all_objects`.
+    """
+    if isinstance(scene, Stage):
+        return scene
+    listed = [*scene] if isinstance(scene, list | tuple) else [scene]
+    paths = [Path(one) for one in listed if isinstance(one, str | os.PathLike)]
+    if not paths:
+        return make_stage(cast("Solid | Scene", scene), where=where, credit=credit)
+    solids: list[Solid] = []
+    for one in listed:
+        if isinstance(one, str | os.PathLike):
+            solids += geometries_in(Path(one), boxes=boxes)
+        else:
+            solids.append(cast("Solid", one))
+    name = ", ".join(path.name for path in paths) if len(paths) <= 3 else "scene"
+    return make_stage(solids, name, where=where, hides_spaces=not all_objects, credit=credit)
+
+
+def geometries_in(path: Path, *, boxes: bool = False) -> list[Solid]:
+    """Return the geometries of a file; raise, before it is read, if it is too large for a page."""
+    if not boxes:  # else the objects of a mesh count, not its triangles
+        check_rows(path, announced(path).rows)
+    is_ifc = path.suffix.lower() == ".ifc"
+    found = read(path, kind="scene", boxes=boxes, all_objects=is_ifc).geometry
+    solids = cast("list[Solid]", found if isinstance(found, list) else [found])
+    check_rows(path, sum(map(len, solids)))
+    return solids
+
+
+def check_rows(path: Path, rows: int) -> None:
+    """Raise `RayboxError` if a file has too many rows for a page."""
+    if rows > MAX_ROWS:
+        raise RayboxError(f"{path}: {rows:,} rows exceed the limit of {MAX_ROWS:,} for a page")
+
+
+def check_upload(name: str, size: int) -> str:
+    """Return the name of an upload without folders; raise if it is too large, or no scene by its name."""
+    plain = PurePosixPath(name.replace("\\", "/")).name[-80:] or "file"
+    _check_size(plain, size, MAX_BYTES, "")
+    suffix = PurePosixPath(plain).suffix.lower()
+    if suffix not in FORMATS or FORMATS[suffix].is_folder:
+        supported = " ".join(FORMATS)
+        raise FileFormatError(f"{plain}: unsupported file extension {suffix!r}; supported: {supported}")
+    return plain
+
+
+def stage_of_bytes(name: str, content: bytes) -> Stage:
+    """Return the stage of an uploaded file's content; errors name it as the user does.
+
+    Only the extension of its name is used, and only if it is a format's: the content is parsed in a private
+    folder that is removed afterwards.
+    """
+    plain = check_upload(name, len(content))
+    with TemporaryDirectory(prefix="raybox-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / f"upload{PurePosixPath(plain).suffix.lower()}"
+        path.write_bytes(content)
+        try:
+            _check_size(str(path), announced(path).bytes, MAX_UNPACKED, " once unpacked")
+            return make_stage(geometries_in(path), plain, hides_spaces=True)
+        except RayboxError as error:
+            raise FileFormatError(str(error).replace(str(path), plain)) from error
+
+
+def _check_size(name: str, size: int, most: int, state: str) -> None:
+    if size > most:
+        problem = f"{size / 2**20:,.0f} MiB{state} exceed the limit of {most / 2**20:g} MiB for uploads"
+        raise RayboxError(f"{name}: {problem}; open it with: raybox view FILE")
+
+
 def make_stage(
     scene: Solid | Scene | Sequence[Solid],
     name: str = "scene",
@@ -150,16 +240,19 @@ def make_stage(
     given = _listed(scene)
     parts: list[StagePart] = []
     shown: list[Bools] = []
-    for geometry, mask in zip(given, _masks(where, given), strict=True):
-        solid, rows = _in_3d(geometry, mask)
+    is_alone = len(given) == 1 and not (isinstance(where, list) and len(where) == 1)
+    for geometry, mask in zip(given, row_masks([where] if is_alone else where, given), strict=True):
+        solid, rows = _in_3d(geometry, mask if mask.size else None)
         part = _part(solid, sum(one.objects for one in parts))
         parts.append(part if rows is None else _without_rows(part, rows))
         shown.append(np.ones(part.objects, np.bool_) if rows is None else part.visible(rows))
-    visible, labels = np.concatenate(shown), _labels(parts)
+    solids, visible = [part.geometry for part in parts], np.concatenate(shown)
+    names = dict.fromkeys(name for solid in solids for name in solid.labels)
+    columns = {name: _joined(parts, [solid.labels.get(name) for solid in solids]) for name in names}
+    labels = {name: column for name, column in columns.items() if column is not None}
     if hides_spaces and "ifc_class" in labels:
         others = visible & ~np.isin(labels["ifc_class"].astype(str), NO_MATTER)
         visible = others if others.any() else visible
-    solids = [part.geometry for part in parts]
     is_same = isinstance(scene, Scene) and all(a is b for a, b in zip(solids, given, strict=True))
     made = cast("Scene", scene) if is_same else Scene(solids)
     ids = _joined(parts, [solid.ids for solid in solids])
@@ -187,13 +280,6 @@ def _listed(scene: Solid | Scene | Sequence[Solid]) -> list[Solid]:
         rule = "scene must be a path, Boxes, a Grid, a Mesh, Planes, Instances, a Scene, or a list of these"
         raise InvalidInput(f"{rule}; got {wrong[0] if wrong else 'an empty list'}.")
     return listed
-
-
-def _masks(where: MaskInput, solids: list[Solid]) -> list[Bools | None]:
-    """Return the rows of each geometry that `where` allows, flat; None for all."""
-    is_listed = isinstance(where, list) and len(where) == 1
-    given: MaskInput | Sequence[MaskInput] = [where] if len(solids) == 1 and not is_listed else where
-    return [mask if mask.size else None for mask in row_masks(given, solids)]
 
 
 def _in_3d(solid: Solid, mask: Bools | None) -> tuple[Solid, Bools | None]:
@@ -237,13 +323,6 @@ def _without_rows(part: StagePart, mask: Bools) -> StagePart:
         return part
     faces = np.where(left_out[:, None], solid.faces[:, :1], solid.faces)
     return part._replace(geometry=restored(solid.vertices, faces, part.numbers, solid._attributes))
-
-
-def _labels(parts: Sequence[StagePart]) -> dict[str, Column]:
-    labels = [part.geometry.labels for part in parts]
-    names = dict.fromkeys(name for own in labels for name in own)
-    columns = {name: _joined(parts, [own.get(name) for own in labels]) for name in names}
-    return {name: column for name, column in columns.items() if column is not None}
 
 
 def _joined(parts: Sequence[StagePart], columns: Sequence[Column | None]) -> Column | None:

@@ -9,7 +9,7 @@ import secrets
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -24,13 +24,12 @@ from raybox.geometry import Rays
 from raybox.hits import AllHits
 from raybox.validation import ArrayInput, Bools, Ints, MaskInput
 from raybox.viewer.content import LayerInput, Layers, PageContent, built_page, layer_of, make_content
-from raybox.viewer.frames import hits_frame
+from raybox.viewer.frames import frame, hits_frame
 from raybox.viewer.messages import ByOther, Camera, End, Up, Vector, ViewFields
 from raybox.viewer.notebook import embedded, linked
-from raybox.viewer.open_file import ViewInput, stage_of, stage_of_bytes
 from raybox.viewer.server import PageServer, address_of
-from raybox.viewer.session import Listener, Session, Task
-from raybox.viewer.stage import Stage
+from raybox.viewer.session import Session, Task
+from raybox.viewer.stage import Stage, ViewInput, stage_of, stage_of_bytes
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -55,7 +54,7 @@ class Viewer:
         content: PageContent,
         host: str,
         port: int,
-        allowed_hosts: Iterable[str] = (),
+        allowed_hosts: Collection[str] = (),
         *,
         live: bool = False,
     ) -> None:
@@ -161,14 +160,14 @@ class Viewer:
         first = content.stage.objects_of(hits)[:1]
         self._selected(content, np.isin(np.arange(len(content.stage.visible)), first))
         answer = hits_frame(content.stage, ray, hits, seq=0)
-        self._server.call(self._with_all(lambda page: page.send_bytes(answer), content))
+        self._server.call(self._with_all(lambda page: page.send(answer), content))
         return hits
 
     def open(self, name: str, content: bytes) -> None:
         """Replace the scene of all open pages by that of a file's bytes; an error changes nothing."""
         made = make_content(stage_of_bytes(name, content))
         with self._lock:
-            self._content, self._selection, self._view = made, {}, {}
+            self._content, self._selection, self._view, self._last = made, {}, {}, None
             self._server.call(self._with_all(lambda page: page.show(made)))
 
     def html(self) -> str:
@@ -216,7 +215,7 @@ class Viewer:
         self._calls.shutdown(wait=False, cancel_futures=True)
         end = End(kind="end", text="the server has stopped; start it again to go on")
         with suppress(RayboxError):  # it has stopped before
-            self._server.call(self._with_all(lambda page: page.send(end)))
+            self._server.call(self._with_all(lambda page: page.send(frame(end))))
         self._server.stop()
 
     def _repr_html_(self) -> str:
@@ -256,8 +255,7 @@ class Viewer:
         self._server.call(self._with_all(lambda page: page.change(content, view), shown or content))
 
     async def _serve(self, connection: ServerConnection) -> None:
-        listener = Listener(self._picked, self._selected)
-        session = Session(connection, self._content, self._uploads, listener)
+        session = Session(connection, self._content, self._uploads, self._picked, self._selected)
         self._sessions.append(session)
         try:
             await session.run(self._name, self._view)
@@ -305,7 +303,7 @@ def view(  # noqa: PLR0913
     where: MaskInput = None,
     points: bool = False,
     credit: str = "",
-    allowed_hosts: Iterable[str] = (),
+    allowed_hosts: Collection[str] = (),
     live: bool = False,
 ) -> Viewer:
     """Show a scene in the browser, where a click casts a ray through its pixel.
