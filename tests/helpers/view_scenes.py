@@ -15,22 +15,22 @@ import numpy as np
 
 import raybox as rb
 from raybox.viewer.content import PageContent, make_content
-from raybox.viewer.stage import Stage, make_stage, stage_of
+from raybox.viewer.stage import Stage, make_stage
 from real_data import CITY, HOUSE, LIDAR, SHOP
 
 HOUSE_CREDIT = 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0'
 
 
 def house() -> PageContent:
-    return make_content(stage_of(HOUSE, credit=HOUSE_CREDIT))
+    return make_content(make_stage(HOUSE, credit=HOUSE_CREDIT))
 
 
 def house_boxes() -> PageContent:
-    return make_content(stage_of(HOUSE, boxes=True, credit=HOUSE_CREDIT))
+    return make_content(make_stage(HOUSE, boxes=True, credit=HOUSE_CREDIT))
 
 
 def city() -> PageContent:
-    return make_content(stage_of(CITY, credit="3D geoinformation group, TU Delft"))
+    return make_content(make_stage(CITY, credit="3D geoinformation group, TU Delft"))
 
 
 def shop() -> PageContent:

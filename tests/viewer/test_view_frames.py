@@ -13,7 +13,7 @@ from raybox.geometry.property_sets import PropertySets
 from raybox.viewer import frames, stage
 from raybox.viewer.content import make_content
 from raybox.viewer.frames import frame, scene_frame
-from raybox.viewer.stage import make_stage, stage_of, stage_of_bytes
+from raybox.viewer.stage import make_stage, stage_of_bytes
 from view_client import decoded
 
 INF = math.inf
@@ -84,7 +84,7 @@ def test_a_stage_has_the_unit_and_the_axis_that_all_geometries_state():
 def test_files_state_their_unit_and_their_axis(tmp_path):
     pytest.importorskip("trimesh").creation.box().export(tmp_path / "box.glb")
     rb.save(tmp_path / "feet.npz", of_file(BOXES, "foot", "z"))
-    stages = [stage_of(tmp_path / name) for name in ("box.glb", "feet.npz")]
+    stages = [make_stage(tmp_path / name) for name in ("box.glb", "feet.npz")]
     uploaded = stage_of_bytes("box.glb", (tmp_path / "box.glb").read_bytes())
     assert [(one.unit, one.up) for one in (*stages, uploaded)] == [("m", "y"), ("ft", "z"), ("m", "y")]
 
@@ -268,7 +268,7 @@ def test_2d_is_shown_at_zero():
 
 
 def test_what_is_no_scene_is_refused():
-    for wrong in (7, "text", [], [BOXES, 7]):
+    for wrong in (7, [], [BOXES, 7]):
         with pytest.raises(rb.InvalidInput, match="scene must be a path, Boxes, a Grid"):
             make_stage(wrong)
 

@@ -78,7 +78,7 @@ def test_a_file_of_too_many_rows_is_not_read(tmp_path, name, monkeypatch):
     monkeypatch.setattr(stages, "MAX_ROWS", 1)
     monkeypatch.setattr(stages, "read", lambda *_, **__: pytest.fail("the file is read"))
     with pytest.raises(rb.RayboxError, match="rows exceed the limit of 1 for a page"):
-        stages.stage_of(tmp_path / name)
+        stages.make_stage(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", COUNTED)

@@ -82,11 +82,11 @@ def test_a_viewer_writes_the_page_that_it_serves(tmp_path):
 def test_files_and_geometries_are_one_scene(tmp_path):
     rb.save(tmp_path / "boxes.csv", ROW)
     rb.save(tmp_path / "two.npz", [ROW, rb.Planes([1, 0, 0], [7])])
-    stage = stages.stage_of(tmp_path / "two.npz")
+    stage = stages.make_stage(tmp_path / "two.npz")
     assert (stage.name, [part.objects for part in stage.parts]) == ("two.npz", [2, 1])
-    stage = stages.stage_of([tmp_path / "boxes.csv", str(tmp_path / "two.npz"), ROW])
+    stage = stages.make_stage([tmp_path / "boxes.csv", str(tmp_path / "two.npz"), ROW])
     assert (stage.name, [part.objects for part in stage.parts]) == ("boxes.csv, two.npz", [2, 2, 1, 2])
-    assert stages.stage_of(stage) is stage
+    assert stages.make_stage(stage) is stage
     made = make_content(stage).stage
     assert (made.scene is stage.scene, made.labels is stage.labels) == (True, True), "they are made once"
 
@@ -99,17 +99,17 @@ def test_a_filter_that_a_geometry_cannot_answer_is_an_error():
 def test_what_is_no_scene_is_refused(tmp_path):
     rb.save(tmp_path / "rays.csv", RAYS)
     with pytest.raises(rb.FileFormatError, match=r"holds .*rays|contains rays"):
-        stages.stage_of(tmp_path / "rays.csv")
+        stages.make_stage(tmp_path / "rays.csv")
     for wrong in (7, [], [ROW, 7], None):
         with pytest.raises(rb.InvalidInput, match="scene must be a path, Boxes, a Grid"):
-            stages.stage_of(wrong)
+            stages.make_stage(wrong)
 
 
 def test_spaces_and_openings_of_a_building_are_read_and_hidden(monkeypatch):
     package("ifcopenshell")
-    stage = stages.stage_of(HOUSE, boxes=True)
+    stage = stages.make_stage(HOUSE, boxes=True)
     hidden = set(stage.labels["ifc_class"][~stage.visible])
     assert len(stage.visible) == 286
     assert hidden == {"IfcSpace", "IfcOpeningElement"}
     monkeypatch.setattr(stages, "geometries_in", lambda *_, **__: [part.geometry for part in stage.parts])
-    assert stages.stage_of(HOUSE, boxes=True, all_objects=True).visible.all()
+    assert stages.make_stage(HOUSE, boxes=True, hides_spaces=False).visible.all()

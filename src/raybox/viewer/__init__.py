@@ -5,9 +5,9 @@ module                          contents
 ==============================  =============================================================
 ``stage``                       the scene shown, of files and geometries: objects numbered through
 ``messages frames``             what page and server send: the schema; scenes, rays and hits
-``content``                     what has names, joined; all frames of a page, and it as a file
+``content``                     what has names, joined; a page as frames, a file, in a notebook
 ``server session``              the server; one open page
-``viewer notebook``             `Viewer`; what notebooks show of it
+``viewer``                      `Viewer` and `view`
 ==============================  =============================================================
 """
 

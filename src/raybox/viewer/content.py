@@ -1,4 +1,4 @@
-"""What a page shows: geometries, rays and points by name, all of these joined; and that page as one file."""
+"""What a page shows: geometries, rays and points by name, joined; the page as a file and in a notebook."""
 
 import base64
 import gzip
@@ -9,6 +9,7 @@ import struct
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from io import BytesIO
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -18,13 +19,18 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.hits import AllHits, Hits
 from raybox.hits.concatenation import concatenate
+from raybox.hits.image import write_png
 from raybox.validation import Bools, Floats, MaskInput
 from raybox.viewer.frames import points_frame, rays_frame, scene_frame, table_frame
 from raybox.viewer.messages import Colors
 from raybox.viewer.server import content_policy
-from raybox.viewer.stage import Stage, ViewInput, make_stage, rays_in_3d, stage_of
+from raybox.viewer.stage import Stage, ViewInput, make_stage, rays_in_3d
 
 MAX_RAYS = 5_000_000  # in the table of a page
+MAX_OUTPUT = 2_500_000  # characters: Jupyter cuts outputs of 3 MB
+MAX_FRAMES = 20 * MAX_OUTPUT  # bytes, whose page is larger in any case
+_SANDBOX = "allow-scripts allow-downloads allow-modals"  # no access to the notebook
+_SIZE = 960, 560  # pixels of the picture in a notebook
 LayerInput: TypeAlias = ViewInput | Rays | Hits | AllHits
 _TITLE = re.compile(rb"<title>.*?</title>", re.DOTALL)
 
@@ -119,6 +125,47 @@ class PageContent(NamedTuple):
             b'<script type="application/json" id="raybox-state">' + text + b"</script>\n" + end + after
         )
 
+    def embedded(self, state: object, url: str) -> str:
+        """Return HTML of the saved page; if it is too large for a notebook, of a picture and a link."""
+        if sum(map(len, self.frames)) <= MAX_FRAMES:
+            page = html.escape(self.saved(state).decode())
+            if len(page) <= MAX_OUTPUT:
+                return _framed(f'sandbox="{_SANDBOX}" srcdoc="{page}"')
+        picture = base64.b64encode(picture_of(self.stage)).decode()
+        note = f"The scene is too large for the output of a notebook; the viewer shows it at {_link(url)}"
+        return (
+            f'<img src="data:image/png;base64,{picture}" alt="{html.escape(self.stage.name)}"><p>{note}</p>'
+        )
+
+
+def linked(url: str) -> str:
+    """Return HTML of the page that a server shows."""
+    return _framed(f'src="{html.escape(url)}"') + f"<p>{_link(url)}</p>"
+
+
+def picture_of(stage: Stage) -> bytes:
+    """Return a PNG of what is visible at the start, each object in one colour; white without bounds."""
+    lower, upper = np.nan_to_num(stage.scene.bounds, posinf=0.0, neginf=0.0)
+    middle, radius = (lower + upper) / 2, float(np.linalg.norm(upper - lower)) / 2 or 1.0
+    toward = [0.55, -0.73, 0.48] if stage.up == "z" else [0.55, 0.48, 0.73]
+    up = [0, 0, 1] if stage.up == "z" else [0, 1, 0]
+    eye = middle + 2.6 * radius * np.array(toward)
+    rays = Rays.pinhole(eye, middle, up=up, fov=45, width=_SIZE[0], height=_SIZE[1])
+    hits = stage.scene.nearest(rays, where=stage.where(None))
+    light = np.where(hits.hit, 0.55 + 0.45 * np.abs(np.nan_to_num(hits.normals) @ [0.3, -0.5, 0.8]), 1.0)
+    file = BytesIO()
+    write_png(file, (hits.image("object") * light.clip(0, 1)[..., None]).astype(np.uint8))
+    return file.getvalue()
+
+
+def _framed(source: str) -> str:
+    return f'<iframe {source} title="raybox" width="100%" height="560" style="border: 0"></iframe>'
+
+
+def _link(url: str) -> str:
+    safe = html.escape(url)
+    return f'<a href="{safe}" target="_blank" rel="noopener">{safe}</a>'
+
 
 @cache
 def built_page() -> bytes:
@@ -149,7 +196,7 @@ def layer_of(given: LayerInput, color: str | None) -> Layer:
         xyz = np.pad(points, ((0, 0), (0, 3 - points.shape[1])))  # 2D is shown at z = 0
         is_finite = np.isfinite(xyz).all(axis=1) & np.isfinite(distances)
         return Layer(Points(xyz[is_finite], distances[is_finite]), color)
-    return Layer(stage_of(given), color)
+    return Layer(make_stage(given), color)
 
 
 def _content_of(layers: Layers, before: Stage | None = None) -> PageContent:

@@ -30,6 +30,7 @@ MAX_BYTES = 256 * 2**20  # bytes of an upload
 MAX_UNPACKED = 2**30  # bytes of an upload once it is unpacked
 MAX_ROWS = 5_000_000  # rows of a scene
 Column = NDArray[Any]
+_RULE = "scene must be a path, Boxes, a Grid, a Mesh, Planes, Instances, a Scene, or a list of these"
 _SYMBOLS = {"metre": "m", "millimetre": "mm", "foot": "ft", "US survey foot": "ft", "degree": "°"}
 
 
@@ -138,34 +139,6 @@ PathInput: TypeAlias = str | os.PathLike[str]
 ViewInput: TypeAlias = PathInput | Solid | Scene | Stage | Sequence["PathInput | Solid"]
 
 
-def stage_of(
-    scene: ViewInput,
-    *,
-    boxes: bool = False,
-    all_objects: bool = False,
-    where: MaskInput = None,
-    credit: str = "",
-) -> Stage:
-    """Return the stage of a file, a geometry, a scene, or of a list of files and geometries.
-
-    Of IFC files, spaces and openings are read too, and hidden at the start unless `all_objects`.
-    """
-    if isinstance(scene, Stage):
-        return scene
-    listed = [*scene] if isinstance(scene, list | tuple) else [scene]
-    paths = [Path(one) for one in listed if isinstance(one, str | os.PathLike)]
-    if not paths:
-        return make_stage(cast("Solid | Scene", scene), where=where, credit=credit)
-    solids: list[Solid] = []
-    for one in listed:
-        if isinstance(one, str | os.PathLike):
-            solids += geometries_in(Path(one), boxes=boxes)
-        else:
-            solids.append(cast("Solid", one))
-    name = ", ".join(path.name for path in paths) if len(paths) <= 3 else "scene"
-    return make_stage(solids, name, where=where, hides_spaces=not all_objects, credit=credit)
-
-
 def geometries_in(path: Path, *, boxes: bool = False) -> list[Solid]:
     """Return the geometries of a file; raise, before it is read, if it is too large for a page."""
     if not boxes:  # else the objects of a mesh count, not its triangles
@@ -218,26 +191,33 @@ def _check_size(name: str, size: int, most: int, state: str) -> None:
 
 
 def make_stage(
-    scene: Solid | Scene | Sequence[Solid],
-    name: str = "scene",
+    scene: ViewInput,
+    name: str = "",
     *,
+    boxes: bool = False,
     where: MaskInput = None,
-    hides_spaces: bool = False,
+    hides_spaces: bool | None = None,
     credit: str = "",
 ) -> Stage:
-    """Return the stage of geometries; 2D is shown at z = 0.
+    """Return the stage of a file, a geometry, a scene, or a list of files and geometries; 2D is at z = 0.
 
     Its unit and its axis that is up are those that all geometries state.
 
     Parameters
     ----------
+    boxes : bool
+        One box of each object of a file.
     where : as of `Scene.nearest`
         The rows shown and hit at the start. Of objects of which it allows some rows only, the others are
         left out.
-    hides_spaces : bool
-        Do not show spaces and openings of IFC at the start, unless `where` allows nothing else.
+    hides_spaces : bool, optional
+        Do not show spaces and openings of IFC at the start, unless `where` allows nothing else. None: those
+        of files.
     """
-    given = _listed(scene)
+    if isinstance(scene, Stage):
+        return scene
+    given, files = _listed(scene, boxes=boxes)
+    name = name or (", ".join(files) if 0 < len(files) <= 3 else "scene")
     parts: list[StagePart] = []
     shown: list[Bools] = []
     is_alone = len(given) == 1 and not (isinstance(where, list) and len(where) == 1)
@@ -250,7 +230,7 @@ def make_stage(
     names = dict.fromkeys(name for solid in solids for name in solid.labels)
     columns = {name: _joined(parts, [solid.labels.get(name) for solid in solids]) for name in names}
     labels = {name: column for name, column in columns.items() if column is not None}
-    if hides_spaces and "ifc_class" in labels:
+    if (files if hides_spaces is None else hides_spaces) and "ifc_class" in labels:
         others = visible & ~np.isin(labels["ifc_class"].astype(str), NO_MATTER)
         visible = others if others.any() else visible
     is_same = isinstance(scene, Scene) and all(a is b for a, b in zip(solids, given, strict=True))
@@ -271,15 +251,22 @@ def rays_in_3d(rays: Rays) -> Rays:
     return Rays(rows.origins, rows.directions, t_min=rows.t_min, t_max=rows.t_max, invalid="miss")
 
 
-def _listed(scene: Solid | Scene | Sequence[Solid]) -> list[Solid]:
-    """Return the geometries of a scene, a geometry or a list."""
+def _listed(scene: ViewInput, *, boxes: bool) -> tuple[list[Solid], list[str]]:
+    """Return all geometries, and the names of the files of which some are."""
     found = scene.geometry if isinstance(scene, Scene) else scene
-    listed = cast("list[Solid]", [*found] if isinstance(found, list | tuple) else [found])
-    wrong = [type(one).__name__ for one in listed if not isinstance(one, Solid)]
-    if wrong or not listed:
-        rule = "scene must be a path, Boxes, a Grid, a Mesh, Planes, Instances, a Scene, or a list of these"
-        raise InvalidInput(f"{rule}; got {wrong[0] if wrong else 'an empty list'}.")
-    return listed
+    solids: list[Solid] = []
+    files: list[str] = []
+    for one in found if isinstance(found, list | tuple) else [found]:
+        if isinstance(one, str | os.PathLike):
+            solids += geometries_in(Path(one), boxes=boxes)
+            files.append(Path(one).name)
+        elif isinstance(one, Solid):
+            solids.append(one)
+        else:
+            raise InvalidInput(f"{_RULE}; got {type(one).__name__}.")
+    if not solids:
+        raise InvalidInput(f"{_RULE}; got an empty list.")
+    return solids, files
 
 
 def _in_3d(solid: Solid, mask: Bools | None) -> tuple[Solid, Bools | None]:

@@ -23,13 +23,12 @@ from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Rays
 from raybox.hits import AllHits
 from raybox.validation import ArrayInput, Bools, Ints, MaskInput
-from raybox.viewer.content import LayerInput, Layers, PageContent, built_page, layer_of, make_content
+from raybox.viewer.content import LayerInput, Layers, PageContent, built_page, layer_of, linked, make_content
 from raybox.viewer.frames import frame, hits_frame
 from raybox.viewer.messages import ByOther, Camera, End, Up, Vector, ViewFields
-from raybox.viewer.notebook import embedded, linked
 from raybox.viewer.server import PageServer, address_of
 from raybox.viewer.session import Session, Task
-from raybox.viewer.stage import Stage, ViewInput, stage_of, stage_of_bytes
+from raybox.viewer.stage import Stage, ViewInput, make_stage, stage_of_bytes
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -41,7 +40,7 @@ Picked = TypeVar("Picked", bound=Callable[[AllHits], object])
 
 
 @final
-@guard_class("url", "selection", "answer", "on_pick", "wait", "stop")
+@guard_class("url", "selection", "answer", "save_png", "on_pick", "wait", "stop")
 class Viewer:
     """A served page that shows a scene and casts the rays of clicks; made by `view`.
 
@@ -110,12 +109,11 @@ class Viewer:
     def select(self, name: str | None = None, objects: MaskInput = None) -> None:
         """Select objects of a geometry, as of `hide`; without a name, none."""
         with self._lock:
-            self._selection = {}
-            numbers: list[int] = []
-            if name is not None:
-                own = self._selection[name] = self._content.geometry(name).chosen(objects)
-                numbers = (own + self._content.objects[name].start).tolist()
-            self._change({"selection": numbers})
+            content = self._content
+            own = np.zeros(0, np.int64) if name is None else content.geometry(name).chosen(objects)
+            self._selection = {} if name is None else {name: own}
+            first = 0 if name is None else content.objects[name].start
+            self._change({"selection": (own + first).tolist()})
 
     def color_by(self, label: str | None) -> None:
         """Colour objects by a label, or by "height"; for None, all alike."""
@@ -176,7 +174,7 @@ class Viewer:
 
     def save_html(self, path: str | os.PathLike[str]) -> None:
         """Write `html` to a file."""
-        Path(path).write_bytes(self._content.saved(self._view or None))
+        Path(path).write_bytes(self.html().encode())
 
     def screenshot(self, path: str | os.PathLike[str] | None = None, *, scale: float = 2.0) -> bytes:
         """Return the picture of the page opened last, as PNG, and write it to a file if a path is given.
@@ -220,7 +218,7 @@ class Viewer:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the page itself, or with `live` the served one."""
-        return linked(self.url) if self._live else embedded(self._content, self._view or None, self.url)
+        return linked(self.url) if self._live else self._content.embedded(self._view or None, self.url)
 
     def __enter__(self) -> Viewer:
         return self
@@ -358,5 +356,6 @@ def view(  # noqa: PLR0913
     ...     viewer.click([0, 0, 0], [1, 0, 0]).t
     array([2., 5.])
     """
-    stage = stage_of(scene, boxes=boxes, all_objects=all_objects, where=where, credit=credit)
+    hides = False if all_objects else None
+    stage = make_stage(scene, boxes=boxes, where=where, hides_spaces=hides, credit=credit)
     return Viewer(make_content(stage, rays, is_scan=points), host, port, allowed_hosts, live=live)
