@@ -40,7 +40,8 @@ def interface(form: type) -> str:
 def schema() -> str:
     """Return the text of ``page/src/schema.ts``."""
     forms = [one for one in vars(messages).values() if typing.is_typeddict(one)]
-    unions = {"Request": messages.Request, "FrameHeader": messages.FrameHeader}
+    names = ("Request", "Colors", "SceneFrame", "AnswerFrame", "ViewFrame", "FrameHeader")
+    unions = {name: getattr(messages, name) for name in names}
     lines = [f"export type {name} = {text_of(one)};" for name, one in unions.items()]
     first = {"MASK": messages.MASK, "UPLOAD_PART": messages.UPLOAD_PART}
     first |= {"PICTURE_PART": messages.PICTURE_PART, "SELECTION": messages.SELECTION}

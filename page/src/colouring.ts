@@ -51,7 +51,7 @@ function compute(model: SceneModel, colour: ColourBy): Colouring {
 function computeWay(model: SceneModel, colour: ColourBy): Colouring {
   if (colour.by === "plain") return plain(model);
   if (colour.by === "height") return byNumber("height", heights(model));
-  const name = colour.by === "class" ? model.classes : colour.label;
+  const name = colour.by === "label" ? colour.label : model.classes;
   const label = labelOf(model, name);
   if (label?.kind === "number") return byNumber(label.name, label.values);
   const coded = codedLabel(model, name);

@@ -189,8 +189,8 @@ export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
     commands: [toggle("faded", "fade", { text: "Fade" }, "", "the others are translucent, so that what is inside shows")],
   },
   rays: {
-    // The rays of a lidar would cover its points.
-    start: ({ points }) => ({ hits: !points, misses: !points, points: true, colour: "status" }),
+    // The rays of a scan would cover its points.
+    start: ({ points }) => ({ hits: !points?.isScan, misses: !points?.isScan, points: true, colour: "status" }),
     check: () => checks.rays,
     widgets: ["rays-colour"],
     commands: [raysToggle("hits"), raysToggle("misses"), raysToggle("points")],

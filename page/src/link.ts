@@ -1,6 +1,7 @@
 /** The state of a view in the address: plain JSON if short, compressed if long. */
 
 import type { ViewState } from "./types.ts";
+import { through } from "./wire.ts";
 
 const PLAIN = 300;
 /** Longer addresses are cut by mail programs and some browsers. */
@@ -20,11 +21,6 @@ export async function fromHash(hash: string): Promise<Partial<ViewState> | null>
   const bytes = fromBase64(text);
   const json = kind === "v" ? bytes : await through(bytes, new DecompressionStream("deflate-raw"));
   return JSON.parse(new TextDecoder().decode(json)) as Partial<ViewState>;
-}
-
-async function through(bytes: Uint8Array, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {
-  const piped = new Blob([bytes as BlobPart]).stream().pipeThrough(stream);
-  return new Uint8Array(await new Response(piped).arrayBuffer());
 }
 
 function toBase64(bytes: Uint8Array): string {

@@ -1,9 +1,9 @@
 /** Answers of the server, over a WebSocket that is opened again when it closes. */
 
-import { decodeAnswer, headerOf, rayFields, UPLOAD_PART, type Request } from "./messages.ts";
+import { decodeAnswer, rayFields, UPLOAD_PART, type Request } from "./messages.ts";
 import { encodeMask, encodePart, encodePicturePart, encodeRequest, encodeSelection } from "./messages.ts";
-import { makeModel, SCENE_FRAMES, withFrame } from "./model.ts";
-import type { Begin, Failure, FileHeader, HitsHeader, Uploaded, ViewFields } from "./schema.ts";
+import { isOfScene, makeModel, withFrame } from "./model.ts";
+import type { AnswerFrame, Begin, FileHeader, Renumber, SceneFrame, ViewFields } from "./schema.ts";
 import type { Answer, Caster, Numbers, Ray, SceneModel, ViewState } from "./types.ts";
 import { decodeFrame, type Frame } from "./wire.ts";
 
@@ -28,7 +28,7 @@ export interface LiveEvents {
 }
 
 /** Objects that have other numbers now: the first number before, the first one now, how many. */
-export type Run = [number, number, number];
+export type Run = Renumber["runs"][number];
 
 /** The part of WebSocket that is used. */
 export interface Socket {
@@ -96,7 +96,7 @@ export class LiveCaster implements Caster {
 
   async save(state: ViewState): Promise<{ name: string; content: Uint8Array }> {
     const frame = await this.request({ kind: "save", state });
-    return { name: String(frame.header.name), content: bytes(frame.arrays.get("content")) };
+    return { name: (frame.header as FileHeader).name, content: bytes(frame.arrays.get("content")) };
   }
 
   async upload(file: File, progress: (fraction: number) => void): Promise<void> {
@@ -189,8 +189,8 @@ export class LiveCaster implements Caster {
   }
 
   private handle(frame: Frame): void {
-    const header = headerOf(frame);
-    if (SCENE_FRAMES.includes(frame.kind)) this.sceneFrame(frame);
+    const { header } = frame;
+    if (isOfScene(header)) this.sceneFrame(frame, header);
     else if (header.kind === "begin") this.begin(header);
     else if (header.kind === "renumber") this.runs = header.runs;
     else if (header.kind === "view") this.events.view(header.view);
@@ -211,10 +211,10 @@ export class LiveCaster implements Caster {
   }
 
   /** Collects the frames of a scene; a frame that was not announced changes the model that is there. */
-  private sceneFrame(frame: Frame): void {
-    if (frame.kind === "scene") {
+  private sceneFrame(frame: Frame, header: SceneFrame): void {
+    if (header.kind === "scene") {
       this.frames = [frame];
-      this.awaited = new Set(Array.isArray(frame.header.follow) ? frame.header.follow.map(String) : []);
+      this.awaited = new Set(header.follow);
     } else if (this.awaited.delete(frame.kind)) {
       this.frames.push(frame);
     } else if (this.model !== null) {
@@ -236,7 +236,7 @@ export class LiveCaster implements Caster {
     this.sendMask();
   }
 
-  private answer(frame: Frame, header: FileHeader | Uploaded | HitsHeader | Failure): void {
+  private answer(frame: Frame, header: AnswerFrame): void {
     const seq = header.seq ?? 0;
     const request = this.pending.get(seq);
     const error = header.kind === "error" ? header.text : null;

@@ -2,8 +2,8 @@
 
 import { packBits } from "./model.ts";
 import * as schema from "./schema.ts";
-import type { Answer, Hit, Numbers, Ray, Vec3 } from "./types.ts";
-import { asList, type Frame, type Json } from "./wire.ts";
+import type { Answer, Hit, Numbers, Ray } from "./types.ts";
+import type { Frame } from "./wire.ts";
 
 /** A message before it has its number. */
 export type Request = Unnumbered<schema.Request>;
@@ -59,17 +59,13 @@ function withKind(kind: number, content: Uint8Array): Uint8Array {
   return message;
 }
 
-/** Returns the header of a frame of the server that is no part of a scene. */
-export function headerOf(frame: Frame): schema.FrameHeader {
-  return frame.header as unknown as schema.FrameHeader;
-}
-
 /** Returns the answer in a frame of hits. */
 export function decodeAnswer(frame: Frame): Answer {
-  const { header } = frame;
+  const { origin, direction, t_min, t_max, total, row } = frame.header as schema.HitsHeader;
+  const ray = { origin, direction, tMin: t_min ?? -Infinity, tMax: t_max ?? Infinity };
   const columns = ["object", "geometry", "primitive", "t", "t_enter", "t_exit"].map((name) => column(frame, name));
   const hits = Array.from(columns[0], (_, i) => hit(columns, i));
-  return { ray: decodeRay(header), hits, total: Number(header.total), row: numberOrNull(header.row) };
+  return { ray, hits, total, row };
 }
 
 function hit(columns: Numbers[], i: number): Hit {
@@ -81,22 +77,4 @@ function column(frame: Frame, name: string): Numbers {
   const values = frame.arrays.get(name);
   if (values === undefined) throw new Error(`array ${name} of frame ${frame.kind} is missing`);
   return values;
-}
-
-function decodeRay(header: Frame["header"]): Ray {
-  return {
-    origin: vec3(header.origin),
-    direction: vec3(header.direction),
-    tMin: numberOrNull(header.t_min) ?? -Infinity,
-    tMax: numberOrNull(header.t_max) ?? Infinity,
-  };
-}
-
-function numberOrNull(value: Json | undefined): number | null {
-  return value == null ? null : Number(value);
-}
-
-function vec3(value: Json | undefined): Vec3 {
-  const [x, y, z] = asList(value).map(Number);
-  return [x, y, z];
 }

@@ -2,7 +2,6 @@
 
 import type {
   BoxesGeometry,
-  ColourRuns,
   Geometry,
   GridGeometry,
   InstancesGeometry,
@@ -18,58 +17,58 @@ import type {
 import { count } from "./format.ts";
 import { finiteBounds, wholeMiddle } from "./extent.ts";
 import { rolesOf, wordLabel } from "./roles.ts";
-import { asList, isObject, type Frame, type Json } from "./wire.ts";
+import { propertyReader } from "./properties.ts";
+import type { FrameHeader, GeometryHeader, LabelHeader, PointsHeader, RaysHeader, SceneFrame, SceneHeader } from "./schema.ts";
+import type { Frame } from "./wire.ts";
 
-type Header = { [name: string]: Json };
 type ArrayClass<T extends Numbers> = new (length: number) => T;
 
 /** Boxes and triangles that a saved page casts rays at. */
 const MOST_OFFLINE = 100_000;
-/** The kinds of frames that make a scene. */
-export const SCENE_FRAMES = ["scene", "rays", "table", "points"];
+
+/** Returns whether a frame belongs to a scene. */
+export function isOfScene(header: FrameHeader): header is SceneFrame {
+  return ["scene", "rays", "table", "points"].includes(header.kind);
+}
 
 /** Returns the model of a scene frame and of those that follow it: rays, table, points. */
 export function makeModel(frames: readonly Frame[]): SceneModel {
   const scene = frames.find((frame) => frame.kind === "scene");
   if (scene === undefined) throw new Error("no frame of the scene came");
-  return frames.reduce(withFrame, sceneModel(scene));
+  return frames.reduce(withFrame, sceneModel(scene, scene.header as SceneHeader));
 }
 
 /** Returns a model with the rays, the table or the points of one more frame. */
 export function withFrame(model: SceneModel, frame: Frame): SceneModel {
-  if (frame.kind === "rays") return { ...model, rays: raySample(frame) };
-  if (frame.kind === "table") return { ...model, table: rayTable(frame) };
-  if (frame.kind === "points") return { ...model, points: pointCloud(frame) };
+  const { header } = frame;
+  if (header.kind === "rays") return { ...model, rays: raySample(frame, header) };
+  if (header.kind === "table") return { ...model, table: rayTable(frame, header.total) };
+  if (header.kind === "points") return { ...model, points: pointCloud(frame, header) };
   return model;
 }
 
-function sceneModel(frame: Frame): SceneModel {
-  const header = frame.header;
-  const geometries = asList(header.geometries).map((one, k) => geometry(frame, `${k}.`, asObject(one)));
+function sceneModel(frame: Frame, header: SceneHeader): SceneModel {
+  const { name, credit, unit, up, ids } = header;
+  const geometries = header.geometries.map((one, k) => geometry(frame, `${k}.`, one));
   const objects = geometries.reduce((sum, one) => sum + one.objects, 0);
   const bounds = finiteBounds(geometries);
   const reason = offlineReason(geometries);
   const hidden = array(frame, "hidden", Uint8Array);
-  const labels = asList(header.labels ?? []).flatMap((one, i) => label(frame, `label.${i}`, asObject(one)) ?? []);
+  const properties = array(frame, "properties", Uint8Array);
+  const labels = header.labels.flatMap((one, i) => label(frame, `label.${i}`, one) ?? []);
   return {
-    name: text(header.name),
-    title: text(header.name),
-    credit: text(header.credit),
-    unit: text(header.unit),
-    up: header.up === "y" ? "y" : "z",
+    ...{ name, title: name, credit, unit, up, ids },
     shift: wholeMiddle(bounds),
     bounds,
     objects,
     geometries,
     labels,
-    ids: header.ids == null ? null : asList(header.ids).map(String),
     ...rolesOf(labels),
+    properties: properties && propertyReader(properties),
     hiddenAtStart: hidden && unpackBits(hidden, objects),
     offline: reason ? "none" : "exact",
     offlineReason: reason,
-    rays: null,
-    table: null,
-    points: null,
+    ...{ rays: null, table: null, points: null },
   };
 }
 
@@ -83,14 +82,8 @@ function offlineReason(geometries: readonly Geometry[]): string {
   return say(`${count(total)} boxes and triangles, and a page from disk tests ${count(MOST_OFFLINE)} at most`);
 }
 
-function geometry(frame: Frame, prefix: string, header: Header): Geometry {
-  const size = {
-    firstObject: Number(header.firstObject),
-    objects: Number(header.objects),
-    primitives: Number(header.primitives),
-    color: header.color == null ? null : String(header.color),
-  };
-  switch (header.type) {
+function geometry(frame: Frame, prefix: string, { type, ...size }: GeometryHeader): Geometry {
+  switch (type) {
     case "boxes":
     case "mesh":
       return { ...base(frame, prefix), ...size };
@@ -101,7 +94,7 @@ function geometry(frame: Frame, prefix: string, header: Header): Geometry {
     case "planes":
       return planes(f8(frame, `${prefix}normals`), f8(frame, `${prefix}offsets`), size);
     default:
-      throw new Error(`geometries are boxes, mesh, instances, grid or planes; got ${JSON.stringify(header.type)}`);
+      throw new Error(`geometries are boxes, mesh, instances, grid or planes; got ${JSON.stringify(type)}`);
   }
 }
 
@@ -179,43 +172,29 @@ function cellsOfObjects(occupied: Uint8Array | null, total: number, objects: num
 }
 
 /** Returns a label of numbers, classes or text; null where no object has a value. */
-function label(frame: Frame, name: string, header: Header): Label | null {
-  const labelName = text(header.name);
-  if (header.words == null) return { name: labelName, kind: "number", values: f8(frame, name) };
-  const words = asList(header.words).map(String);
-  return words.length ? wordLabel(labelName, words, required(frame, name, Uint32Array)) : null;
+function label(frame: Frame, array: string, { name, words }: LabelHeader): Label | null {
+  if (words === null) return { name, kind: "number", values: f8(frame, array) };
+  return words.length ? wordLabel(name, words, required(frame, array, Uint32Array)) : null;
 }
 
-function raySample(frame: Frame): RaySample {
+function raySample(frame: Frame, { total, colors }: RaysHeader): RaySample {
   return {
-    total: Number(frame.header.total),
+    total,
     row: required(frame, "row", Uint32Array),
     origin: f8(frame, "origin"),
     direction: f8(frame, "direction"),
     tMin: f8(frame, "t_min"),
     tMax: f8(frame, "t_max"),
-    colors: colourRuns(frame),
+    colors,
   };
 }
 
-function rayTable(frame: Frame): RayTable {
-  return {
-    total: Number(frame.header.total),
-    t: f8(frame, "t"),
-    object: required(frame, "object", Int32Array),
-    length: f8(frame, "length"),
-  };
+function rayTable(frame: Frame, total: number): RayTable {
+  return { total, t: f8(frame, "t"), object: required(frame, "object", Int32Array), length: f8(frame, "length") };
 }
 
-function pointCloud(frame: Frame): PointCloud {
-  return { xyz: f8(frame, "xyz"), distance: f8(frame, "distance"), colors: colourRuns(frame) };
-}
-
-function colourRuns({ header }: Frame): ColourRuns {
-  return asList(header.colors ?? []).map((run) => {
-    const [color, rows] = asList(run);
-    return [color === null ? null : String(color), Number(rows)];
-  });
+function pointCloud(frame: Frame, { isScan, colors }: PointsHeader): PointCloud {
+  return { xyz: f8(frame, "xyz"), distance: f8(frame, "distance"), isScan, colors };
 }
 
 /** Returns one byte a bit, the lowest bit of each byte first. */
@@ -248,13 +227,4 @@ function required<T extends Numbers>(frame: Frame, name: string, type: ArrayClas
 
 function f8(frame: Frame, name: string): Float64Array {
   return required(frame, name, Float64Array);
-}
-
-function asObject(value: Json): Header {
-  if (!isObject(value)) throw new Error(`a frame needs an object; got ${JSON.stringify(value)}`);
-  return value;
-}
-
-function text(value: Json | undefined): string {
-  return value == null ? "" : String(value);
 }

@@ -4,9 +4,10 @@ import type { Colouring } from "./colouring.ts";
 import { count, short } from "./format.ts";
 import { extent, Naming } from "./labels.ts";
 import { CATEGORIES, HIT, MISS, OTHER, RAMP, ramp, rgb } from "./look.ts";
+import type { Colors } from "./schema.ts";
 import { rangeInBounds } from "./stage/cut.ts";
 import { length, middle, sub } from "./stage/vec.ts";
-import type { ColourRuns, LegendEntry, RaySample, RaysView, SceneModel, Vec3 } from "./types.ts";
+import type { LegendEntry, RaySample, RaysView, SceneModel, Vec3 } from "./types.ts";
 
 export interface DrawnRays {
   /** Four bytes a drawn ray; opacity 0 is not drawn. */
@@ -52,7 +53,7 @@ export function drawRays(model: SceneModel, sample: RaySample, view: RaysView, o
 }
 
 /** Returns the function from a row to the colour that it has of its own; null for the page's. */
-function ownColours(runs: ColourRuns): (row: number) => [number, number, number] | null {
+function ownColours(runs: Colors): (row: number) => [number, number, number] | null {
   let end = 0;
   const ends = runs.map(([color, rows]) => ({ color: color === null ? null : rgb(color), end: (end += rows) }));
   return (row) => ends.find((run) => row < run.end)?.color ?? null;
@@ -143,7 +144,7 @@ function objectLegend(naming: Naming, order: [number, number][]): LegendEntry[] 
 }
 
 /** Three bytes a point: the same scale as rays by distance. */
-export function pointColours(distance: Float64Array, runs: ColourRuns = []): { rgb: Uint8Array; legend: LegendEntry[] } {
+export function pointColours(distance: Float64Array, runs: Colors = []): { rgb: Uint8Array; legend: LegendEntry[] } {
   const { low, high, text } = distanceScale(distance.slice());
   const bytes = new Uint8Array(3 * distance.length);
   const own = ownColours(runs);

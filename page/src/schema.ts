@@ -126,8 +126,54 @@ export interface HitsHeader {
   total: number;
 }
 
+export interface GeometryHeader {
+  type: "boxes" | "mesh" | "instances" | "grid" | "planes";
+  primitives: number;
+  firstObject: number;
+  objects: number;
+  color: string | null;
+}
+
+export interface LabelHeader {
+  name: string;
+  words: string[] | null;
+}
+
+export interface SceneHeader {
+  kind: "scene";
+  name: string;
+  credit: string;
+  unit: string;
+  up: "x" | "y" | "z";
+  follow: string[];
+  geometries: GeometryHeader[];
+  labels: LabelHeader[];
+  ids: string[] | null;
+}
+
+export interface RaysHeader {
+  kind: "rays";
+  total: number;
+  colors: [string | null, number][];
+}
+
+export interface TableHeader {
+  kind: "table";
+  total: number;
+}
+
+export interface PointsHeader {
+  kind: "points";
+  isScan: boolean;
+  colors: [string | null, number][];
+}
+
 export type Request = PickRay | PickRow | SavePage | BeginUpload;
-export type FrameHeader = Begin | Renumber | ChangeView | HitsHeader | Progress | DrawPicture | Failure | FileHeader | Uploaded | End;
+export type Colors = [string | null, number][];
+export type SceneFrame = SceneHeader | RaysHeader | TableHeader | PointsHeader;
+export type AnswerFrame = HitsHeader | FileHeader | Uploaded | Failure;
+export type ViewFrame = Begin | Renumber | ChangeView | Progress | DrawPicture | End;
+export type FrameHeader = SceneHeader | RaysHeader | TableHeader | PointsHeader | HitsHeader | FileHeader | Uploaded | Failure | Begin | Renumber | ChangeView | Progress | DrawPicture | End;
 
 export const MASK = 1;
 export const UPLOAD_PART = 2;

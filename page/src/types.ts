@@ -1,5 +1,8 @@
 /** The contract between the parts of the page: what a scene is, what a ray hits, what the page's state is. */
 
+import type { ByLabel, ByOther, Camera, Colors } from "./schema.ts";
+import type { PropertyReader } from "./properties.ts";
+
 export type Vec3 = [number, number, number];
 export type Numbers = Float64Array | Float32Array | Uint32Array | Int32Array | Uint16Array | Uint8Array;
 
@@ -13,9 +16,6 @@ interface GeometryBase {
   /** "#rrggbb", where Python gave all objects one colour. */
   color?: string | null;
 }
-
-/** Colours of rows in order, "#rrggbb" or null for the page's own, and the number of rows of each. */
-export type ColourRuns = [string | null, number][];
 
 export interface BoxesGeometry extends GeometryBase {
   type: "boxes";
@@ -84,6 +84,8 @@ export interface SceneModel {
   geometries: Geometry[];
   labels: Label[];
   ids: string[] | null;
+  /** Returns the property sets of an object; null where no object has any. */
+  properties: PropertyReader | null;
   /** Names of the labels that name objects, class them (tree, first colours), and give their storey. */
   names: string | null;
   classes: string | null;
@@ -105,7 +107,7 @@ export interface RaySample {
   direction: Float64Array;
   tMin: Float64Array;
   tMax: Float64Array;
-  colors?: ColourRuns;
+  colors?: Colors;
 }
 
 /** Every ray of the file or call; t counts in lengths of the direction. */
@@ -122,7 +124,9 @@ export interface RayTable {
 export interface PointCloud {
   xyz: Float64Array;
   distance: Float64Array;
-  colors?: ColourRuns;
+  /** Whether rays measured them, which end there. */
+  isScan: boolean;
+  colors?: Colors;
 }
 
 // ---- rays and answers
@@ -191,17 +195,9 @@ export interface CutPlane {
   flip: boolean;
 }
 
-export interface CameraState {
-  eye: Vec3;
-  target: Vec3;
-  up: Axis;
-  orthographic: boolean;
-  /** Height of the picture in scene units at the target, orthographic. */
-  height: number;
-  fov: number;
-}
-
-export type ColourBy = { by: "class" } | { by: "label"; label: string } | { by: "height" } | { by: "plain" };
+/** `height` is that of the picture in scene units at the target. */
+export type CameraState = Camera;
+export type ColourBy = ByLabel | ByOther;
 export type RayColour = "status" | "distance" | "object";
 
 export interface RaysView {

@@ -1,13 +1,11 @@
 /** Binary frames: u32 length of a JSON header, the header, typed arrays at multiples of 8 after it. */
 
+import type { FrameHeader } from "./schema.ts";
 import type { Numbers } from "./types.ts";
-
-/** JSON as a header may contain it. */
-export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
 export interface Frame {
   kind: string;
-  header: { [name: string]: Json };
+  header: FrameHeader;
   arrays: Map<string, Numbers>;
 }
 
@@ -15,6 +13,9 @@ interface ArrayType {
   BYTES_PER_ELEMENT: number;
   new (buffer: ArrayBuffer, offset: number, length: number): Numbers;
 }
+
+/** Where an array is: its place is that after the header. */
+type ArrayRow = [name: string, type: string, shape: number[], offset: number];
 
 const TYPES: Record<string, ArrayType> = {
   f8: Float64Array,
@@ -30,20 +31,20 @@ export function decodeFrame(buffer: ArrayBuffer, start = 0, end = buffer.byteLen
   if (end - start < 4) throw new Error(`a frame has at least 4 bytes; got ${end - start}`);
   const body = start + 4 + new DataView(buffer).getUint32(start, true);
   if (body > end) throw new Error(`the header of a frame ends ${body - end} bytes after the frame`);
-  const header: unknown = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 4, body - start - 4)));
-  if (!isObject(header) || typeof header.kind !== "string") throw new Error("the header of a frame has no kind");
-  const arrays = new Map<string, Numbers>();
-  for (const row of asList(header.arrays ?? [])) {
-    const [name, type, shape, offset] = asList(row);
-    arrays.set(String(name), decodeArray(buffer, end, String(type), asList(shape), body + Number(offset)));
-  }
-  return { kind: header.kind, header, arrays };
+  const text = new TextDecoder().decode(new Uint8Array(buffer, start + 4, body - start - 4));
+  const header = JSON.parse(text) as FrameHeader & { arrays: ArrayRow[] };
+  if (typeof header?.kind !== "string") throw new Error("the header of a frame has no kind");
+  const arrays = header.arrays.map(([name, type, shape, offset]): [string, Numbers] => [
+    name,
+    decodeArray(buffer, end, type, shape, body + offset),
+  ]);
+  return { kind: header.kind, header, arrays: new Map(arrays) };
 }
 
-function decodeArray(buffer: ArrayBuffer, end: number, dtype: string, shape: Json[], offset: number): Numbers {
+function decodeArray(buffer: ArrayBuffer, end: number, dtype: string, shape: number[], offset: number): Numbers {
   const type = TYPES[dtype];
   if (type === undefined) throw new Error(`arrays of a frame are ${Object.keys(TYPES).join(", ")}; got ${dtype}`);
-  const length = shape.reduce<number>((product, size) => product * Number(size), 1);
+  const length = shape.reduce((product, size) => product * size, 1);
   const bytes = length * type.BYTES_PER_ELEMENT;
   if (!(offset >= 0 && bytes >= 0 && offset + bytes <= end)) throw new Error("an array reaches past its frame");
   if (offset % type.BYTES_PER_ELEMENT === 0) return new type(buffer, offset, length);
@@ -68,17 +69,11 @@ export async function decodeSaved(base64: string): Promise<Frame[]> {
   const text = atob(base64.trim());
   const packed = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return decodeFrames(await new Response(stream).arrayBuffer());
+  return decodeFrames((await through(packed, new DecompressionStream("gzip"))).buffer);
 }
 
-/** Returns whether JSON is an object, not a list. */
-export function isObject(value: unknown): value is { [name: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Returns a list of JSON; throws if it is none. */
-export function asList(value: Json | undefined): Json[] {
-  if (!Array.isArray(value)) throw new Error(`a frame needs a list; got ${JSON.stringify(value)}`);
-  return value;
+/** Returns bytes as a stream compresses or inflates them. */
+export async function through(bytes: Uint8Array, stream: CompressionStream | DecompressionStream) {
+  const piped = new Blob([bytes as BlobPart]).stream().pipeThrough(stream);
+  return new Uint8Array(await new Response(piped).arrayBuffer());
 }

@@ -41,3 +41,9 @@ test("what the stage draws follows the state", () => {
   assert.deepEqual([drawn.edges, drawn.highlight, drawn.dark, drawn.answer], [false, [2], true, null]);
   assert.deepEqual([...drawn.look.rgba.filter((_: number, at: number) => at % 4 === 3)], [255, 0, 255, 255, 255]);
 });
+
+test("rays are drawn at the start, unless they would cover the points of a scan", () => {
+  const points = (isScan: boolean) => ({ xyz: new Float64Array(3), distance: new Float64Array(1), isScan });
+  const drawn = [null, points(false), points(true)].map((one) => startView({ ...sceneWithRays(), points: one }, false).rays.hits);
+  assert.deepEqual(drawn, [true, true, false]);
+});

@@ -1,7 +1,6 @@
 /** Frames for tests, encoded as the server encodes them. */
 
 import type { Numbers } from "../src/types.ts";
-import type { Json } from "../src/wire.ts";
 
 const DTYPES: Record<string, string> = {
   Float64Array: "f8",
@@ -12,22 +11,28 @@ const DTYPES: Record<string, string> = {
   Uint8Array: "u1",
 };
 
+const HEADERS: Record<string, object> = {
+  scene: { name: "", credit: "", unit: "", up: "z", follow: [], geometries: [], labels: [], ids: null },
+  rays: { colors: [] },
+  points: { isScan: false, colors: [] },
+};
+
 /** Returns the bytes of a frame; arrays are rows of numbers without a shape. */
-export function encodeFrame(kind: string, header: { [name: string]: Json } = {}, arrays: Record<string, Numbers> = {}): ArrayBuffer {
-  const table: Json[] = [];
+export function encodeFrame(kind: string, header: object = {}, arrays: Record<string, Numbers> = {}): ArrayBuffer {
+  const table: [string, string, number[], number][] = [];
   let size = 0;
   for (const [name, values] of Object.entries(arrays)) {
     table.push([name, DTYPES[values.constructor.name], [values.length], size]);
     size += Math.ceil(values.byteLength / 8) * 8;
   }
-  let text = JSON.stringify({ kind, ...header, arrays: table });
+  let text = JSON.stringify({ kind, ...HEADERS[kind], ...header, arrays: table });
   while ((4 + new TextEncoder().encode(text).length) % 8 !== 0) text += " ";
   const head = new TextEncoder().encode(text);
   const bytes = new Uint8Array(4 + head.length + size);
   new DataView(bytes.buffer).setUint32(0, head.length, true);
   bytes.set(head, 4);
   Object.values(arrays).forEach((values, k) => {
-    const [, , , offset] = table[k] as [string, string, number[], number];
+    const [, , , offset] = table[k];
     bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), 4 + head.length + offset);
   });
   return bytes.buffer;
@@ -46,9 +51,9 @@ export function joinFrames(frames: ArrayBuffer[]): ArrayBuffer {
 }
 
 /** Returns the scene frame of one box, two labels, and more header fields. */
-export function boxScene(header: { [name: string]: Json } = {}): ArrayBuffer {
+export function boxScene(header: object = {}): ArrayBuffer {
   const geometries = [{ type: "boxes", firstObject: 0, objects: 1, primitives: 1 }];
-  const labels: Json[] = [
+  const labels = [
     { name: "type", words: ["wall"] },
     { name: "height", words: null },
   ];

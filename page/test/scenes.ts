@@ -33,6 +33,7 @@ export function sceneOfBoxes(): SceneModel {
     names: "name",
     classes: "type",
     levels: null,
+    properties: null,
     hiddenAtStart: null,
     offline: "exact",
     offlineReason: "",

@@ -17,7 +17,7 @@ const ARRAYS = {
 test("arrays of every type come back", () => {
   const frame = decodeFrame(encodeFrame("table", { total: 3, title: "Höhe ∞" }, ARRAYS));
   assert.equal(frame.kind, "table");
-  assert.equal(frame.header.title, "Höhe ∞");
+  assert.equal((frame.header as unknown as { title: string }).title, "Höhe ∞");
   for (const [name, values] of Object.entries(ARRAYS)) assert.deepEqual(frame.arrays.get(name), values);
 });
 

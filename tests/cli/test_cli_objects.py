@@ -19,7 +19,7 @@ from needs import package
 from raybox.casting import arguments as cast_arguments
 from raybox.cli import main
 from raybox.geometry.labels import with_facts
-from raybox.viewer.open_file import stage_of
+from raybox.viewer.stage import make_stage
 from streaming import stopping_at
 
 
@@ -556,7 +556,7 @@ def test_a_scene_of_several_geometries(folder):
 
 
 def test_view_shows_triangles_and_names_objects(folder):
-    stage = stage_of("city.json")
+    stage = make_stage("city.json")
     (part,) = stage.parts
     assert (len(part.geometry), part.objects) == (24, 2)
     found = stage.all(rb.Rays([0, 0.4, 0.5], [1, 0, 0])).by_object().to_dict(labels=True)
@@ -570,7 +570,7 @@ def test_view_shows_triangles_and_names_objects(folder):
 
 @pytest.mark.parametrize("boxes", [False, True])
 def test_view_with_a_filter_keeps_the_numbers_of_the_file(folder, boxes):
-    stage = stage_of("city.json", boxes=boxes, where="id == 'shed'")
+    stage = make_stage("city.json", boxes=boxes, where="id == 'shed'")
     assert stage.visible.tolist() == [False, True]
     hits = stage.all(rb.Rays([0, 0.4, 0.5], [1, 0, 0]))
     assert (hits.object[0], hits.ids[0], hits.t[0]) == (1, "shed", 5.0)
@@ -632,7 +632,7 @@ def test_view_of_oriented_boxes(folder):
         labels={"kind": list("xyy")},
     )
     rb.save("cars.npz", cars)
-    stage = stage_of("cars.npz", where="kind == 'y'")
+    stage = make_stage("cars.npz", where="kind == 'y'")
     hits = stage.all(rb.Rays([0, 0, 0], [1, 0, 0]))
     assert (hits.object.tolist(), hits.ids.tolist(), hits.labels("kind").tolist()) == (
         [1, 2],

@@ -47,7 +47,7 @@ def compiled() -> tuple[str, Path, TemporaryDirectory]:
 
 def answers(stage: Stage, rays: rb.Rays, pickable=None) -> Answers:
     """Return what the page's engine answers; pickable: a bool for each object of the stage."""
-    mask = [] if pickable is None else [frame("mask", {"bits": packed_bits(pickable)})]
+    mask = [] if pickable is None else [frame({"kind": "mask"}, {"bits": packed_bits(pickable)})]
     rows = np.frombuffer(_computed(stage, rays, *mask)).reshape(-1, 8)
     return Answers(*rows[:, :5].astype(np.int64).T, *rows[:, 5:].T)
 
@@ -55,7 +55,7 @@ def answers(stage: Stage, rays: rb.Rays, pickable=None) -> Answers:
 def explanations(stage: Stage, rays: rb.Rays, geometry, primitive) -> list[dict]:
     """Return what the page says of each ray and the primitive of a geometry."""
     pairs = {"geometry": np.asarray(geometry, "u4"), "primitive": np.asarray(primitive, "f8")}
-    return json.loads(_computed(stage, rays, frame("pairs", pairs)))
+    return json.loads(_computed(stage, rays, frame({"kind": "pairs"}, pairs)))
 
 
 def _computed(stage: Stage, rays: rb.Rays, *more: bytes) -> bytes:

@@ -53,6 +53,7 @@ CONTROLS = [
     # what is selected
     Control("clear-selection"),
     Control("selected-details", "open:selected-details"),
+    Control("property-set", "open:property-set"),
     Control("copy-id", "clipboard"),
     Control("copy-ids", "clipboard"),
     Control("deselect"),

@@ -15,7 +15,6 @@ import numpy as np
 
 import raybox as rb
 from raybox.viewer.content import PageContent, make_content
-from raybox.viewer.open_file import stage_of
 from raybox.viewer.stage import Stage, make_stage
 from real_data import CITY, HOUSE, LIDAR, SHOP
 
@@ -23,15 +22,15 @@ HOUSE_CREDIT = 'BSI (2020) "Duplex Apartment Test Files", buildingSMART Internat
 
 
 def house() -> PageContent:
-    return make_content(stage_of(HOUSE, credit=HOUSE_CREDIT))
+    return make_content(make_stage(HOUSE, credit=HOUSE_CREDIT))
 
 
 def house_boxes() -> PageContent:
-    return make_content(stage_of(HOUSE, boxes=True, credit=HOUSE_CREDIT))
+    return make_content(make_stage(HOUSE, boxes=True, credit=HOUSE_CREDIT))
 
 
 def city() -> PageContent:
-    return make_content(stage_of(CITY, credit="3D geoinformation group, TU Delft"))
+    return make_content(make_stage(CITY, credit="3D geoinformation group, TU Delft"))
 
 
 def shop() -> PageContent:
@@ -85,7 +84,7 @@ LARGE = {"million_boxes": partial(random_boxes, 1_000_000)}  # too large for tes
 
 
 def write_frames(content: PageContent, path: Path) -> None:
-    parts = (part for one in content.all_frames for part in (struct.pack("<Q", len(one)), one))
+    parts = (part for one in content.frames for part in (struct.pack("<Q", len(one)), one))
     path.write_bytes(b"".join(parts))
 
 

@@ -17,7 +17,7 @@ from file_samples import glb
 from raybox.errors import SkippedWarning
 from raybox.io.formats import announced
 from raybox.io.formats import glb as glb_reader
-from raybox.viewer.open_file import stage_of_bytes
+from raybox.viewer.stage import stage_of_bytes
 
 CORNERS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], "<f4")
 BINARY = CORNERS.tobytes() + np.array([0, 1, 2, 0], "<u2").tobytes()

@@ -10,7 +10,7 @@ import socket
 import pytest
 
 import raybox as rb
-from raybox.viewer import door
+from raybox.viewer import server
 from view_client import Client, decoded
 
 pytest.importorskip("websockets")
@@ -60,7 +60,8 @@ def test_the_page_is_served_with_a_strict_policy(viewer):
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["X-Frame-Options"] is None  # it would also exclude notebooks at other ports
     policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
-    assert policy["frame-ancestors"].split() == ["'self'", "http://127.0.0.1:*", "http://localhost:*"]
+    pages = ["http://127.0.0.1:*", "http://localhost:*", "vscode-webview:", "vscode-file:"]
+    assert policy["frame-ancestors"].split() == ["'self'", *pages]
     assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'"
     assert policy["connect-src"] == "'self'"
     scripts = re.findall(rb"<script[^>]*>(.*?)</script>", body, re.DOTALL)
@@ -182,26 +183,26 @@ def test_pages_under_a_foreign_name_are_refused(viewer):
 
 
 def test_a_foreign_name_of_this_machine_is_refused():
-    assert door.is_own_page("http://localhost:9", "localhost:9", "127.0.0.1")
-    assert door.is_own_page("http://[::1]:9", "[::1]:9", "127.0.0.1")
-    assert not door.is_own_page("http://evil.example:9", "evil.example:9", "127.0.0.1")
-    assert not door.is_own_page(None, "evil.example:9", "localhost")
-    assert not door.is_own_page("http://10.0.0.9:9", "10.0.0.9:9", "127.0.0.1")
+    assert server.is_own_page("http://localhost:9", "localhost:9", "127.0.0.1")
+    assert server.is_own_page("http://[::1]:9", "[::1]:9", "127.0.0.1")
+    assert not server.is_own_page("http://evil.example:9", "evil.example:9", "127.0.0.1")
+    assert not server.is_own_page(None, "evil.example:9", "localhost")
+    assert not server.is_own_page("http://10.0.0.9:9", "10.0.0.9:9", "127.0.0.1")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.9", ""])
 def test_where_others_can_connect_names_must_be_allowed(host):
     for name in ("10.0.0.9", "[fe80::9]", "localhost", "127.0.0.1"):
-        assert door.is_own_page(f"http://{name}:9", f"{name}:9", host)
-        assert door.is_own_page(None, f"{name}:9", host)
+        assert server.is_own_page(f"http://{name}:9", f"{name}:9", host)
+        assert server.is_own_page(None, f"{name}:9", host)
     for name in ("evil.example", "10.0.0.9.evil.example", "", "0x7f000001"):
-        assert not door.is_own_page(f"http://{name}:9", f"{name}:9", host)
-        assert not door.is_own_page(None, f"{name}:9", host)
+        assert not server.is_own_page(f"http://{name}:9", f"{name}:9", host)
+        assert not server.is_own_page(None, f"{name}:9", host)
     names = frozenset({"lab.example"})
-    assert door.is_own_page("http://Lab.Example:9", "Lab.Example:9", host, names)
-    assert not door.is_own_page("http://evil.example:9", "lab.example:9", host, names)
-    assert not door.is_own_page("http://evil.example:9", "evil.example:9", host, names)
-    assert door.is_own_page("http://lab.example:9", "lab.example:9", "lab.example")
+    assert server.is_own_page("http://Lab.Example:9", "Lab.Example:9", host, names)
+    assert not server.is_own_page("http://evil.example:9", "lab.example:9", host, names)
+    assert not server.is_own_page("http://evil.example:9", "evil.example:9", host, names)
+    assert server.is_own_page("http://lab.example:9", "lab.example:9", "lab.example")
 
 
 @pytest.mark.parametrize("allowed", [(), ["lab.example"]])

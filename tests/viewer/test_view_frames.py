@@ -1,17 +1,19 @@
 """Frames of scenes: every geometry, the numbers of objects, labels, and what is hidden at the start."""
 
 import math
+import zlib
 
 import numpy as np
 import pytest
 
 import raybox as rb
 from raybox.geometry import with_facts
+from raybox.geometry.labels import with_properties
+from raybox.geometry.property_sets import PropertySets
 from raybox.viewer import frames, stage
 from raybox.viewer.content import make_content
 from raybox.viewer.frames import frame, scene_frame
-from raybox.viewer.open_file import stage_of, stage_of_bytes
-from raybox.viewer.stage import make_stage
+from raybox.viewer.stage import make_stage, stage_of_bytes
 from view_client import decoded
 
 INF = math.inf
@@ -44,7 +46,7 @@ def test_a_frame_is_a_header_and_arrays_at_multiples_of_8():
         "none": np.zeros((0, 3)),
         "big": np.arange(2, dtype=">f8"),
     }
-    content = frame("try", arrays, text="é\N{GRINNING FACE}", seq=4)
+    content = frame({"kind": "try", "text": "é\N{GRINNING FACE}", "seq": 4}, arrays)
     kind, header, found = decoded(content)
     assert (kind, header) == ("try", {"text": "é\N{GRINNING FACE}", "seq": 4})
     assert {name: values.tolist() for name, values in found.items()} == {
@@ -54,7 +56,7 @@ def test_a_frame_is_a_header_and_arrays_at_multiples_of_8():
     }
     assert found["none"].shape == (0, 3)
     with pytest.raises(ValueError, match="JSON"):
-        frame("try", t=INF)
+        frame({"kind": "try", "t": INF})
 
 
 def of_file(geometry, units, up):
@@ -82,14 +84,14 @@ def test_a_stage_has_the_unit_and_the_axis_that_all_geometries_state():
 def test_files_state_their_unit_and_their_axis(tmp_path):
     pytest.importorskip("trimesh").creation.box().export(tmp_path / "box.glb")
     rb.save(tmp_path / "feet.npz", of_file(BOXES, "foot", "z"))
-    stages = [stage_of(tmp_path / name) for name in ("box.glb", "feet.npz")]
+    stages = [make_stage(tmp_path / name) for name in ("box.glb", "feet.npz")]
     uploaded = stage_of_bytes("box.glb", (tmp_path / "box.glb").read_bytes())
     assert [(one.unit, one.up) for one in (*stages, uploaded)] == [("m", "y"), ("ft", "z"), ("m", "y")]
 
 
 def test_names_from_files_survive_whatever_they_are():
     evil = "</script><img src=x onerror=alert(1)>\ud800"
-    found = decoded(frame("scene", name=evil))
+    found = decoded(frame({"kind": "scene", "name": evil}))
     assert found.header["name"] == evil.replace("\ud800", "?")
 
 
@@ -169,6 +171,14 @@ def test_labels_are_words_or_numbers():
     assert found.arrays["label.0"].tolist() == [1, 0, 1]
     assert found.arrays["label.1"].tolist() == [1, 0, 1]  # 1 is no word: missing
     np.testing.assert_array_equal(found.arrays["label.2"], [1, math.nan, 2.5])
+
+
+def test_objects_have_their_property_sets():
+    sets = PropertySets(['{"Pset": {"Höhe": 1}}', ""])
+    made = scene_of([MESH, with_properties(BOXES, sets)])
+    lines = zlib.decompress(made.arrays["properties"].tobytes()).decode().split("\n")
+    assert lines == [*[""] * 6, '{"Pset": {"Höhe": 1}}', ""]
+    assert "properties" not in scene_of([MESH, BOXES]).arrays
 
 
 def test_many_objects_have_no_ids(monkeypatch):
@@ -254,11 +264,11 @@ def test_2d_is_shown_at_zero():
     )
     assert lines.all(rb.Rays([0, 0.5, 0], [1, 0, 0])).t.tolist() == [3, 5]
     rays = make_content(shown, rb.Rays([[0, 0.5], [math.nan, 0]], [1, 0], invalid="miss"))
-    assert decoded(rays.table).arrays["object"].tolist() == [0, -1]
+    assert decoded(rays.frames[-1]).arrays["object"].tolist() == [0, -1]
 
 
 def test_what_is_no_scene_is_refused():
-    for wrong in (7, "text", [], [BOXES, 7]):
+    for wrong in (7, [], [BOXES, 7]):
         with pytest.raises(rb.InvalidInput, match="scene must be a path, Boxes, a Grid"):
             make_stage(wrong)
 
@@ -280,13 +290,9 @@ def test_an_even_sample_of_rays_is_drawn_and_all_are_listed(monkeypatch):
     origins = np.stack([np.zeros(10), np.zeros(10), np.linspace(-2, 2, 10)], axis=1)
     rays = rb.Rays(origins.reshape(2, 5, 3), [2, 0, 0], t_min=0.5, t_max=2.0)
     content = make_content(make_stage(BOXES), rays)
-    scene, drawn, table = map(decoded, content.all_frames)
+    scene, drawn, table = map(decoded, content.frames)
     assert scene.header["follow"] == ["rays", "table"]
-    assert (drawn.header["total"], drawn.header["drawn"], drawn.arrays["row"].tolist()) == (
-        10,
-        4,
-        [0, 2, 5, 7],
-    )
+    assert (drawn.header["total"], drawn.arrays["row"].tolist()) == (10, [0, 2, 5, 7])
     np.testing.assert_array_equal(drawn.arrays["origin"], origins[[0, 2, 5, 7]])
     assert drawn.arrays["t_max"].tolist() == [2.0] * 4
     hit = np.abs(origins[:, 2]) <= 1
@@ -298,10 +304,20 @@ def test_an_even_sample_of_rays_is_drawn_and_all_are_listed(monkeypatch):
 def test_a_scan_has_points():
     points = np.array([[3.0, 0, 4], [0, 2, 0]])
     content = make_content(make_stage(BOXES), rb.Rays([1, 1, 1], points - 1), is_scan=True)
-    scene, _, cloud, _ = map(decoded, content.all_frames)
+    scene, _, cloud, _ = map(decoded, content.frames)
     assert scene.header["follow"] == ["rays", "points", "table"]
     np.testing.assert_array_equal(cloud.arrays["xyz"], points)
     np.testing.assert_allclose(cloud.arrays["distance"], np.linalg.norm(points - 1, axis=1))
+    assert cloud.header["isScan"]
+
+
+def test_points_of_hits_are_no_scan():
+    """Rays that are added later are drawn, too: they would cover the points of a scan only."""
+    with rb.view(BOXES, port=0) as viewer:
+        viewer.add("points", viewer.click([0, 0, 0], [1, 0, 0]))
+        viewer.add("rays", rb.Rays([0, 0, 0], [1, 0, 0]))
+        _, rays, points, _ = map(decoded, viewer._content.frames)
+    assert (rays.header["total"], points.header["isScan"]) == (1, False)
 
 
 def test_too_many_rays_are_refused(monkeypatch):

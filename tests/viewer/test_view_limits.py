@@ -13,7 +13,7 @@ import pytest
 import raybox as rb
 from file_samples import BOXES, POINTS, samples, vox, vox_chunk
 from raybox.io.formats import announced
-from raybox.viewer import open_file
+from raybox.viewer import stage as stages
 
 COUNTED = [
     name for name in samples() if not name.endswith((".ifc", ".json", ".jsonl")) and "mixed" not in name
@@ -40,7 +40,7 @@ def peak_of(name, content, text):
     tracemalloc.start()
     try:
         with pytest.raises(rb.RayboxError, match=text):
-            open_file.stage_of_bytes(name, content)
+            stages.stage_of_bytes(name, content)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -60,7 +60,7 @@ def test_bytes_of_an_archive_count_too(monkeypatch):
         for name, array in (("lower", np.zeros((10, 3))), ("upper", np.zeros((10, 3))), ("id", ids)):
             with archive.open(f"{name}.npy", "w") as file:
                 np.save(file, array)
-    monkeypatch.setattr(open_file, "MAX_UNPACKED", 10**7)
+    monkeypatch.setattr(stages, "MAX_UNPACKED", 10**7)
     text = "a.npz: 38 MiB once unpacked exceed the limit of"
     assert peak_of("a.npz", out.getvalue(), text) < 10**7
 
@@ -75,10 +75,10 @@ def test_each_format_announces_its_rows(tmp_path, name):
 @pytest.mark.parametrize("name", COUNTED)
 def test_a_file_of_too_many_rows_is_not_read(tmp_path, name, monkeypatch):
     (tmp_path / name).write_bytes(samples()[name][0])
-    monkeypatch.setattr(open_file, "MAX_ROWS", 1)
-    monkeypatch.setattr(open_file, "read", lambda *_, **__: pytest.fail("the file is read"))
+    monkeypatch.setattr(stages, "MAX_ROWS", 1)
+    monkeypatch.setattr(stages, "read", lambda *_, **__: pytest.fail("the file is read"))
     with pytest.raises(rb.RayboxError, match="rows exceed the limit of 1 for a page"):
-        open_file.stage_of(tmp_path / name)
+        stages.make_stage(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -116,9 +116,9 @@ def test_nodes_that_show_one_mesh_many_times(tmp_path):
 def test_large_files_within_the_limits_are_shown():
     content = io.BytesIO()
     np.savez_compressed(content, lower=BOXES.lower, upper=BOXES.upper)
-    assert len(open_file.stage_of_bytes("a.npz", content.getvalue()).visible) == len(BOXES)
+    assert len(stages.stage_of_bytes("a.npz", content.getvalue()).visible) == len(BOXES)
     with pytest.raises(rb.RayboxError, match="points"):
-        open_file.stage_of_bytes("a.npz", _saved_points())
+        stages.stage_of_bytes("a.npz", _saved_points())
 
 
 def _saved_points():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.viewer import notebook
+from raybox.viewer import content
 from test_view_save import parts_of
 from view_client import decoded
 
@@ -37,7 +37,7 @@ def test_a_live_notebook_shows_the_served_page():
 
 @pytest.mark.parametrize("limit", ["MAX_OUTPUT", "MAX_FRAMES"])
 def test_a_large_scene_is_a_picture_and_a_link(monkeypatch, limit):
-    monkeypatch.setattr(notebook, limit, 10)
+    monkeypatch.setattr(content, limit, 10)
     with rb.view(ROW, port=0) as viewer:
         output = viewer._repr_html_()
         assert f'<a href="{viewer.url}"' in output
@@ -59,7 +59,7 @@ def pixels(stage):
     from io import BytesIO
 
     image = pytest.importorskip("matplotlib.image")
-    return image.imread(BytesIO(notebook.picture_of(stage)), format="png")[..., :3]
+    return image.imread(BytesIO(content.picture_of(stage)), format="png")[..., :3]
 
 
 def test_the_picture_shows_what_is_visible():
@@ -80,7 +80,7 @@ def test_the_picture_shows_what_is_visible():
 )
 def test_scenes_without_bounds_have_a_picture(geometry):
     with rb.view(geometry, port=0) as viewer:
-        assert notebook.picture_of(viewer._content.stage).startswith(b"\x89PNG")
+        assert content.picture_of(viewer._content.stage).startswith(b"\x89PNG")
 
 
 CELLS = [

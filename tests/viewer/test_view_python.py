@@ -290,3 +290,16 @@ def test_wrong_input_is_one_line_and_changes_nothing(call, text):
             call(viewer)
         assert "\n" not in str(caught.value)
         assert viewer._content is before
+
+
+def test_older_names_are_deprecated(tmp_path):
+    with rb.view(ROW, port=0) as viewer:
+        with pytest.warns(DeprecationWarning, match="Viewer.answer is now what Viewer.click returns"):
+            assert viewer.answer is None
+        hits = viewer.click([0, 0, 0], [1, 0, 0])
+        with pytest.warns(DeprecationWarning, match="on_pick passes"):
+            assert viewer.answer is hits
+        named = pytest.warns(DeprecationWarning, match="Viewer.save_png is now Viewer.screenshot")
+        with named as warned, pytest.raises(rb.RayboxError, match="no browser has the page open"):
+            viewer.save_png(tmp_path / "a.png")
+        assert warned[0].filename == __file__, "at the line that calls it"

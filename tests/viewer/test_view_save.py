@@ -10,7 +10,7 @@ import pytest
 
 import raybox as rb
 from needs import package
-from raybox.viewer import open_file
+from raybox.viewer import stage as stages
 from raybox.viewer.content import built_page, make_content
 from raybox.viewer.stage import make_stage
 from real_data import HOUSE
@@ -37,7 +37,7 @@ def test_a_saved_page_is_the_built_one_with_the_frames_of_its_scene():
     content = make_content(make_stage(ROW, "row"), RAYS)
     page = content.saved()
     frames, state = parts_of(page)
-    assert tuple(frames) == content.all_frames
+    assert tuple(frames) == content.frames
     assert state is None
     template = built_page().partition(b"<head>")[2].rpartition(b"</body>")[0]
     assert re.sub(rb"<title>.*?</title>", b"", template) in re.sub(rb"<title>.*?</title>", b"", page)
@@ -82,12 +82,13 @@ def test_a_viewer_writes_the_page_that_it_serves(tmp_path):
 def test_files_and_geometries_are_one_scene(tmp_path):
     rb.save(tmp_path / "boxes.csv", ROW)
     rb.save(tmp_path / "two.npz", [ROW, rb.Planes([1, 0, 0], [7])])
-    stage = open_file.stage_of(tmp_path / "two.npz")
+    stage = stages.make_stage(tmp_path / "two.npz")
     assert (stage.name, [part.objects for part in stage.parts]) == ("two.npz", [2, 1])
-    stage = open_file.stage_of([tmp_path / "boxes.csv", str(tmp_path / "two.npz"), ROW])
+    stage = stages.make_stage([tmp_path / "boxes.csv", str(tmp_path / "two.npz"), ROW])
     assert (stage.name, [part.objects for part in stage.parts]) == ("boxes.csv, two.npz", [2, 2, 1, 2])
-    assert open_file.stage_of(stage) is stage
-    assert make_content(stage).stage is stage, "labels and trees are made once"
+    assert stages.make_stage(stage) is stage
+    made = make_content(stage).stage
+    assert (made.scene is stage.scene, made.labels is stage.labels) == (True, True), "they are made once"
 
 
 def test_a_filter_that_a_geometry_cannot_answer_is_an_error():
@@ -98,17 +99,17 @@ def test_a_filter_that_a_geometry_cannot_answer_is_an_error():
 def test_what_is_no_scene_is_refused(tmp_path):
     rb.save(tmp_path / "rays.csv", RAYS)
     with pytest.raises(rb.FileFormatError, match=r"holds .*rays|contains rays"):
-        open_file.stage_of(tmp_path / "rays.csv")
+        stages.make_stage(tmp_path / "rays.csv")
     for wrong in (7, [], [ROW, 7], None):
         with pytest.raises(rb.InvalidInput, match="scene must be a path, Boxes, a Grid"):
-            open_file.stage_of(wrong)
+            stages.make_stage(wrong)
 
 
 def test_spaces_and_openings_of_a_building_are_read_and_hidden(monkeypatch):
     package("ifcopenshell")
-    stage = open_file.stage_of(HOUSE, boxes=True)
+    stage = stages.make_stage(HOUSE, boxes=True)
     hidden = set(stage.labels["ifc_class"][~stage.visible])
     assert len(stage.visible) == 286
     assert hidden == {"IfcSpace", "IfcOpeningElement"}
-    monkeypatch.setattr(open_file, "geometries_in", lambda *_, **__: [part.geometry for part in stage.parts])
-    assert open_file.stage_of(HOUSE, boxes=True, all_objects=True).visible.all()
+    monkeypatch.setattr(stages, "geometries_in", lambda *_, **__: [part.geometry for part in stage.parts])
+    assert stages.make_stage(HOUSE, boxes=True, hides_spaces=False).visible.all()

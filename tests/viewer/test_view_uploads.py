@@ -1,12 +1,16 @@
 """Uploads from pages: bounded in number, size and time; an abandoned one is harmless."""
 
 import tempfile
+import zlib
 
 import pytest
 
 import raybox as rb
 from file_samples import sample, samples
-from raybox.viewer import open_file, uploads
+from raybox.geometry.labels import with_properties
+from raybox.geometry.property_sets import PropertySets
+from raybox.viewer import session
+from raybox.viewer import stage as stages
 from view_client import Client
 from waiting import wait_until
 
@@ -42,6 +46,13 @@ def opened(page, seq):
     (scene,) = page.receive_scene()
     assert page.receive("state").header["seq"] == seq
     return scene
+
+
+def test_property_sets_survive_an_upload(page, tmp_path):
+    sets = ['{"Pset": {"IsExternal": true}}', ""]
+    rb.save(tmp_path / "a.npz", with_properties(ROW, PropertySets(sets)))
+    scene = opened(page, page.upload("a.npz", (tmp_path / "a.npz").read_bytes()))
+    assert zlib.decompress(scene.arrays["properties"].tobytes()).decode().split("\n") == sets
 
 
 def refusal(page, seq) -> str:
@@ -85,7 +96,7 @@ def test_a_bad_file_is_one_message_and_the_scene_stays(page, folder, name, conte
 
 
 def test_a_large_file_is_refused_before_it_is_sent(page, folder):
-    seq = page.send("upload", name="big.csv", size=open_file.MAX_BYTES + 1)
+    seq = page.send("upload", name="big.csv", size=stages.MAX_BYTES + 1)
     assert "big.csv: 256 MiB exceed the limit of 256 MiB for uploads" in refusal(page, seq)
     assert not list(folder.iterdir())
 
@@ -112,7 +123,7 @@ def test_an_abandoned_upload_leaves_nothing(viewer, page, folder, how):
 
 
 def test_four_at_a_time(viewer, page):
-    others = [Client(viewer) for _ in range(uploads.MAX_UPLOADS)]
+    others = [Client(viewer) for _ in range(session.MAX_UPLOADS)]
     for k, one in enumerate(others):
         one.upload(f"{k}.csv", TABLE, sent=k % 2)
     wait_until(lambda: len(viewer._uploads) == 4, "four have begun")
@@ -123,7 +134,7 @@ def test_four_at_a_time(viewer, page):
         one.line.close()
 
 
-@pytest.mark.parametrize("limit", ["session.SILENT_SECONDS", "uploads.TOTAL_SECONDS"])
+@pytest.mark.parametrize("limit", ["session.SILENT_SECONDS", "session.TOTAL_SECONDS"])
 @pytest.mark.parametrize("sent", [0, 1])
 def test_an_upload_that_is_silent_or_slow_ends(viewer, page, folder, monkeypatch, limit, sent):
     with monkeypatch.context() as patch:
@@ -136,23 +147,23 @@ def test_an_upload_that_is_silent_or_slow_ends(viewer, page, folder, monkeypatch
 
 
 def test_a_name_has_no_folders():
-    assert open_file.check_upload("a/../..\\b/ONE.CSV", 1) == "ONE.CSV"
+    assert stages.check_upload("a/../..\\b/ONE.CSV", 1) == "ONE.CSV"
 
 
 def test_an_upload_is_read_from_its_bytes(tmp_path):
     for name in ("boxes.csv", "boxes.npz"):
         rb.save(tmp_path / name, ROW, ids=IDS)
-        shown = open_file.stage_of_bytes(f"C:\\fake\\..\\{name}", (tmp_path / name).read_bytes())
+        shown = stages.stage_of_bytes(f"C:\\fake\\..\\{name}", (tmp_path / name).read_bytes())
         assert (shown.name, len(shown.visible), shown.ids) == (name, 2, IDS)
 
 
 def test_an_upload_is_bounded(monkeypatch):
-    monkeypatch.setattr(open_file, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(stages, "MAX_BYTES", 2**20)
     with pytest.raises(rb.RayboxError, match=r"big\.csv: 2 MiB exceed the limit of 1 MiB"):
-        open_file.stage_of_bytes("big.csv", b"0" * 2**21)
-    monkeypatch.setattr(open_file, "MAX_ROWS", 2)
+        stages.stage_of_bytes("big.csv", b"0" * 2**21)
+    monkeypatch.setattr(stages, "MAX_ROWS", 2)
     with pytest.raises(rb.RayboxError, match="3 rows exceed the limit of 2"):
-        open_file.stage_of_bytes("row.csv", b"min_x,min_y,min_z,max_x,max_y,max_z\n" + b"0,0,0,1,1,1\n" * 3)
+        stages.stage_of_bytes("row.csv", b"min_x,min_y,min_z,max_x,max_y,max_z\n" + b"0,0,0,1,1,1\n" * 3)
 
 
 SCENES = [name for name, (_, options) in samples().items() if options.get("kind") == "scene"]
@@ -160,7 +171,7 @@ SCENES = [name for name, (_, options) in samples().items() if options.get("kind"
 
 @pytest.mark.parametrize("name", SCENES)
 def test_a_scene_opens_from_bytes(name):
-    assert len(open_file.stage_of_bytes(name, sample(name)[0]).scene) > 0
+    assert len(stages.stage_of_bytes(name, sample(name)[0]).scene) > 0
 
 
 def test_scenes_of_every_format_open_from_bytes():

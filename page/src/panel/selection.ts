@@ -4,6 +4,7 @@ import type { Actions } from "../actions.ts";
 import { el, iconButton, replace } from "../dom.ts";
 import { count, wordText } from "../format.ts";
 import { textOf } from "../labels.ts";
+import { type Properties, propertyRows } from "../properties.ts";
 import { button } from "./command.ts";
 import { absence } from "../selected.ts";
 import { NARROW } from "./sheet.ts";
@@ -20,6 +21,8 @@ export class Selection {
   private readonly absence = el("p", { class: "note", role: "status", "data-test": "absence" });
   private readonly ids: HTMLElement;
   private readonly buttons: Record<string, HTMLElement> = {};
+  /** Names of the property sets that are open: those of the next object are, too. */
+  private readonly open = new Set<string>();
 
   constructor(private readonly actions: Actions) {
     this.clear = button(actions, "clear-selection");
@@ -74,10 +77,23 @@ export class Selection {
     const title = el("h2", { "data-test": "selected-name" }, named ? naming.name(object) : naming.full(object));
     const text = named ? `${naming.class(object)} ${number}` : "details";
     const kind = el("small", { "data-test": "selected-class" }, text);
-    if (!id.length && !values.length) return named ? [title, kind] : [title];
+    const sets = el("div", { class: "sets", "data-test": "properties" });
+    void store.model.properties?.(object).then((found) => {
+      replace(sets, ...Object.entries(found).map(([name, properties]) => this.propertySet(name, properties)));
+    });
+    if (!id.length && !values.length && !store.model.properties) return named ? [title, kind] : [title];
     const open = !matchMedia(NARROW).matches;
     const summary = el("summary", { "data-test": "selected-details" }, kind);
-    return [title, el("details", { open }, summary, el("dl", {}, ...id, ...values))];
+    return [title, el("details", { open }, summary, el("div", { class: "card" }, el("dl", {}, ...id, ...values), sets))];
+  }
+
+  /** One set, closed at first; searches of the browser open it where they find something. */
+  private propertySet(name: string, properties: Properties): HTMLElement {
+    const rows = propertyRows(properties).map((row) => pair(row.name, row.text, undefined, row.exact));
+    const ontoggle = () => (set.open ? this.open.add(name) : this.open.delete(name));
+    const summary = el("summary", { "data-test": "property-set" }, name);
+    const set = el("details", { open: this.open.has(name), ontoggle }, summary, el("dl", {}, ...rows));
+    return set;
   }
 
   private copyId(object: number): HTMLElement {
@@ -105,6 +121,6 @@ export class Selection {
   }
 }
 
-function pair(name: string, value: string, copy?: HTMLElement): HTMLElement {
-  return el("div", {}, el("dt", {}, name), el("dd", { title: value }, wordText(value)), copy);
+function pair(name: string, value: string, copy?: HTMLElement, exact = value): HTMLElement {
+  return el("div", {}, el("dt", { title: name }, name), el("dd", { title: exact }, wordText(value)), copy);
 }

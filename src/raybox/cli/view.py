@@ -88,8 +88,7 @@ def _stage(files: list[str], reading: SceneOptions) -> "Stage":
     Spaces and openings of IFC are read in any case; without --all-objects they are hidden at the start.
     """
     from raybox.io.formats import announced
-    from raybox.viewer.open_file import check_rows
-    from raybox.viewer.stage import make_stage
+    from raybox.viewer.stage import check_rows, make_stage
 
     for file in files:
         if not (reading.boxes or reading.grid):

@@ -18,6 +18,7 @@ from raybox.errors import InvalidInput
 from raybox.geometry.array_container import NOTHING, ReadOnly, equal_values
 from raybox.geometry.colors import Colors, joined_colors
 from raybox.geometry.file_facts import NO_FACTS, FromFile, SourceFacts, Up, joined_facts
+from raybox.geometry.property_sets import PropertySets, joined_properties
 from raybox.geometry.row_ids import Ids, IdsInput, RowIndex, checked_ids, chosen_ids
 from raybox.validation import freeze, names_of
 
@@ -65,20 +66,22 @@ class Labels(ReadOnly[NDArray[Any]]):
 
 
 class Attributes(NamedTuple):
-    """Ids and labels of a geometry's objects, the facts of its file, and the colours of its primitives."""
+    """What a geometry's objects have, the facts of its file, and the colours of its primitives."""
 
     ids: Ids | None = None
     labels: Labels = Labels({})
     facts: SourceFacts = NO_FACTS
     colors: Colors | None = None
+    properties: PropertySets | None = None
 
     def of_rows(self, index: RowIndex) -> Attributes:
         """Return the attributes of the primitives at an index, each of which is an object."""
         found = self.of_triangles(index)
-        if self.ids is None and not self.labels:
+        if self.ids is None and not self.labels and self.properties is None:
             return found
         labels = self.labels.of_rows(index) if self.labels else self.labels
-        return found._replace(ids=chosen_ids(self.ids, index), labels=labels)
+        properties = None if self.properties is None else self.properties.of_rows(index)
+        return found._replace(ids=chosen_ids(self.ids, index), labels=labels, properties=properties)
 
     def of_triangles(self, index: RowIndex) -> Attributes:
         """Return the attributes of triangles at an index, whose objects stay whole."""
@@ -90,7 +93,7 @@ class Attributes(NamedTuple):
 NO_ATTRIBUTES = Attributes()
 
 
-@guard_class("ids", "labels", "colors")
+@guard_class("ids", "labels", "colors", "properties")
 class HasAttributes(FromFile):
     """The properties of geometries whose objects have ids and labels."""
 
@@ -122,6 +125,14 @@ class HasAttributes(FromFile):
         the file states no colour.
         """
         return self._attributes.colors
+
+    @property
+    def properties(self) -> PropertySets | None:
+        """The property sets of the objects, as an IFC file states them; None without.
+
+        A read-only sequence of n dicts: ``house.properties[3]["Pset_WallCommon"]["IsExternal"]``.
+        """
+        return self._attributes.properties
 
     @property
     def _facts(self) -> SourceFacts:  # type: ignore[override]
@@ -157,6 +168,12 @@ def with_colors(geometry: H, colors: Colors | None) -> H:
     return (
         geometry if found is geometry.colors else geometry._with(geometry._attributes._replace(colors=found))
     )
+
+
+def with_properties(geometry: H, properties: PropertySets | None) -> H:
+    """Return a geometry, whose arrays are shared, with property sets of its objects; empty ones are none."""
+    found = properties if properties is not None and properties.texts.any() else None
+    return geometry._with(geometry._attributes._replace(properties=found))
 
 
 def without_ids(geometry: G) -> G:
@@ -239,7 +256,8 @@ def joined_attributes(parts: Sequence[Attributes], counts: Sequence[int], rows: 
     ids = joined_ids([part.ids for part in parts], counts)
     labels = joined_labels([part.labels for part in parts], counts)
     colors = joined_colors([part.colors for part in parts], rows)
-    return Attributes(ids, labels, joined_facts([part.facts for part in parts]), colors)
+    properties = joined_properties([part.properties for part in parts], counts)
+    return Attributes(ids, labels, joined_facts([part.facts for part in parts]), colors, properties)
 
 
 def joined_labels(tables: Sequence[Labels], counts: Sequence[int]) -> Labels:

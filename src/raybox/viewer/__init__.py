@@ -3,13 +3,11 @@
 ==============================  =============================================================
 module                          contents
 ==============================  =============================================================
-``stage``                       the scene shown: geometries in 3D, objects numbered through
-``open_file uploads``           paths and uploaded bytes, read into a stage
-``frames``                      a stage, rays and hits as frames for the page
-``layers content``              what has names, joined; all frames of a page, and it as a file
-``messages``                    the schema of what page and server send
-``door server``                 what the server lets in, and its thread
-``session viewer notebook``     one open page; `Viewer`; what notebooks show of it
+``stage``                       the scene shown, of files and geometries: objects numbered through
+``messages frames``             what page and server send: the schema; scenes, rays and hits
+``content``                     what has names, joined; a page as frames, a file, in a notebook
+``server session``              the server; one open page
+``viewer``                      `Viewer` and `view`
 ==============================  =============================================================
 """
 

@@ -1,21 +1,22 @@
-"""Frames of a scene, of rays and of hits, as the page reads them (``page/src/types.ts``)."""
+"""Frames of a scene, of rays and of hits, as the page reads them; `messages` has their headers."""
 
 import json
 import struct
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays, stored_objects
+from raybox.geometry import Boxes, Grid, Instances, Planes, Rays, stored_objects
 from raybox.geometry.grid_surface import exposed_cells
 from raybox.geometry.mesh_edges import drawn_edges
 from raybox.hits import AllHits
 from raybox.validation import Bools, Floats, Ints
-from raybox.viewer.messages import FrameHeader, HitsHeader, RayFields
-from raybox.viewer.stage import Solid, Stage
+from raybox.viewer import messages
+from raybox.viewer.stage import Solid, Stage, StagePart
 
 MAX_IDS = 200_000  # objects, above which the page gets no ids
 MAX_DRAWN_CELLS = 1_000_000  # of a grid with more visible cells, its outline is drawn
@@ -23,10 +24,9 @@ MAX_DRAWN_RAYS = 20_000  # an even sample of more
 MAX_LISTED = 10_000  # rows of hits in an answer
 _ALIGNMENT = 8  # of arrays: typed arrays of the page are views of the frame
 Arrays = dict[str, NDArray[Any]]
-Colors = Sequence[tuple[str | None, int]]  # "#rrggbb", or None for the page's own; rows that have it
 
 
-def frame(kind: str, arrays: Arrays | None = None, /, **fields: object) -> bytes:
+def frame(header: messages.FrameHeader | Mapping[str, object], arrays: Arrays | None = None) -> bytes:
     """Return a frame: the header's length (uint32), the header, and arrays at multiples of 8.
 
     The header is JSON; its field ``arrays`` lists name, dtype (such as "f8"), shape, and offset after the
@@ -40,16 +40,10 @@ def frame(kind: str, arrays: Arrays | None = None, /, **fields: object) -> bytes
         listed.append((name, values.dtype.str[1:], values.shape, offset))
         blocks.append(block + b"\0" * (-len(block) % _ALIGNMENT))
         offset += len(blocks[-1])
-    header = json.dumps({"kind": kind, **fields, "arrays": listed}, allow_nan=False, ensure_ascii=False)
-    content = header.encode("utf-8", "replace")
+    text = json.dumps({**header, "arrays": listed}, allow_nan=False, ensure_ascii=False)
+    content = text.encode("utf-8", "replace")
     content += b" " * (-(4 + len(content)) % _ALIGNMENT)
     return b"".join([struct.pack("<I", len(content)), content, *blocks])
-
-
-def message(header: FrameHeader, arrays: Arrays | None = None) -> bytes:
-    """Return the frame of a header of the schema."""
-    fields = dict(header)
-    return frame(str(fields.pop("kind")), arrays, **fields)
 
 
 def packed_bits(mask: Bools) -> NDArray[np.uint8]:
@@ -63,7 +57,7 @@ def scene_frame(stage: Stage, follow: Sequence[str] = ()) -> bytes:
     follow: kinds of the frames that belong to it and come next.
     """
     arrays: Arrays = {}
-    labels = []
+    labels: list[messages.LabelHeader] = []
     for k, (name, column) in enumerate(stage.labels.items()):
         words, arrays[f"label.{k}"] = _encoded(column)
         labels.append({"name": name, "words": words})
@@ -72,27 +66,26 @@ def scene_frame(stage: Stage, follow: Sequence[str] = ()) -> bytes:
         arrays |= {f"{number}.{name}": values for name, values in own.items()}
     if not stage.visible.all():
         arrays["hidden"] = packed_bits(~stage.visible)
-    return frame(
-        "scene",
-        arrays,
+    if stage.properties is not None:
+        arrays["properties"] = np.frombuffer(zlib.compress(stage.properties.lines()), np.uint8)
+    header = messages.SceneHeader(
+        kind="scene",
         name=stage.name,
         credit=stage.credit,
         unit=stage.unit,
         up=stage.up,
         follow=list(follow),
-        geometries=[
-            {
-                "type": type(part.geometry).__name__.lower(),
-                "primitives": len(part.geometry),
-                "firstObject": part.first_object,
-                "objects": part.objects,
-                "color": part.color,
-            }
-            for part in stage.parts
-        ],
+        geometries=[_geometry_header(part) for part in stage.parts],
         labels=labels,
         ids=stage.ids if len(stage.visible) <= MAX_IDS else None,
     )
+    return frame(header, arrays)
+
+
+def _geometry_header(part: StagePart) -> messages.GeometryHeader:
+    kind = cast("messages.Kind", type(part.geometry).__name__.lower())
+    rows, first, color = len(part.geometry), part.first_object, part.color
+    return {"type": kind, "primitives": rows, "firstObject": first, "objects": part.objects, "color": color}
 
 
 def _encoded(values: NDArray[Any]) -> tuple[list[str] | None, NDArray[Any]]:
@@ -116,14 +109,11 @@ def _geometry_arrays(geometry: Solid, cells: Ints | None = None) -> Arrays:
     if isinstance(geometry, Instances):
         base = _geometry_arrays(geometry.geometry)
         return {"transforms": geometry._rows(), **{f"base.{name}": values for name, values in base.items()}}
-    return _mesh_arrays(geometry) if isinstance(geometry, Mesh) else _grid_arrays(geometry, cells)
-
-
-def _mesh_arrays(mesh: Mesh) -> Arrays:
-    objects = stored_objects(mesh)
-    numbers = {} if objects is None else {"objects": objects}
-    indices = {"faces": mesh.faces, "edges": drawn_edges(mesh), **numbers}
-    return {"vertices": mesh.vertices, **{name: one.astype(np.uint32) for name, one in indices.items()}}
+    if isinstance(geometry, Grid):
+        return _grid_arrays(geometry, cells)
+    indices = {"faces": geometry.faces, "edges": drawn_edges(geometry), "objects": stored_objects(geometry)}
+    given = {name: one.astype(np.uint32) for name, one in indices.items() if one is not None}
+    return {"vertices": geometry.vertices, **given}
 
 
 def _grid_arrays(grid: Grid, cells: Ints | None) -> Arrays:
@@ -137,7 +127,7 @@ def _grid_arrays(grid: Grid, cells: Ints | None) -> Arrays:
     return arrays
 
 
-def rays_frame(rays: Rays, colors: Colors = ()) -> bytes:
+def rays_frame(rays: Rays, colors: messages.Colors | None = None) -> bytes:
     """Return the frame ``rays``: an even sample of those that can be drawn; colours of runs of rays."""
     rows, total = rays._rows(), len(rays)
     drawn = min(total, MAX_DRAWN_RAYS)
@@ -149,19 +139,21 @@ def rays_frame(rays: Rays, colors: Colors = ()) -> bytes:
         "t_min": np.broadcast_to(rows.t_min, total)[row],
         "t_max": np.broadcast_to(rows.t_max, total)[row],
     }
-    return frame("rays", arrays, total=total, drawn=drawn, colors=colors)
+    return frame(messages.RaysHeader(kind="rays", total=total, colors=colors or []), arrays)
 
 
 def table_frame(stage: Stage, rays: Rays, mask: Bools | None = None) -> bytes:
     """Return the frame ``table``: the nearest hit of every ray with the objects of a mask."""
     hits = stage.scene.nearest(rays, where=stage.where(mask))
     length = np.linalg.norm(rays.directions, axis=-1)
-    return frame("table", {"t": hits.t, "object": stage.objects_of(hits), "length": length}, total=len(rays))
+    header = messages.TableHeader(kind="table", total=len(rays))
+    return frame(header, {"t": hits.t, "object": stage.objects_of(hits), "length": length})
 
 
-def points_frame(xyz: Floats, distance: Floats, colors: Colors = ()) -> bytes:
+def points_frame(xyz: Floats, distance: Floats, colors: messages.Colors, *, is_scan: bool) -> bytes:
     """Return the frame ``points``: points, the distance of each along its ray, colours of runs of points."""
-    return frame("points", {"xyz": xyz, "distance": distance}, colors=colors)
+    header = messages.PointsHeader(kind="points", isScan=is_scan, colors=colors)
+    return frame(header, {"xyz": xyz, "distance": distance})
 
 
 def hits_frame(stage: Stage, ray: Rays, hits: AllHits, *, seq: int, row: int | None = None) -> bytes:
@@ -175,5 +167,5 @@ def hits_frame(stage: Stage, ray: Rays, hits: AllHits, *, seq: int, row: int | N
     }
     low, high = (None if abs(end) == inf else float(end) for end in (ray.t_min, ray.t_max))  # JSON has none
     origin, direction = ray.origins.tolist(), ray.directions.tolist()
-    of_ray = RayFields(origin=origin, direction=direction, t_min=low, t_max=high)
-    return message(HitsHeader(kind="hits", seq=seq, row=row, total=len(hits.t), **of_ray), arrays)
+    of_ray = messages.RayFields(origin=origin, direction=direction, t_min=low, t_max=high)
+    return frame(messages.HitsHeader(kind="hits", seq=seq, row=row, total=len(hits.t), **of_ray), arrays)

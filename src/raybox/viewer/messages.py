@@ -7,7 +7,6 @@ whole number from 0 to 2**53, float a finite number, tuple an array of that leng
 # ruff: noqa: UP013  # one line for a message: the schema is read as a table
 
 import json
-import math
 import sys
 import typing
 from types import UnionType
@@ -54,15 +53,10 @@ Camera = TypedDict(
 )
 ByLabel = TypedDict("ByLabel", {"by": Literal["label"], "label": str})
 ByOther = TypedDict("ByOther", {"by": Literal["class", "height", "plain"]})
+Colour: TypeAlias = ByLabel | ByOther
 ViewFields = TypedDict(
     "ViewFields",
-    {
-        "camera": Camera,
-        "colour": ByLabel | ByOther,
-        "selection": list[int],
-        "hide": list[int],
-        "show": list[int],
-    },
+    {"camera": Camera, "colour": Colour, "selection": list[int], "hide": list[int], "show": list[int]},
     total=False,
 )
 
@@ -88,25 +82,45 @@ class HitsHeader(RayFields):
     total: int
 
 
-FrameHeader: TypeAlias = (
-    Begin
-    | Renumber
-    | ChangeView
-    | HitsHeader
-    | Progress
-    | DrawPicture
-    | Failure
-    | FileHeader
-    | Uploaded
-    | End
+# A geometry's arrays have its number as prefix. A colour is "#rrggbb", or None for the page's own; `Colors`
+# are those of runs of rows, and how many rows each has. A label without words has numbers.
+Kind = Literal["boxes", "mesh", "instances", "grid", "planes"]
+GeometryHeader = TypedDict(
+    "GeometryHeader",
+    {"type": Kind, "primitives": int, "firstObject": int, "objects": int, "color": str | None},
 )
+LabelHeader = TypedDict("LabelHeader", {"name": str, "words": list[str] | None})
+Colors: TypeAlias = list[tuple[str | None, int]]
+
+
+class SceneHeader(TypedDict):
+    """Heads a scene; `follow` has the kinds of the frames that belong to it and come next."""
+
+    kind: Literal["scene"]
+    name: str
+    credit: str
+    unit: str
+    up: Up
+    follow: list[str]
+    geometries: list[GeometryHeader]
+    labels: list[LabelHeader]
+    ids: list[str] | None
+
+
+RaysHeader = TypedDict("RaysHeader", {"kind": Literal["rays"], "total": int, "colors": Colors})
+TableHeader = TypedDict("TableHeader", {"kind": Literal["table"], "total": int})
+PointsHeader = TypedDict("PointsHeader", {"kind": Literal["points"], "isScan": bool, "colors": Colors})
+SceneFrame: TypeAlias = SceneHeader | RaysHeader | TableHeader | PointsHeader
+AnswerFrame: TypeAlias = HitsHeader | FileHeader | Uploaded | Failure
+ViewFrame: TypeAlias = Begin | Renumber | ChangeView | Progress | DrawPicture | End
+FrameHeader: TypeAlias = SceneFrame | AnswerFrame | ViewFrame
 FORMS = {kind: form for form in get_args(Request) for kind in get_args(get_type_hints(form)["kind"])}
 
 
 def parse(text: str) -> Request:
     """Return a message of a page; raise `InvalidInput` for text that does not fit the schema."""
     try:
-        found = json.loads(text, parse_constant=_finite, parse_float=_finite)
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _refusal("no JSON of finite numbers") from error
     kind = found.get("kind") if isinstance(found, dict) else None
@@ -138,14 +152,6 @@ def is_valid(value: object, form: Any) -> bool:
     if form is float:
         return type(value) in (int, float) and abs(cast("float", value)) <= sys.float_info.max
     return type(value) is form
-
-
-def _finite(text: str) -> float:
-    """Return the number in a text; raise `ValueError` for one that is not finite."""
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value
 
 
 def _refusal(found: str) -> InvalidInput:

@@ -1,10 +1,11 @@
 """One open page: its scene, its mask, its upload; and the answers to its messages."""
 
 import asyncio
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import IO, Any, final
 
 import numpy as np
 
@@ -15,60 +16,41 @@ from raybox.hits import AllHits
 from raybox.validation import Bools
 from raybox.viewer import messages
 from raybox.viewer.content import PageContent, make_content
-from raybox.viewer.frames import hits_frame, message
-from raybox.viewer.messages import (
-    PICTURE_PART,
-    UPLOAD_PART,
-    Begin,
-    ChangeView,
-    DrawPicture,
-    Failure,
-    FileHeader,
-    PickRay,
-    Progress,
-    Renumber,
-    Request,
-    Uploaded,
-    ViewFields,
-)
-from raybox.viewer.open_file import check_upload, stage_of_bytes
-from raybox.viewer.uploads import MAX_PICTURE, MAX_UPLOADS, PICTURE_SECONDS, SILENT_SECONDS, Parts
+from raybox.viewer.frames import frame, hits_frame
+from raybox.viewer.messages import MASK, PICTURE_PART, SELECTION, UPLOAD_PART
+from raybox.viewer.stage import check_upload, stage_of_bytes
 
-if TYPE_CHECKING:
-    from websockets.asyncio.server import ServerConnection
-
-Task = asyncio.Task[None]
-
-
-class Listener(NamedTuple):
-    """Functions that hear of what users do on pages, with the content that their page shows."""
-
-    picked: Callable[[PageContent, AllHits], None]
-    selected: Callable[[PageContent, Bools], None]
-
-
+MAX_UPLOADS = 4  # at a time, of all pages
+MAX_PICTURE = 64 * 2**20  # bytes
+SILENT_SECONDS = 30.0  # without a part of an upload
+PICTURE_SECONDS = 120.0  # without a part of a picture: a browser without a GPU draws a large scene
+TOTAL_SECONDS = 1800.0
 _FRAGMENT = 2**18  # bytes
+Task = asyncio.Task[None]
+Picked = Callable[[PageContent, AllHits], None]
+Selected = Callable[[PageContent, Bools], None]
 
 
 @final
 class Session:
     """The state of one page, apart from that of all others.
 
-    uploads: those that run, of all pages.
+    connection: a `ServerConnection`; uploads: those that run, of all pages; picked, selected: called after
+    what the user does, with the content that the page shows.
     """
 
     def __init__(
-        self, connection: "ServerConnection", content: PageContent, uploads: set[Task], listener: Listener
+        self, connection: Any, content: PageContent, uploads: set[Task], picked: Picked, selected: Selected
     ) -> None:
         self.content = content
-        self._connection, self._uploads, self._listener = connection, uploads, listener
+        self._connection, self._uploads, self._picked, self._selected = connection, uploads, picked, selected
         self._mask: Bools | None = None
         self._before = 0  # objects of the scene that was shown before
         self._mask_changed, self._drawing, self._showing = asyncio.Event(), asyncio.Lock(), asyncio.Lock()
-        self._parts: dict[bytes, Parts] = {}
+        self._parts: dict[bytes, _Parts] = {}
         self._opening: Task | None = None
 
-    async def run(self, server_name: str, view: ViewFields) -> None:
+    async def run(self, server_name: str, view: messages.ViewFields) -> None:
         """Show the scene in a view, and answer messages until the page closes.
 
         server_name: the same as long as a server runs, so that a page that connects again can go on.
@@ -78,8 +60,8 @@ class Session:
         tables = asyncio.ensure_future(self._send_tables())
         try:
             with suppress(ConnectionClosed):
-                begin = Begin(kind="begin", session=server_name, version=__version__, view=view)
-                await self.send(message(begin))
+                begin = messages.Begin(kind="begin", session=server_name, version=__version__, view=view)
+                await self.send(frame(begin))
                 await self.show(self.content)
                 async for received in self._connection:
                     await self._receive(received)
@@ -87,7 +69,7 @@ class Session:
             tables.cancel()
             self._end_upload()
             for parts in self._parts.values():
-                parts.fail()
+                parts.add(None)
 
     async def send(self, content: bytes) -> None:
         """Send a frame in parts, as fast as the page reads them; nothing once the page is closed."""
@@ -104,21 +86,21 @@ class Session:
         self.content, self._mask = content, None
         async with self._showing:  # one scene after another
             if runs is not None:
-                await self.send(message(Renumber(kind="renumber", runs=runs)))
-            for one in content.all_frames:
+                await self.send(frame(messages.Renumber(kind="renumber", runs=runs)))
+            for one in content.frames:
                 await self.send(one)
 
-    async def change(self, content: PageContent, view: ViewFields) -> None:
+    async def change(self, content: PageContent, view: messages.ViewFields) -> None:
         """Change the view; content: what is shown, with other objects visible at the start."""
         self.content = content
-        await self.send(message(ChangeView(kind="view", view=view)))
+        await self.send(frame(messages.ChangeView(kind="view", view=view)))
 
     async def picture(self, scale: float) -> bytes:
         """Return the picture that the page draws; raise `RayboxError` if there is none."""
         content = b""
         async with self._drawing:
-            parts = self._parts[PICTURE_PART] = Parts("picture", MAX_PICTURE, PICTURE_SECONDS)
-            await self.send(message(DrawPicture(kind="picture", scale=scale)))
+            parts = self._parts[PICTURE_PART] = _Parts("picture", MAX_PICTURE, PICTURE_SECONDS)
+            await self.send(frame(messages.DrawPicture(kind="picture", scale=scale)))
             with suppress(RayboxError):
                 content = await parts.content()
         if not content:
@@ -140,68 +122,67 @@ class Session:
 
     async def _send_error(self, error: Exception, seq: int | None) -> None:
         text = str(error) if isinstance(error, RayboxError) else f"that did not work: {type(error).__name__}"
-        await self.send(message(Failure(kind="error", text=text, seq=seq)))
+        await self.send(frame(messages.Failure(kind="error", text=text, seq=seq)))
 
     def _receive_bytes(self, kind: bytes, content: memoryview) -> None:
-        is_of_before = len(content) == (self._before + 7) // 8 != (len(self.content.stage.visible) + 7) // 8
-        if kind in (messages.MASK, messages.SELECTION) and is_of_before:
-            return  # sent before the page had this scene
-        if kind == messages.MASK:
-            self._mask = self._objects(content)
-            self._mask_changed.set()
-        elif kind == messages.SELECTION:
-            self._listener.selected(self.content, self._objects(content))
+        if kind in (MASK, SELECTION):
+            mask = self._objects(content)
+            if mask is None:
+                return
+            if kind == SELECTION:
+                self._selected(self.content, mask)
+            else:
+                self._mask = mask
+                self._mask_changed.set()
         elif kind not in (UPLOAD_PART, PICTURE_PART):
             raise InvalidInput("a binary message must begin with 1, 2, 3 or 4; reload the page.")
         elif kind in self._parts:
             self._parts[kind].add(content)
 
-    async def _answer(self, request: Request) -> None:
+    def _objects(self, bits: memoryview) -> Bools | None:
+        """Return a mask of objects from a bit for each; None if it is of the scene that was shown before."""
+        count = len(self.content.stage.visible)
+        if len(bits) == (count + 7) // 8:
+            return np.unpackbits(np.frombuffer(bits, np.uint8), count=count, bitorder="little").view(np.bool_)
+        if len(bits) == (self._before + 7) // 8:
+            return None
+        rule = f"a mask must have a bit for each of {count:,} objects"
+        raise InvalidInput(f"{rule}; got {len(bits):,} bytes.")
+
+    async def _answer(self, request: messages.Request) -> None:
         """Send the answer to a message; that to an upload comes later, and one to a report never."""
         seq = request["seq"]
         if request["kind"] == "pick":
             await self._cast(_ray_of(request), seq)
         elif request["kind"] == "picked":
             hits = await asyncio.to_thread(self.content.stage.all, _ray_of(request), self._mask)
-            self._listener.picked(self.content, hits)
+            self._picked(self.content, hits)
         elif request["kind"] == "ray":
-            await self._cast_row(request["row"], seq)
+            row, rays = request["row"], self.content.rays
+            if rays is None or row >= len(rays):
+                count = 0 if rays is None else len(rays)
+                raise InvalidInput(f"row must be that of a ray; got {row} of {count:,}.")
+            await self._cast(rays[row], seq, row)
         elif request["kind"] == "save":
             page = await asyncio.to_thread(self.content.saved, request["state"], self._mask)
-            header = FileHeader(
-                kind="file", seq=seq, name=f"{PurePath(self.content.stage.name).stem or 'raybox'}.html"
-            )
-            await self.send(message(header, {"content": np.frombuffer(page, np.uint8)}))
+            name = f"{PurePath(self.content.stage.name).stem or 'raybox'}.html"
+            header = messages.FileHeader(kind="file", seq=seq, name=name)
+            await self.send(frame(header, {"content": np.frombuffer(page, np.uint8)}))
         else:
             self._begin_upload(request["name"], request["size"], seq)
 
     async def _cast(self, ray: Rays, seq: int, row: int | None = None) -> None:
-        stage, mask = self.content.stage, self._mask
-        hits = await asyncio.to_thread(stage.all, ray, mask)
+        stage = self.content.stage
+        hits = await asyncio.to_thread(stage.all, ray, self._mask)
         await self.send(hits_frame(stage, ray, hits, seq=seq, row=row))
-
-    async def _cast_row(self, row: int, seq: int) -> None:
-        rays = self.content.rays
-        count = 0 if rays is None else len(rays)
-        if rays is None or row >= count:
-            raise InvalidInput(f"row must be that of a ray; got {row} of {count:,}.")
-        await self._cast(rays[row], seq, row)
-
-    def _objects(self, bits: memoryview) -> Bools:
-        """Return a mask of objects from a bit for each."""
-        count = len(self.content.stage.visible)
-        if len(bits) != (count + 7) // 8:
-            rule = f"a mask must have a bit for each of {count:,} objects"
-            raise InvalidInput(f"{rule}; got {len(bits):,} bytes.")
-        return np.unpackbits(np.frombuffer(bits, np.uint8), count=count, bitorder="little").astype(np.bool_)
 
     async def _send_tables(self) -> None:
         """Cast all rays again after a change of the mask; of many changes at once, the last counts."""
         while await self._mask_changed.wait():
             self._mask_changed.clear()
             content = self.content
-            table = await asyncio.to_thread(content.table_of, self._mask)
-            if table is not None and content is self.content and not self._mask_changed.is_set():
+            *_, table = await asyncio.to_thread(content.frames_with, self._mask)
+            if content.rays is not None and content is self.content and not self._mask_changed.is_set():
                 await self.send(table)
 
     def _begin_upload(self, name: str, size: int, seq: int) -> None:
@@ -210,19 +191,20 @@ class Session:
         plain = check_upload(name, size)
         if len(self._uploads) >= MAX_UPLOADS:
             raise RayboxError("too many uploads at a time; wait until one ends")
-        parts = self._parts[UPLOAD_PART] = Parts(plain, size, SILENT_SECONDS)
+        parts = self._parts[UPLOAD_PART] = _Parts(plain, size, SILENT_SECONDS)
         self._opening = asyncio.ensure_future(self._open(parts, seq))
         self._uploads.add(self._opening)
         self._opening.add_done_callback(self._uploads.discard)
 
-    async def _open(self, parts: Parts, seq: int) -> None:
+    async def _open(self, parts: "_Parts", seq: int) -> None:
         """Show the scene of an upload, read while the page casts rays; an error leaves the scene as it is."""
         try:
             file = await parts.content()
-            await self.send(message(Progress(kind="progress", text=f"reading {parts.name}", fraction=1.0)))
+            text = f"reading {parts.name}"
+            await self.send(frame(messages.Progress(kind="progress", text=text, fraction=1.0)))
             stage = await asyncio.to_thread(stage_of_bytes, parts.name, file)
             await self.show(await asyncio.to_thread(make_content, stage))
-            await self.send(message(Uploaded(kind="state", seq=seq)))
+            await self.send(frame(messages.Uploaded(kind="state", seq=seq)))
         except Exception as error:
             await self._send_error(error, seq)
 
@@ -234,7 +216,46 @@ class Session:
             self._uploads.discard(self._opening)
 
 
-def _ray_of(request: PickRay) -> Rays:
+@final
+class _Parts:
+    """What a page sends in parts, up to an empty one; on disk until all have arrived.
+
+    silent: seconds without a part after which it ends.
+    """
+
+    def __init__(self, name: str, most: int, silent: float) -> None:
+        self.name, self._most, self._silent = name, most, silent
+        self._arrived: asyncio.Queue[memoryview | None] = asyncio.Queue()
+        self._has_ended = False
+
+    def add(self, part: memoryview | None) -> None:
+        """Add a part, or None for an end without those that are missing; late ones are ignored."""
+        if not self._has_ended:
+            self._arrived.put_nowait(part)
+
+    async def content(self) -> bytes:
+        """Return all bytes; raise `RayboxError` if they are too many, or arrive too late or never."""
+        try:
+            async with asyncio.timeout(TOTAL_SECONDS):
+                with tempfile.TemporaryFile() as file:  # without a name
+                    await self._write(file)
+                    file.seek(0)
+                    return file.read()
+        except TimeoutError as error:
+            raise RayboxError(f"{self.name}: was silent or slow for too long; start it again") from error
+        finally:
+            self._has_ended = True
+
+    async def _write(self, file: IO[bytes]) -> None:
+        while part := await asyncio.wait_for(self._arrived.get(), self._silent):
+            if file.tell() + len(part) > self._most:
+                raise RayboxError(f"{self.name}: sent more bytes than announced; start it again")
+            file.write(part)
+        if part is None:
+            raise RayboxError(f"{self.name}: the page has closed; open it again")
+
+
+def _ray_of(request: messages.PickRay) -> Rays:
     """Return the ray of a message, whose infinite ends are None."""
     t_min, t_max = request["t_min"], request["t_max"]
     t_min, t_max = -np.inf if t_min is None else t_min, np.inf if t_max is None else t_max

@@ -1,28 +1,24 @@
-"""The scene that the viewer shows: geometries in 3D, and their objects, numbered through all of them."""
+"""The scene that the viewer shows, of files and geometries: in 3D, its objects numbered through all."""
 
+import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import InvalidInput
-from raybox.geometry import (
-    Boxes,
-    Grid,
-    Instances,
-    Mesh,
-    Planes,
-    Rays,
-    object_count,
-    row_masks,
-    stored_objects,
-)
+from raybox.errors import FileFormatError, InvalidInput, RayboxError
+from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays, object_count, stored_objects
 from raybox.geometry.file_facts import Up, joined_facts
 from raybox.geometry.grid_cells import count_occupied
 from raybox.geometry.mesh import restored
-from raybox.geometry.object_rows import combined, shared_dtype
+from raybox.geometry.object_rows import combined, row_masks, shared_dtype
+from raybox.geometry.property_sets import PropertySets
 from raybox.hits import AllHits, Hits
+from raybox.io.formats import FORMATS, announced, read
+from raybox.io.formats.ifc import NO_MATTER
 from raybox.scene.scene import Scene
 from raybox.validation import Bools, Ints, MaskInput
 
@@ -30,23 +26,11 @@ Solid = Boxes | Grid | Mesh | Instances | Planes
 """What the viewer shows."""
 MAX_CELLS = 2_000_000
 """Occupied cells of a grid that are objects; a grid of more is one object."""
-_WITHOUT_MATTER = """
-    Space SpatialZone ExternalSpatialElement Building BuildingStorey Facility FacilityPartCommon
-    Bridge BridgePart MarineFacility MarinePart Railway RailwayPart Road RoadPart OpeningElement
-    OpeningStandardCase VoidingFeature ChamferEdgeFeature RoundedEdgeFeature EarthworksCut
-    VirtualElement Annotation Grid Referent LinearPositioningElement LinearElement Alignment
-    AlignmentCant AlignmentHorizontal AlignmentSegment AlignmentVertical DistributionPort
-"""
-_STRUCTURAL = """
-    CurveAction CurveConnection CurveMember CurveMemberVarying CurveReaction LinearAction
-    LinearActionVarying PlanarAction PlanarActionVarying PointAction PointConnection PointReaction
-    SurfaceAction SurfaceConnection SurfaceMember SurfaceMemberVarying SurfaceReaction
-"""
-HIDDEN_CLASSES = tuple(f"Ifc{name}" for name in _WITHOUT_MATTER.split()) + tuple(
-    f"IfcStructural{name}" for name in _STRUCTURAL.split()
-)
-"""Classes of IFC products without matter: `ifc_products.NO_MATTER`, with their subclasses."""
+MAX_BYTES = 256 * 2**20  # bytes of an upload
+MAX_UNPACKED = 2**30  # bytes of an upload once it is unpacked
+MAX_ROWS = 5_000_000  # rows of a scene
 Column = NDArray[Any]
+_RULE = "scene must be a path, Boxes, a Grid, a Mesh, Planes, Instances, a Scene, or a list of these"
 _SYMBOLS = {"metre": "m", "millimetre": "mm", "foot": "ft", "US survey foot": "ft", "degree": "°"}
 
 
@@ -106,6 +90,7 @@ class Stage(NamedTuple):
     """"" for objects without"""
     labels: dict[str, Column]
     visible: Bools
+    properties: PropertySets | None = None
     credit: str = ""
     unit: str = ""
     """of lengths: "m", "ft" and the like, or "" where no file states one"""
@@ -123,6 +108,24 @@ class Stage(NamedTuple):
         """Return all hits of one ray with the objects of a mask."""
         return self.scene.all(ray, workers=1, where=self.where(mask))
 
+    def chosen(self, objects: MaskInput) -> Ints:
+        """Return ascending numbers of objects, from numbers, a mask, an expression, or None for all."""
+        count = len(self.visible)
+        if objects is None:
+            return np.arange(count)
+        if isinstance(objects, str):
+            masks = row_masks(objects, [part.geometry for part in self.parts])
+            found = [part.visible(mask) for part, mask in zip(self.parts, masks, strict=True)]
+            return np.flatnonzero(np.concatenate(found))
+        values = np.asarray(objects)
+        if values.dtype == np.bool_ and values.shape == (count,):
+            return np.flatnonzero(values)
+        numbers = np.unique(values)
+        if not numbers.size or (numbers.dtype.kind in "iu" and numbers[0] >= 0 and numbers[-1] < count):
+            return numbers.astype(np.int64)
+        rule = f"objects must be numbers from 0 to {count - 1}, a mask of {count}, or an expression of labels"
+        raise InvalidInput(f"{rule}; got {values.dtype} of shape {values.shape}. Leave misses (-1) out.")
+
     def objects_of(self, hits: Hits | AllHits) -> NDArray[np.int32]:
         """Return the object of each hit, -1 for misses."""
         numbers = np.full(hits.index.shape, -1, np.int32)
@@ -132,46 +135,114 @@ class Stage(NamedTuple):
         return numbers
 
 
+PathInput: TypeAlias = str | os.PathLike[str]
+ViewInput: TypeAlias = PathInput | Solid | Scene | Stage | Sequence["PathInput | Solid"]
+
+
+def geometries_in(path: Path, *, boxes: bool = False) -> list[Solid]:
+    """Return the geometries of a file; raise, before it is read, if it is too large for a page."""
+    if not boxes:  # else the objects of a mesh count, not its triangles
+        check_rows(path, announced(path).rows)
+    is_ifc = path.suffix.lower() == ".ifc"
+    found = read(path, kind="scene", boxes=boxes, all_objects=is_ifc).geometry
+    solids = cast("list[Solid]", found if isinstance(found, list) else [found])
+    check_rows(path, sum(map(len, solids)))
+    return solids
+
+
+def check_rows(path: Path, rows: int) -> None:
+    """Raise `RayboxError` if a file has too many rows for a page."""
+    if rows > MAX_ROWS:
+        raise RayboxError(f"{path}: {rows:,} rows exceed the limit of {MAX_ROWS:,} for a page")
+
+
+def check_upload(name: str, size: int) -> str:
+    """Return the name of an upload without folders; raise if it is too large, or no scene by its name."""
+    plain = PurePosixPath(name.replace("\\", "/")).name[-80:] or "file"
+    _check_size(plain, size, MAX_BYTES, "")
+    suffix = PurePosixPath(plain).suffix.lower()
+    if suffix not in FORMATS or FORMATS[suffix].is_folder:
+        supported = " ".join(FORMATS)
+        raise FileFormatError(f"{plain}: unsupported file extension {suffix!r}; supported: {supported}")
+    return plain
+
+
+def stage_of_bytes(name: str, content: bytes) -> Stage:
+    """Return the stage of an uploaded file's content; errors name it as the user does.
+
+    Only the extension of its name is used, and only if it is a format's: the content is parsed in a private
+    folder that is removed afterwards.
+    """
+    plain = check_upload(name, len(content))
+    with TemporaryDirectory(prefix="raybox-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / f"upload{PurePosixPath(plain).suffix.lower()}"
+        path.write_bytes(content)
+        try:
+            _check_size(str(path), announced(path).bytes, MAX_UNPACKED, " once unpacked")
+            return make_stage(geometries_in(path), plain, hides_spaces=True)
+        except RayboxError as error:
+            raise FileFormatError(str(error).replace(str(path), plain)) from error
+
+
+def _check_size(name: str, size: int, most: int, state: str) -> None:
+    if size > most:
+        problem = f"{size / 2**20:,.0f} MiB{state} exceed the limit of {most / 2**20:g} MiB for uploads"
+        raise RayboxError(f"{name}: {problem}; open it with: raybox view FILE")
+
+
 def make_stage(
-    scene: Solid | Scene | Sequence[Solid],
-    name: str = "scene",
+    scene: ViewInput,
+    name: str = "",
     *,
+    boxes: bool = False,
     where: MaskInput = None,
-    hides_spaces: bool = False,
+    hides_spaces: bool | None = None,
     credit: str = "",
 ) -> Stage:
-    """Return the stage of geometries; 2D is shown at z = 0.
+    """Return the stage of a file, a geometry, a scene, or a list of files and geometries; 2D is at z = 0.
 
     Its unit and its axis that is up are those that all geometries state.
 
     Parameters
     ----------
+    boxes : bool
+        One box of each object of a file.
     where : as of `Scene.nearest`
         The rows shown and hit at the start. Of objects of which it allows some rows only, the others are
         left out.
-    hides_spaces : bool
-        Do not show spaces and openings of IFC at the start, unless `where` allows nothing else.
+    hides_spaces : bool, optional
+        Do not show spaces and openings of IFC at the start, unless `where` allows nothing else. None: those
+        of files.
     """
-    given = _listed(scene)
+    if isinstance(scene, Stage):
+        return scene
+    given, files = _listed(scene, boxes=boxes)
+    name = name or (", ".join(files) if 0 < len(files) <= 3 else "scene")
     parts: list[StagePart] = []
     shown: list[Bools] = []
-    for geometry, mask in zip(given, _masks(where, given), strict=True):
-        solid, rows = _in_3d(geometry, mask)
+    is_alone = len(given) == 1 and not (isinstance(where, list) and len(where) == 1)
+    for geometry, mask in zip(given, row_masks([where] if is_alone else where, given), strict=True):
+        solid, rows = _in_3d(geometry, mask if mask.size else None)
         part = _part(solid, sum(one.objects for one in parts))
         parts.append(part if rows is None else _without_rows(part, rows))
         shown.append(np.ones(part.objects, np.bool_) if rows is None else part.visible(rows))
-    visible, labels = np.concatenate(shown), _labels(parts)
-    if hides_spaces and "ifc_class" in labels:
-        others = visible & ~np.isin(labels["ifc_class"].astype(str), HIDDEN_CLASSES)
+    solids, visible = [part.geometry for part in parts], np.concatenate(shown)
+    names = dict.fromkeys(name for solid in solids for name in solid.labels)
+    columns = {name: _joined(parts, [solid.labels.get(name) for solid in solids]) for name in names}
+    labels = {name: column for name, column in columns.items() if column is not None}
+    if (files if hides_spaces is None else hides_spaces) and "ifc_class" in labels:
+        others = visible & ~np.isin(labels["ifc_class"].astype(str), NO_MATTER)
         visible = others if others.any() else visible
-    solids = [part.geometry for part in parts]
     is_same = isinstance(scene, Scene) and all(a is b for a, b in zip(solids, given, strict=True))
     made = cast("Scene", scene) if is_same else Scene(solids)
     ids = _joined(parts, [solid.ids for solid in solids])
     texts = None if ids is None else ["" if one is None else str(one) for one in ids.tolist()]
     facts = joined_facts([one._facts for one in given])
     unit = _SYMBOLS.get(facts.units or "", facts.units or "")
-    return Stage(name, made, tuple(parts), texts, labels, visible, credit, unit, facts.up or "z")
+    sets = _joined(parts, [None if own.properties is None else own.properties.texts for own in solids])
+    properties = None if sets is None else PropertySets([text or "" for text in sets])
+    up: Up = facts.up or "z"
+    return Stage(name, made, tuple(parts), texts, labels, visible, properties, credit, unit, up)
 
 
 def rays_in_3d(rays: Rays) -> Rays:
@@ -180,22 +251,22 @@ def rays_in_3d(rays: Rays) -> Rays:
     return Rays(rows.origins, rows.directions, t_min=rows.t_min, t_max=rows.t_max, invalid="miss")
 
 
-def _listed(scene: Solid | Scene | Sequence[Solid]) -> list[Solid]:
-    """Return the geometries of a scene, a geometry or a list."""
+def _listed(scene: ViewInput, *, boxes: bool) -> tuple[list[Solid], list[str]]:
+    """Return all geometries, and the names of the files of which some are."""
     found = scene.geometry if isinstance(scene, Scene) else scene
-    listed = cast("list[Solid]", [*found] if isinstance(found, list | tuple) else [found])
-    wrong = [type(one).__name__ for one in listed if not isinstance(one, Solid)]
-    if wrong or not listed:
-        rule = "scene must be a path, Boxes, a Grid, a Mesh, Planes, Instances, a Scene, or a list of these"
-        raise InvalidInput(f"{rule}; got {wrong[0] if wrong else 'an empty list'}.")
-    return listed
-
-
-def _masks(where: MaskInput, solids: list[Solid]) -> list[Bools | None]:
-    """Return the rows of each geometry that `where` allows, flat; None for all."""
-    is_listed = isinstance(where, list) and len(where) == 1
-    given: MaskInput | Sequence[MaskInput] = [where] if len(solids) == 1 and not is_listed else where
-    return [mask if mask.size else None for mask in row_masks(given, solids)]
+    solids: list[Solid] = []
+    files: list[str] = []
+    for one in found if isinstance(found, list | tuple) else [found]:
+        if isinstance(one, str | os.PathLike):
+            solids += geometries_in(Path(one), boxes=boxes)
+            files.append(Path(one).name)
+        elif isinstance(one, Solid):
+            solids.append(one)
+        else:
+            raise InvalidInput(f"{_RULE}; got {type(one).__name__}.")
+    if not solids:
+        raise InvalidInput(f"{_RULE}; got an empty list.")
+    return solids, files
 
 
 def _in_3d(solid: Solid, mask: Bools | None) -> tuple[Solid, Bools | None]:
@@ -239,13 +310,6 @@ def _without_rows(part: StagePart, mask: Bools) -> StagePart:
         return part
     faces = np.where(left_out[:, None], solid.faces[:, :1], solid.faces)
     return part._replace(geometry=restored(solid.vertices, faces, part.numbers, solid._attributes))
-
-
-def _labels(parts: Sequence[StagePart]) -> dict[str, Column]:
-    labels = [part.geometry.labels for part in parts]
-    names = dict.fromkeys(name for own in labels for name in own)
-    columns = {name: _joined(parts, [own.get(name) for own in labels]) for name in names}
-    return {name: column for name, column in columns.items() if column is not None}
 
 
 def _joined(parts: Sequence[StagePart], columns: Sequence[Column | None]) -> Column | None:

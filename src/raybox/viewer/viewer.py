@@ -8,7 +8,8 @@ import os
 import secrets
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Iterable
+import warnings
+from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -22,28 +23,12 @@ from raybox.errors import InvalidInput, RayboxError
 from raybox.geometry import Rays
 from raybox.hits import AllHits
 from raybox.validation import ArrayInput, Bools, Ints, MaskInput
-from raybox.viewer import open_file
-from raybox.viewer.content import PageContent, built_page, content_of, make_content
-from raybox.viewer.door import Door, checked_names
-from raybox.viewer.frames import hits_frame, message
-from raybox.viewer.layers import (
-    LayerInput,
-    Layers,
-    layer_in,
-    layer_of,
-    objects_by_name,
-    objects_in,
-    runs_that_stay,
-    stage_in,
-    stages_in,
-    with_visible,
-)
+from raybox.viewer.content import LayerInput, Layers, PageContent, built_page, layer_of, linked, make_content
+from raybox.viewer.frames import frame, hits_frame
 from raybox.viewer.messages import ByOther, Camera, End, Up, Vector, ViewFields
-from raybox.viewer.notebook import embedded, linked
-from raybox.viewer.open_file import ViewInput
 from raybox.viewer.server import PageServer, address_of
-from raybox.viewer.session import Listener, Session, Task
-from raybox.viewer.stage import Stage
+from raybox.viewer.session import Session, Task
+from raybox.viewer.stage import Stage, ViewInput, make_stage, stage_of_bytes
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -55,7 +40,7 @@ Picked = TypeVar("Picked", bound=Callable[[AllHits], object])
 
 
 @final
-@guard_class("url", "selection", "on_pick", "wait", "stop")
+@guard_class("url", "selection", "answer", "save_png", "on_pick", "wait", "stop")
 class Viewer:
     """A served page that shows a scene and casts the rays of clicks; made by `view`.
 
@@ -68,7 +53,7 @@ class Viewer:
         content: PageContent,
         host: str,
         port: int,
-        allowed_hosts: Iterable[str] = (),
+        allowed_hosts: Collection[str] = (),
         *,
         live: bool = False,
     ) -> None:
@@ -76,13 +61,14 @@ class Viewer:
         self._name = secrets.token_hex(8)
         self._view: ViewFields = {}
         self._selection: dict[str, Ints] = {}
+        self._last: AllHits | None = None
         self._sessions: list[Session] = []
         self._uploads: set[Task] = set()
         self._callbacks: list[Callable[[AllHits], object]] = []
         self._calls = ThreadPoolExecutor(1, "raybox-view-callbacks")
         self._lock = RLock()
-        door = Door(host, checked_names(allowed_hosts), built_page())
-        self._server = PageServer(door, port, self._serve, most_objects=len(content.stage.visible))
+        mask_size = len(content.stage.visible) // 8 + 2  # bytes
+        self._server = PageServer(built_page(), host, port, allowed_hosts, self._serve, mask_size)
         atexit.register(self.stop)
 
     @property
@@ -106,7 +92,7 @@ class Viewer:
     def remove(self, name: str) -> None:
         """Remove what has a name; the last geometry cannot be removed."""
         with self._lock:
-            layer_in(self._content.layers, name)
+            self._content.layer(name)
             self._show({key: one for key, one in self._content.layers.items() if key != name})
 
     def hide(self, name: str, objects: MaskInput = None) -> None:
@@ -123,12 +109,11 @@ class Viewer:
     def select(self, name: str | None = None, objects: MaskInput = None) -> None:
         """Select objects of a geometry, as of `hide`; without a name, none."""
         with self._lock:
-            numbers = np.zeros(0, np.int64)
-            if name is not None:
-                numbers = objects_in(stage_in(self._content.layers, name), objects)
-            self._selection = {} if name is None else {name: numbers}
-            start = 0 if name is None else objects_by_name(self._content.layers)[name].start
-            self._change({"selection": (numbers + start).tolist()})
+            content = self._content
+            own = np.zeros(0, np.int64) if name is None else content.geometry(name).chosen(objects)
+            self._selection = {} if name is None else {name: own}
+            first = 0 if name is None else content.objects[name].start
+            self._change({"selection": (own + first).tolist()})
 
     def color_by(self, label: str | None) -> None:
         """Colour objects by a label, or by "height"; for None, all alike."""
@@ -145,11 +130,9 @@ class Viewer:
         if not (0 < distance < np.inf and 0 < fov < 180 and up in (None, "x", "y", "z")):
             rule = 'eye and target must be two points in 3D, fov within 0 and 180 degrees, up "x", "y" or "z"'
             raise InvalidInput(f"{rule}; got {eye!r}, {target!r}, {fov!r}, {up!r}.")
-        points = cast("list[Vector]", ends.tolist())
+        first, last = cast("list[Vector]", ends.tolist())
         height, axis = float(2 * distance * np.tan(np.radians(fov) / 2)), up or self._content.stage.up
-        look = Camera(
-            eye=points[0], target=points[1], up=axis, orthographic=False, height=height, fov=float(fov)
-        )
+        look = Camera(eye=first, target=last, up=axis, orthographic=False, height=height, fov=float(fov))
         self._change({"camera": look})
 
     def on_pick(self, callback: Picked) -> Picked:
@@ -171,19 +154,18 @@ class Viewer:
             found = f"got rays of shape {ray.shape}, D={ray.ndim_space}"
             raise InvalidInput(f"a click must be one ray in 3D; {found}")
         content = self._content
-        hits = content.stage.all(ray)
-        self._selected(
-            content, np.isin(np.arange(len(content.stage.visible)), content.stage.objects_of(hits)[:1])
-        )
+        self._last = hits = content.stage.all(ray)
+        first = content.stage.objects_of(hits)[:1]
+        self._selected(content, np.isin(np.arange(len(content.stage.visible)), first))
         answer = hits_frame(content.stage, ray, hits, seq=0)
         self._server.call(self._with_all(lambda page: page.send(answer), content))
         return hits
 
     def open(self, name: str, content: bytes) -> None:
         """Replace the scene of all open pages by that of a file's bytes; an error changes nothing."""
-        made = make_content(open_file.stage_of_bytes(name, content))
+        made = make_content(stage_of_bytes(name, content))
         with self._lock:
-            self._content, self._selection, self._view = made, {}, {}
+            self._content, self._selection, self._view, self._last = made, {}, {}, None
             self._server.call(self._with_all(lambda page: page.show(made)))
 
     def html(self) -> str:
@@ -192,7 +174,7 @@ class Viewer:
 
     def save_html(self, path: str | os.PathLike[str]) -> None:
         """Write `html` to a file."""
-        Path(path).write_bytes(self._content.saved(self._view or None))
+        Path(path).write_bytes(self.html().encode())
 
     def screenshot(self, path: str | os.PathLike[str] | None = None, *, scale: float = 2.0) -> bytes:
         """Return the picture of the page opened last, as PNG, and write it to a file if a path is given.
@@ -208,6 +190,18 @@ class Viewer:
             Path(path).write_bytes(picture)
         return picture
 
+    def save_png(self, path: str | os.PathLike[str]) -> None:
+        """Write `screenshot` to a file: this older name is deprecated."""
+        warnings.warn("Viewer.save_png is now Viewer.screenshot", DeprecationWarning, stacklevel=2)
+        self.screenshot(path)
+
+    @property
+    def answer(self) -> AllHits | None:
+        """The hits of the ray cast last: deprecated; `click` returns them, and `on_pick` passes them."""
+        text = "Viewer.answer is now what Viewer.click returns and Viewer.on_pick passes"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return self._last
+
     def wait(self) -> None:
         """Serve until Ctrl-C."""
         while True:
@@ -217,14 +211,14 @@ class Viewer:
         """Stop the server; open pages say so."""
         atexit.unregister(self.stop)
         self._calls.shutdown(wait=False, cancel_futures=True)
-        end = message(End(kind="end", text="the server has stopped; start it again to go on"))
+        end = End(kind="end", text="the server has stopped; start it again to go on")
         with suppress(RayboxError):  # it has stopped before
-            self._server.call(self._with_all(lambda page: page.send(end)))
+            self._server.call(self._with_all(lambda page: page.send(frame(end))))
         self._server.stop()
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the page itself, or with `live` the served one."""
-        return linked(self.url) if self._live else embedded(self._content, self._view or None, self.url)
+        return linked(self.url) if self._live else self._content.embedded(self._view or None, self.url)
 
     def __enter__(self) -> Viewer:
         return self
@@ -234,22 +228,21 @@ class Viewer:
 
     def _set_visible(self, name: str, objects: MaskInput, on: bool) -> None:
         with self._lock:
-            old, layer = self._content, layer_in(self._content.layers, name)
+            old, layer = self._content, self._content.layer(name)
             if objects is None and not isinstance(layer.content, Stage):
                 self._show({**old.layers, name: layer._replace(is_visible=on)})
                 return
-            layers, ranges = with_visible(old.layers, name, objects, on)
-            self._content = content_of(layers, old.stage)
+            layers, ranges = old.with_visible(name, objects, on)
+            self._content = old.with_layers(layers)
             self._change({"show": ranges} if on else {"hide": ranges}, old)
 
     def _show(self, layers: Layers) -> None:
         """Show layers on all open pages, whose view stays."""
         old = self._content
-        self._content = new = content_of(layers, old.stage)
-        before, now, runs = stages_in(old.layers), stages_in(layers), runs_that_stay(old.layers, layers)
-        self._selection = {
-            k: own for k, own in self._selection.items() if k in now and now[k] is before.get(k)
-        }
+        self._content = new = old.with_layers(layers)
+        stay = new.same_geometries(old)
+        runs = [(old.objects[name].start, new.objects[name].start, len(new.objects[name])) for name in stay]
+        self._selection = {name: own for name, own in self._selection.items() if name in stay}
         self._view.pop("selection", None)
         self._server.call(self._with_all(lambda page: page.show(new, runs), old))
 
@@ -260,8 +253,7 @@ class Viewer:
         self._server.call(self._with_all(lambda page: page.change(content, view), shown or content))
 
     async def _serve(self, connection: ServerConnection) -> None:
-        listener = Listener(self._picked, self._selected)
-        session = Session(connection, self._content, self._uploads, listener)
+        session = Session(connection, self._content, self._uploads, self._picked, self._selected)
         self._sessions.append(session)
         try:
             await session.run(self._name, self._view)
@@ -270,12 +262,13 @@ class Viewer:
 
     def _selected(self, content: PageContent, mask: Bools) -> None:
         if content is self._content:
-            named = objects_by_name(content.layers).items()
+            named = content.objects.items()
             own = {name: np.flatnonzero(mask[some.start : some.stop]) for name, some in named}
             self._selection = {name: numbers for name, numbers in own.items() if numbers.size}
 
     def _picked(self, content: PageContent, hits: AllHits) -> None:
         if content is self._content:
+            self._last = hits
             for callback in self._callbacks:
                 self._calls.submit(_call, callback, hits)
 
@@ -308,7 +301,7 @@ def view(  # noqa: PLR0913
     where: MaskInput = None,
     points: bool = False,
     credit: str = "",
-    allowed_hosts: Iterable[str] = (),
+    allowed_hosts: Collection[str] = (),
     live: bool = False,
 ) -> Viewer:
     """Show a scene in the browser, where a click casts a ray through its pixel.
@@ -363,5 +356,6 @@ def view(  # noqa: PLR0913
     ...     viewer.click([0, 0, 0], [1, 0, 0]).t
     array([2., 5.])
     """
-    stage = open_file.stage_of(scene, boxes=boxes, all_objects=all_objects, where=where, credit=credit)
+    hides = False if all_objects else None
+    stage = make_stage(scene, boxes=boxes, where=where, hides_spaces=hides, credit=credit)
     return Viewer(make_content(stage, rays, is_scan=points), host, port, allowed_hosts, live=live)

@@ -1,7 +1,7 @@
 """IFC building models, through ifcopenshell: the surfaces of each product, in world coordinates and metres.
 
 Openings are cut, shells face outward, and a product that has a bounding box alone is its twelve triangles.
-Products without matter, such as spaces and openings, are left out by default: `ifc_products.NO_MATTER`.
+Products without matter, such as spaces and openings, are left out by default: `NO_MATTER`.
 """
 
 import json
@@ -26,7 +26,25 @@ SECONDS = 60.0
 Those of the data set `duplex_ifc` take 0.2 s at most.
 """
 
+_NO_MATTER = """
+    Space SpatialZone ExternalSpatialElement Building BuildingStorey Facility FacilityPartCommon
+    Bridge BridgePart MarineFacility MarinePart Railway RailwayPart Road RoadPart OpeningElement
+    OpeningStandardCase VoidingFeature ChamferEdgeFeature RoundedEdgeFeature EarthworksCut
+    VirtualElement Annotation Grid Referent LinearPositioningElement LinearElement Alignment
+    AlignmentCant AlignmentHorizontal AlignmentSegment AlignmentVertical DistributionPort
+"""
+_STRUCTURAL = """
+    CurveAction CurveConnection CurveMember CurveMemberVarying CurveReaction LinearAction
+    LinearActionVarying PlanarAction PlanarActionVarying PointAction PointConnection PointReaction
+    SurfaceAction SurfaceConnection SurfaceMember SurfaceMemberVarying SurfaceReaction
+"""
+NO_MATTER = (
+    *(f"Ifc{name}" for name in _NO_MATTER.split()),
+    *(f"IfcStructural{name}" for name in _STRUCTURAL.split()),
+)
+"""Classes of products without matter, none of which is a superclass; a site has its terrain."""
 LIBRARIES = {"opencascade": "opencascade", "hybrid": "hybrid-cgal-simple-opencascade"}
+ARRAYS = ("vertices", "faces", "colors", "properties")
 LABELS = ("name", "ifc_class", "storey", "predefined_type")
 
 
@@ -38,6 +56,7 @@ class _Product(NamedTuple):
     vertices: bytes = b""
     faces: bytes = b""
     colors: bytes = b""
+    properties: bytes = b""
 
 
 def read(path: Path, options: ReadOptions) -> Loaded:
@@ -61,7 +80,8 @@ def read(path: Path, options: ReadOptions) -> Loaded:
             faces = np.frombuffer(product.faces, np.int32).reshape(-1, 3).astype(np.int64)
             colors = color_bytes(np.frombuffer(product.colors).reshape(-1, 4)) if product.colors else None
             own = {key: labels[key] for key in LABELS}
-            parts.append(MeshPart(labels["id"], vertices, faces, own, colors))
+            properties = product.properties.decode()
+            parts.append(MeshPart(labels["id"], vertices, faces, own, colors, properties))
             skipped.update(f"{name}, in part: {problem}" for problem in result["problem"])
     if not parts:
         counts = skipped or left_out
@@ -84,8 +104,9 @@ def _with_progress(products: Iterator[_Product], *, shown: bool) -> Iterator[_Pr
 
 def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
     """Yield all products; the program begins again after one in which it ends."""
-    request: dict[str, Any] = {"all_objects": options.all_objects, "seconds": SECONDS}
-    request |= {"library": LIBRARIES[options.tessellation], "after": -1}
+    no_matter = () if options.all_objects else NO_MATTER
+    request: dict[str, Any] = {"no_matter": no_matter, "seconds": SECONDS, "after": -1}
+    request["library"] = LIBRARIES[options.tessellation]
     done = False
     while not done:
         current: dict[str, Any] = {}
@@ -101,7 +122,7 @@ def _products(path: Path, options: ReadOptions) -> Iterator[_Product]:
                     elif "done" in header:
                         done = True
                     else:
-                        sizes = (header.get(name, 0) for name in ("vertices", "faces", "colors"))
+                        sizes = (header.get(name, 0) for name in ARRAYS)
                         yield _Product(current, header, *map(stream.read, sizes))
                         current = {}
             if not done:

@@ -25,12 +25,6 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]  # the limit is of wall time there
 
-NO_MATTER = (
-    *("IfcSpatialElement", "IfcSpatialStructureElement"),  # the second is the root of IFC2X3
-    *("IfcFeatureElementSubtraction", "IfcVirtualElement", "IfcAnnotation", "IfcGrid", "IfcPort"),
-    *("IfcPositioningElement", "IfcLinearElement", "IfcStructuralItem", "IfcStructuralActivity"),
-)
-"""Classes whose products, with those of their subclasses, have no matter; a site has its terrain."""
 SURFACES = (
     *("IfcSolidModel", "IfcSurface", "IfcFaceBasedSurfaceModel", "IfcShellBasedSurfaceModel"),
     *("IfcTessellatedItem", "IfcBooleanResult", "IfcCsgPrimitive3D", "IfcHalfSpaceSolid", "IfcBoundingBox"),
@@ -68,11 +62,10 @@ def main() -> None:
         if product.id() > request["after"]:
             _limit(request["seconds"])
             _write(out, {"number": product.id()} | of_file | _labels(product))
-            is_matter = product.is_a("IfcSite") or not any(map(product.is_a, NO_MATTER))
-            if is_matter or request["all_objects"]:
-                _write(out, *_surface(settings, product, request["library"]))
-            else:
+            if product.is_a() in request["no_matter"]:
                 _write(out, {"left_out": product.is_a()})
+            else:
+                _write(out, *_surface(settings, product, request["library"]))
     _write(out, {"done": True})
 
 
@@ -151,7 +144,31 @@ def _surface(settings: Any, product: Any, library: str) -> tuple[dict[str, Any],
     arrays = {"vertices": vertices, "faces": faces, "colors": _colors(shape.geometry)}
     sizes = {name: array.nbytes for name, array in arrays.items()}
     problem = _reasons(ifcopenshell.get_log(), "error")[:1]
-    return {**sizes, "problem": problem}, b"".join(array.tobytes() for array in arrays.values())
+    try:
+        properties = _properties(product)
+    except Exception as error:  # a damaged set: ifcopenshell raises anything
+        properties, problem = b"", [*problem, f"its property sets: {type(error).__name__}"]
+    header = {**sizes, "properties": len(properties), "problem": problem}
+    return header, b"".join(array.tobytes() for array in arrays.values()) + properties
+
+
+def _properties(product: Any) -> bytes:
+    """Return the property sets and quantities of a product and its type, as JSON; none without any."""
+    sets = ifcopenshell.util.element.get_psets(product)
+    for values in sets.values():
+        values.pop("id", None)  # the number of the set in the file, which a property may not have as its name
+    return json.dumps(_plain(sets), separators=(",", ":")).encode() if sets else b""
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON may have it: instances as their text, infinite numbers as text."""
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
 def _colors(geometry: Any) -> Any:

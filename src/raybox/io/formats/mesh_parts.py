@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from raybox.errors import FileFormatError
 from raybox.geometry import Mesh, column_of
 from raybox.geometry.colors import Colors, joined_colors
-from raybox.geometry.labels import with_colors
+from raybox.geometry.labels import with_colors, with_properties
 from raybox.geometry.polygons import Triangles, triangulate, without_holes
+from raybox.geometry.property_sets import PropertySets
 from raybox.io.formats.common import Floats, Loaded, ReadOptions, counts_in_words, file_error
 from raybox.io.formats.object_boxes import boxes_of_objects
 
@@ -31,6 +32,8 @@ class MeshPart(NamedTuple):
     """values by name: numbers, bools, text or None for missing"""
     colors: Colors | None = None
     """of the triangles: (F, 4)"""
+    properties: str = ""
+    """property sets, as JSON"""
 
 
 def faces_of(vertices: Floats, corners: Ints, sizes: Ints, skipped: Counter[str]) -> Triangles:
@@ -71,6 +74,7 @@ def to_scene(
     objects = np.repeat(np.arange(len(parts)), sizes)
     mesh = Mesh(vertices, faces, objects=objects, ids=ids, labels=labels)
     mesh = with_colors(mesh, joined_colors([part.colors for part in parts], sizes.tolist()))
+    mesh = with_properties(mesh, PropertySets([part.properties for part in parts]))
     return Loaded(boxes_of_objects(mesh) if options.boxes else mesh, skipped, left_out)
 
 

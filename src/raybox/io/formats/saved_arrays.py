@@ -13,7 +13,8 @@ list         those of geometry 0 as ``0/lower`` ..., of geometry 1 as ``1/...``
 
 The array `raybox` names the kind. Ids are the array ``id``, labels ``labels/NAME``. Of a label of objects,
 ``missing/NAME`` marks the rows without a value. What a geometry's file states are ``skipped/reason
-skipped/count`` (what its reader left out), ``file/units file/up``, and ``file/colors`` of its primitives.
+skipped/count`` (what its reader left out), ``file/units file/up``, ``file/colors`` of its primitives,
+and ``file/properties`` of its objects: a line of JSON for each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ from raybox.geometry.colors import checked_colors
 from raybox.geometry.file_facts import FromFile, SourceFacts, checked_up
 from raybox.geometry.labels import Attributes, Labels, checked_attributes
 from raybox.geometry.mesh import stored_objects
+from raybox.geometry.property_sets import of_lines
 from raybox.io.formats.common import FileArrays, Floats, Loaded, ReadOptions, SceneGeometry, file_error
 from raybox.io.formats.numpy_arrays import as_floats, open_archive, read_npz
 from raybox.io.formats.object_boxes import boxes_of
@@ -42,6 +44,7 @@ EDGES = ("x_edges", "y_edges", "z_edges")
 _SKIPPED = ("skipped/reason", "skipped/count")
 _STATED = ("file/units", "file/up")
 _COLORS = "file/colors"
+_PROPERTIES = "file/properties"
 _AGAIN = "copy or save it again"
 
 
@@ -97,6 +100,8 @@ def attribute_arrays(geometry: SceneGeometry) -> dict[str, Array]:
             if missing.any() or kind is not str:
                 found[f"missing/{name}"] = missing
     found |= {} if geometry.colors is None else {_COLORS: geometry.colors}
+    if geometry.properties is not None:
+        found[_PROPERTIES] = np.frombuffer(geometry.properties.lines(), np.uint8)
     return found | fact_arrays(geometry)
 
 
@@ -194,7 +199,8 @@ def attributes_of(arrays: Arrays, objects: Ints | None, rows: int) -> Attributes
         labels[name] = labels[name].astype(object)
         labels[name][missing[name]] = None
     colors = checked_colors(arrays.get(_COLORS), rows)
-    return Attributes(found.ids, Labels(labels), facts_of(arrays), colors)
+    properties = of_lines(arrays[_PROPERTIES], count) if _PROPERTIES in arrays else None
+    return Attributes(found.ids, Labels(labels), facts_of(arrays), colors, properties)
 
 
 def facts_of(arrays: Arrays) -> SourceFacts:
