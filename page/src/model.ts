@@ -9,6 +9,7 @@ import type {
   Label,
   MeshGeometry,
   Numbers,
+  PaletteRows,
   PlanesGeometry,
   PointCloud,
   RaySample,
@@ -61,6 +62,7 @@ function sceneModel(frame: Frame): SceneModel {
     bounds,
     objects,
     geometries,
+    palette: array(frame, "palette", Uint8Array),
     labels,
     ids: header.ids == null ? null : asList(header.ids).map(String),
     ...rolesOf(labels),
@@ -84,6 +86,15 @@ function offlineReason(geometries: readonly Geometry[]): string {
 }
 
 function geometry(frame: Frame, prefix: string, header: Header): Geometry {
+  return { ...uncoloured(frame, prefix, header), paletteRows: paletteRows(frame, prefix) };
+}
+
+function paletteRows(frame: Frame, prefix: string): PaletteRows | null {
+  const found = frame.arrays.get(`${prefix}colors`);
+  return found instanceof Uint8Array || found instanceof Uint16Array ? found : null;
+}
+
+function uncoloured(frame: Frame, prefix: string, header: Header): Geometry {
   const size = {
     firstObject: Number(header.firstObject),
     objects: Number(header.objects),
@@ -131,7 +142,7 @@ function instances(frame: Frame, prefix: string, size: Sizes): InstancesGeometry
     type: "instances",
     ...size,
     transforms: f8(frame, `${prefix}transforms`),
-    base: base(frame, `${prefix}base.`),
+    base: { ...base(frame, `${prefix}base.`), paletteRows: paletteRows(frame, `${prefix}base.`) },
   };
 }
 

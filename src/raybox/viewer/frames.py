@@ -146,7 +146,7 @@ def _color_arrays(stage: Stage) -> Arrays:
     """
     given: dict[str, NDArray[np.uint8]] = {}
     for number, (solid, _, _, _, cells, color) in enumerate(stage.parts):
-        base = solid.geometry.colors if isinstance(solid, Instances) else None
+        base = solid.geometry.colors if isinstance(solid, Instances) and solid.colors is None else None
         own = solid.colors if cells is None or solid.colors is None else solid.colors[cells]
         is_drawn = color is None and (cells is not None or not isinstance(solid, Grid))
         found = {f"{number}.colors": own, f"{number}.base.colors": base} if is_drawn else {}
