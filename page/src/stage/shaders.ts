@@ -600,6 +600,44 @@ void main() {
 }
 `;
 
+/**
+ * Darkens what lies deeper than what is around it, by pairs of pixels on both sides: eye-dome lighting that leaves
+ * planes as they are, since depths of a plane change evenly in the picture.
+ */
+const CUE_FRAGMENT = `
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+uniform sampler2D depthMap;
+uniform mat4 projection;
+uniform bool orthographic;
+uniform float pixels;
+uniform float radius;
+out vec4 colour;
+
+float depthAt(ivec2 pixel) {
+  return texelFetch(depthMap, clamp(pixel, ivec2(0), textureSize(depthMap, 0) - 1), 0).r;
+}
+
+void main() {
+  ivec2 at = ivec2(gl_FragCoord.xy);
+  float depth = depthAt(at);
+  if (depth == 1.0) discard;
+  // How many widths of a pixel a depth of 1 is at this distance.
+  float widths = abs(orthographic ? 2.0 * pixels / projection[2][2] : 2.0 * pixels / (2.0 * depth - 1.0 + projection[2][2]));
+  float sum = 0.0;
+  for (int k = 0; k < 8; k++) {
+    float angle = 0.3927 * float(k);
+    float reach = radius * float(1 + 3 * k % 4);
+    ivec2 aside = ivec2(round(reach * vec2(cos(angle), sin(angle))));
+    vec2 ends = vec2(depthAt(at + aside), depthAt(at - aside));
+    float around = 0.5 * (ends.x + ends.y);
+    if (max(ends.x, ends.y) < 1.0) sum += clamp(widths * (depth - around) / reach - 0.05, 0.0, 1.0);
+  }
+  colour = vec4(0.0, 0.0, 0.0, 1.0 - exp(-0.13 * sum));
+}
+`;
+
 /** Depth of one pixel in 24 bits. */
 const DEPTH_FRAGMENT = `
 precision highp float;
@@ -624,5 +662,6 @@ export const SHADERS = {
   point: { vertexShader: POINT_VERTEX, fragmentShader: POINT_FRAGMENT },
   copy: { vertexShader: SCREEN_VERTEX, fragmentShader: COPY_FRAGMENT },
   blend: { vertexShader: SCREEN_VERTEX, fragmentShader: BLEND_FRAGMENT },
+  cue: { vertexShader: SCREEN_VERTEX, fragmentShader: CUE_FRAGMENT },
   depth: { vertexShader: SCREEN_VERTEX, fragmentShader: DEPTH_FRAGMENT },
 };

@@ -365,7 +365,9 @@ export class Stage {
     this.shared.ink.value.set(...(rgb(theme.ink).map((byte) => byte / 255) as Vec3));
     return {
       layers: this.layers,
+      points: (pixels) => this.overlays.drawnPoints(pixels),
       overlays: (pixels) => this.overlays.drawn(pixels),
+      depthCue: quality.depthCue,
       view: this.prepareView(view, pixelScale, quality),
       width: Math.max(1, Math.round(view.width * pixelScale)),
       height: Math.max(1, Math.round(view.height * pixelScale)),
