@@ -88,7 +88,8 @@ export const opacities: Check<View["opacity"]> = (value) => {
 export function colourOf(model: SceneModel): Check<ColourBy> {
   return (value) => {
     if (!isRaw(value)) return null;
-    const by = oneOf("class", "label", "height", "plain")(value.by);
+    const by = oneOf("file", "class", "label", "height", "plain")(value.by);
+    if (by === "file") return model.palette ? { by } : null;
     if (by !== "label") return by && { by };
     const label = String(value.label);
     if (!labelOf(model, label)) return null;

@@ -1,7 +1,9 @@
 /** The colour of every object and the legend that says the same. */
 
 import { codedLabel, extent, frequentCodes, groupLabels, labelOf, NONE, numberLabels, type Coded } from "./labels.ts";
-import { CATEGORIES, OTHER, PLAIN, RAMP, ramp, rgb } from "./look.ts";
+import { classColour } from "./class_colours.ts";
+import { fileColours, isByObject } from "./file_colours.ts";
+import { CATEGORIES, hexOf, OTHER, PLAIN, RAMP, ramp, rgb } from "./look.ts";
 import { count, short } from "./format.ts";
 import { heights } from "./heights.ts";
 import type { Store } from "./store.ts";
@@ -10,24 +12,31 @@ import type { ColourBy, LegendEntry, Look, SceneModel } from "./types.ts";
 export interface Colouring {
   /** Three bytes an object. */
   rgb: Uint8Array;
+  /** One byte an object, where some are translucent. */
+  opacity?: Uint8Array;
   /** What is drawn of the objects whose byte is 1. */
   legend: (shown: Uint8Array) => LegendEntry[];
 }
+
+/** The most classes that have colours by their names. */
+const MOST_NAMED = 24;
 
 /** Ways to colour this scene, each with the text that names it; a way without effect is absent. */
 export function waysToColour(model: SceneModel): { colour: ColourBy; text: string }[] {
   const groups = groupLabels(model);
   const labels = [...groups.filter((name) => name !== model.classes), ...numberLabels(model).map(({ name }) => name)];
   const ways: { colour: ColourBy; text: string }[] = [];
+  if (model.palette) ways.push({ colour: { by: "file" }, text: "file" });
   if (model.classes && groups.includes(model.classes)) ways.push({ colour: { by: "class" }, text: model.classes });
   ways.push(...labels.map((label) => ({ colour: { by: "label" as const, label }, text: label })));
   if (extent(heights(model))) ways.push({ colour: { by: "height" }, text: "height" });
   return [...ways, { colour: { by: "plain" }, text: "one colour" }];
 }
 
-/** Colours before the user chooses: classes if there are several. */
+/** Colours before the user chooses: the file's, else classes if there are several. */
 export function firstColour(model: SceneModel): ColourBy {
-  return waysToColour(model)[0].colour.by === "class" ? { by: "class" } : { by: "plain" };
+  const [{ colour }] = waysToColour(model);
+  return colour.by === "file" || colour.by === "class" ? colour : { by: "plain" };
 }
 
 const made = new WeakMap<ColourBy, Colouring>();
@@ -43,6 +52,7 @@ export function colouring(model: SceneModel, colour: ColourBy): Colouring {
 function compute(model: SceneModel, colour: ColourBy): Colouring {
   const found = computeWay(model, colour);
   for (const { color, firstObject, objects } of model.geometries) {
+    if (color) found.opacity?.fill(255, firstObject, firstObject + objects);
     for (let at = firstObject; color && at < firstObject + objects; at++) found.rgb.set(rgb(color), 3 * at);
   }
   return found;
@@ -50,12 +60,38 @@ function compute(model: SceneModel, colour: ColourBy): Colouring {
 
 function computeWay(model: SceneModel, colour: ColourBy): Colouring {
   if (colour.by === "plain") return plain(model);
+  if (colour.by === "file") return byFile(model);
   if (colour.by === "height") return byNumber("height", heights(model));
   const name = colour.by === "label" ? colour.label : model.classes;
   const label = labelOf(model, name);
   if (label?.kind === "number") return byNumber(label.name, label.values);
   const coded = codedLabel(model, name);
-  return coded ? byWord(coded, topWords(model, coded)) : plain(model);
+  return coded ? byWord(coded, wordOrder(model, coded), colour.by === "class") : plain(model);
+}
+
+/** The colours of the file; where it states none, those of classes. */
+function byFile(model: SceneModel): Colouring {
+  const { rgb: bytes, opacity = new Uint8Array(model.objects).fill(255) } = computeWay(model, { by: "class" });
+  const own = fileColours(model);
+  for (const geometry of model.geometries) {
+    for (let object = geometry.firstObject; object < geometry.firstObject + geometry.objects; object++) {
+      if (own[4 * object + 3] === 0) continue;
+      bytes.set(own.subarray(4 * object, 4 * object + 3), 3 * object);
+      opacity[object] = isByObject(geometry) ? own[4 * object + 3] : 255;
+    }
+  }
+  const label = codedLabel(model, model.classes);
+  return { rgb: bytes, opacity, legend: label ? meanLegend(label, wordOrder(model, label), bytes) : () => [] };
+}
+
+/** The legend of words with the mean colour of the objects of each. */
+function meanLegend(label: Coded, order: number[], bytes: Uint8Array): Colouring["legend"] {
+  const sums = new Float64Array(3 * label.words.length);
+  label.codes.forEach((code, object) => [0, 1, 2].forEach((k) => (sums[3 * code + k] += bytes[3 * object + k])));
+  const colours = label.words.map((_, code) =>
+    hexOf([0, 1, 2].map((k) => Math.round(sums[3 * code + k] / (label.counts[code] || 1)))),
+  );
+  return (shown) => wordLegend(label, order.slice(0, MOST_NAMED), colours, countShown(label, (object) => shown[object]));
 }
 
 function plain({ objects }: SceneModel): Colouring {
@@ -65,12 +101,12 @@ function plain({ objects }: SceneModel): Colouring {
   return { rgb: bytes, legend: () => [] };
 }
 
-/** The most frequent words of what is drawn at the start: they keep their colours when others appear. */
-function topWords({ hiddenAtStart }: SceneModel, label: Coded): number[] {
+/** The words, the most frequent of what is drawn at the start first: they keep their colours when others appear. */
+function wordOrder({ hiddenAtStart }: SceneModel, label: Coded): number[] {
   const counts = countShown(label, (object) => !hiddenAtStart?.[object]);
   const hidden = frequentCodes(label).filter((code) => !counts[code]);
   const order = [...frequentCodes({ ...label, counts }), ...hidden];
-  return order.filter((code) => label.words[code] !== NONE).slice(0, CATEGORIES.length);
+  return order.filter((code) => label.words[code] !== NONE);
 }
 
 function countShown({ codes, words }: Coded, shown: (object: number) => boolean | number): Uint32Array {
@@ -79,19 +115,24 @@ function countShown({ codes, words }: Coded, shown: (object: number) => boolean 
   return counts;
 }
 
-/** The top words have colours, the others are grey. */
-function byWord(label: Coded, top: number[]): Colouring {
-  const colours = label.words.map((_, code) => rgb(CATEGORIES[top.indexOf(code)] ?? OTHER));
+/** The first words have colours, the others are grey; byName: classes have the colours of what they name. */
+function byWord(label: Coded, order: number[], byName: boolean): Colouring {
+  const named = new Map(order.slice(0, MOST_NAMED).map((code) => [code, byName ? classColour(label.words[code]) : null]));
+  const others = order.filter((code) => !named.get(code)).slice(0, CATEGORIES.length);
+  const top = order.filter((code) => named.get(code) || others.includes(code));
+  const hex = label.words.map((_, code) => named.get(code)?.colour ?? CATEGORIES[others.indexOf(code)] ?? OTHER);
+  const colours = hex.map(rgb);
   const bytes = new Uint8Array(3 * label.codes.length);
   for (let object = 0; object < label.codes.length; object++) bytes.set(colours[label.codes[object]], 3 * object);
   return {
     rgb: bytes,
-    legend: (shown) => wordLegend(label, top, countShown(label, (object) => shown[object])),
+    opacity: Uint8Array.from(label.codes, (code) => named.get(code)?.opacity ?? 255),
+    legend: (shown) => wordLegend(label, top, hex, countShown(label, (object) => shown[object])),
   };
 }
 
-function wordLegend({ words }: Coded, top: number[], counts: Uint32Array): LegendEntry[] {
-  const entries = top.map((code, at) => ({ text: words[code], colours: [CATEGORIES[at]], count: counts[code] }));
+function wordLegend({ words }: Coded, top: number[], colours: string[], counts: Uint32Array): LegendEntry[] {
+  const entries = top.map((code) => ({ text: words[code], colours: [colours[code]], count: counts[code] }));
   const others = words.map((_, code) => code).filter((code) => counts[code] && !top.includes(code));
   const text = others.length === 1 ? words[others[0]] : `${count(others.length)} others`;
   const rest = { text, colours: [OTHER], count: others.reduce((sum, code) => sum + counts[code], 0) };
@@ -119,7 +160,7 @@ function byNumber(name: string, values: ArrayLike<number>): Colouring {
 
 /** Colours with what is hidden at 0 and each class at its opacity. */
 export function lookOf({ model, state, visibility }: Store): Look {
-  const { rgb: colours } = colouring(model, state.colour);
+  const { rgb: colours, opacity } = colouring(model, state.colour);
   const { shown } = visibility;
   const classes = Object.keys(state.opacity).length ? codedLabel(model, model.classes) : null;
   const alphas = classes?.words.map((word) => Math.round(255 * (state.opacity[word] ?? 1)));
@@ -129,7 +170,8 @@ export function lookOf({ model, state, visibility }: Store): Look {
     rgba[4 * object] = colours[3 * object];
     rgba[4 * object + 1] = colours[3 * object + 1];
     rgba[4 * object + 2] = colours[3 * object + 2];
-    rgba[4 * object + 3] = alphas ? alphas[classes!.codes[object]] : 255;
+    const own = opacity?.[object] ?? 255;
+    rgba[4 * object + 3] = alphas ? Math.round((own * alphas[classes!.codes[object]]) / 255) : own;
   }
-  return { rgba };
+  return { rgba, byFile: state.colour.by === "file" };
 }

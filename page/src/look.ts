@@ -46,6 +46,11 @@ export function rgb(hex: string): [number, number, number] {
   return [value >> 16, (value >> 8) & 255, value & 255];
 }
 
+/** Returns a colour of three bytes as "#rrggbb". */
+export function hexOf(bytes: readonly number[]): string {
+  return `#${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
 const STOPS = RAMP.map(rgb);
 
 /** Returns the bytes of the continuous scale at a fraction; what is outside 0 to 1 is at the ends. */

@@ -8,6 +8,7 @@ import type {
   Label,
   MeshGeometry,
   Numbers,
+  PaletteRows,
   PlanesGeometry,
   PointCloud,
   RaySample,
@@ -62,6 +63,7 @@ function sceneModel(frame: Frame, header: SceneHeader): SceneModel {
     bounds,
     objects,
     geometries,
+    palette: array(frame, "palette", Uint8Array),
     labels,
     ...rolesOf(labels),
     properties: properties && propertyReader(properties),
@@ -82,7 +84,16 @@ function offlineReason(geometries: readonly Geometry[]): string {
   return say(`${count(total)} boxes and triangles, and a page from disk tests ${count(MOST_OFFLINE)} at most`);
 }
 
-function geometry(frame: Frame, prefix: string, { type, ...size }: GeometryHeader): Geometry {
+function geometry(frame: Frame, prefix: string, header: GeometryHeader): Geometry {
+  return { ...uncoloured(frame, prefix, header), paletteRows: paletteRows(frame, prefix) };
+}
+
+function paletteRows(frame: Frame, prefix: string): PaletteRows | null {
+  const found = frame.arrays.get(`${prefix}colors`);
+  return found instanceof Uint8Array || found instanceof Uint16Array ? found : null;
+}
+
+function uncoloured(frame: Frame, prefix: string, { type, ...size }: GeometryHeader): Geometry {
   switch (type) {
     case "boxes":
     case "mesh":
@@ -124,7 +135,7 @@ function instances(frame: Frame, prefix: string, size: Sizes): InstancesGeometry
     type: "instances",
     ...size,
     transforms: f8(frame, `${prefix}transforms`),
-    base: base(frame, `${prefix}base.`),
+    base: { ...base(frame, `${prefix}base.`), paletteRows: paletteRows(frame, `${prefix}base.`) },
   };
 }
 

@@ -54,7 +54,7 @@ export interface ByLabel {
 }
 
 export interface ByOther {
-  by: "class" | "height" | "plain";
+  by: "file" | "class" | "height" | "plain";
 }
 
 export interface ViewFields {

@@ -15,7 +15,11 @@ interface GeometryBase {
   primitives: number;
   /** "#rrggbb", where Python gave all objects one colour. */
   color?: string | null;
+  /** The file's colour of each primitive, of a grid of each object: its row of the scene's palette, 0 for none. */
+  paletteRows?: PaletteRows | null;
 }
+
+export type PaletteRows = Uint8Array | Uint16Array;
 
 export interface BoxesGeometry extends GeometryBase {
   type: "boxes";
@@ -82,6 +86,8 @@ export interface SceneModel {
   bounds: [Vec3, Vec3];
   objects: number;
   geometries: Geometry[];
+  /** Colours that the file states, four bytes each, of which the first is no colour; null without any. */
+  palette?: Uint8Array | null;
   labels: Label[];
   ids: string[] | null;
   /** Returns the property sets of an object; null where no object has any. */
@@ -249,6 +255,8 @@ export interface ViewState extends Omit<View, "hidden" | "unpickable"> {
 export interface Look {
   /** Four bytes an object: red, green, blue in sRGB, opacity (0 is not drawn). */
   rgba: Uint8Array;
+  /** Whether primitives have the colours of the file, where it states any. */
+  byFile?: boolean;
 }
 
 export type StandardView = "front" | "back" | "left" | "right" | "top" | "bottom" | "iso";

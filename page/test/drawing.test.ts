@@ -371,3 +371,21 @@ test("scale bars have round lengths, with a unit where there is one", () => {
   assert.deepEqual(texts("ft"), ["2000 ft", "5 ft", "0.5 ft", "0.002 ft", "0.00002 ft"]);
   assert.deepEqual(texts(""), ["2000", "5", "0.5", "0.002", "0.00002"]);
 });
+
+test("the last vertex of each triangle has its colour, and translucent parts have vertices of their own", () => {
+  const square = mesh([0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0], [0, 1, 2, 0, 2, 3, 0, 1, 2, 2, 1, 0], [0, 0, 0, 0]);
+  const palette = Uint8Array.of(0, 0, 0, 0, 9, 9, 9, 255, 8, 8, 8, 255, 7, 7, 7, 50);
+  const paletteRows = Uint8Array.of(1, 2, 3, 0);
+  const rows = meshRows({ ...square, paletteRows }, [0, 0, 0], palette);
+  const shape = (faces: ArrayLike<number>, points: ArrayLike<number>) =>
+    [...Array(faces.length / 3).keys()].map((i) => {
+      const corners = [0, 1, 2].map((k) => [0, 1, 2].map((a) => points[3 * faces[3 * i + k] + a]).join());
+      return [0, 1, 2].map((k) => [...corners.slice(k), ...corners.slice(0, k)].join(" ")).sort()[0];
+    });
+  assert.deepEqual(shape(rows.faces, rows.points).sort(), shape(square.faces, square.vertices).sort());
+  const rowOf = (vertex: number) => rows.objects[OWNER * rows.owners[vertex] + 3];
+  const drawn = [0, 1, 2, 3].map((i) => [...rows.faces.subarray(3 * i, 3 * i + 3)].map(rowOf));
+  assert.deepEqual(drawn.map(([, , last]) => last).sort(), [0, 1, 2, 3]);
+  for (const corners of drawn) assert.equal(new Set(corners.map((row) => row === 3)).size, 1);
+  assert.equal(rows.points.length / 3, 4 + 3); // only the translucent triangle needs vertices of its own
+});

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { classColour } from "../src/class_colours.ts";
 import { colouring, firstColour, lookOf, waysToColour } from "../src/colouring.ts";
 import { distanceTitle, fileName, harmless, parsePoint, short, wordText } from "../src/format.ts";
 import { Naming } from "../src/labels.ts";
@@ -12,7 +13,8 @@ import { drawRays, pointColours, rayEnds } from "../src/rays.ts";
 import { sceneKey } from "../src/checks.ts";
 import { restoredView, startView } from "../src/controls.ts";
 import { Store } from "../src/store.ts";
-import type { CameraState } from "../src/types.ts";
+import { fileColours } from "../src/file_colours.ts";
+import type { CameraState, InstancesGeometry, Label, MeshGeometry, SceneModel } from "../src/types.ts";
 import { fromRanges, toRanges } from "../src/visibility.ts";
 import { sceneOfBoxes, sceneWithRays } from "./scenes.ts";
 
@@ -82,7 +84,8 @@ test("ways to colour without effect are absent", () => {
 
 test("the legend has the colours of the objects, with counts of what is shown", () => {
   const made = colouring(model, { by: "class" });
-  assert.deepEqual([...made.rgb.subarray(0, 3)], rgb(CATEGORIES[0]));
+  assert.deepEqual([...made.rgb.subarray(0, 3)], rgb(classColour("wall")!.colour));
+  assert.deepEqual([...made.rgb.subarray(6, 9)], rgb(CATEGORIES[0]));
   const legend = made.legend(Uint8Array.of(1, 0, 1, 0, 1));
   assert.deepEqual(
     legend.map(({ text, count }) => [text, count]),
@@ -203,4 +206,49 @@ test("a geometry, rays and points may have colours of their own", () => {
   const some = pointColours(distance, [["#ff0000", 1], [null, 1], ["#00ff00", 1]]).rgb;
   assert.deepEqual([...some.slice(0, 3), ...some.slice(6)], [255, 0, 0, 0, 255, 0]);
   assert.deepEqual([...some.slice(3, 6)], [...pointColours(distance).rgb.slice(3, 6)]);
+});
+
+/** The boxes, of which the first two and the last have colours of the file: red glass, red glass, and green. */
+const painted = {
+  ...model,
+  geometries: [{ ...model.geometries[0], paletteRows: Uint8Array.of(1, 1, 0, 0, 2) }],
+  palette: Uint8Array.of(0, 0, 0, 0, 255, 0, 0, 51, 0, 255, 0, 255),
+};
+
+test("colours of the file come first, then those of classes", () => {
+  assert.deepEqual(waysToColour(painted)[0], { colour: { by: "file" }, text: "file" });
+  const colour = firstColour(painted);
+  assert.deepEqual(colour, { by: "file" });
+  const store = new Store(painted, { ...start, colour, hidden: [1, 1], opacity: { wall: 0.5 } });
+  const { byFile, rgba } = lookOf(store);
+  assert.equal(byFile, true);
+  assert.deepEqual([...rgba.subarray(0, 8)], [255, 0, 0, 26, 0, 0, 0, 0]);
+  assert.deepEqual([...rgba.subarray(8)], [...rgb(CATEGORIES[0]), 255, ...rgb(OTHER), 255, 0, 255, 0, 128]);
+  const legend = colouring(painted, colour).legend(new Uint8Array(5).fill(1));
+  assert.deepEqual(legend[0], { text: "wall", colours: ["#aa5500"], count: 3 });
+  const restored = (given: unknown, of: SceneModel = painted) => restoredView(of, { colour: given }, startView(of, false)).colour;
+  assert.deepEqual([restored({ by: "file" }), restored({ by: "plain" })], [{ by: "file" }, { by: "plain" }]);
+  assert.deepEqual(restored({ by: "file" }, { ...model, palette: null }), { by: "class" });
+});
+
+test("objects of several colours have their mean, and are as opaque as their programs make them", () => {
+  const mesh = { ...model.geometries[0], type: "mesh" as const, objects: 2, triangleObjects: Uint32Array.of(0, 0, 0, 1) };
+  const geometry = { ...mesh, paletteRows: Uint8Array.of(1, 2, 0, 0) } as unknown as MeshGeometry;
+  const scene = { ...painted, objects: 2, geometries: [geometry], labels: [], classes: null, names: null };
+  assert.deepEqual([...fileColours(scene)], [128, 128, 0, 153, 0, 0, 0, 0]);
+  assert.deepEqual([...colouring(scene, { by: "file" }).opacity!], [255, 255]);
+  const copies = { type: "instances", firstObject: 0, objects: 2, base: { paletteRows: Uint8Array.of(1, 1) } };
+  const copied = { ...scene, geometries: [copies as unknown as InstancesGeometry] };
+  assert.deepEqual([...fileColours(copied)], [255, 0, 0, 51, 255, 0, 0, 51]);
+});
+
+test("classes have the colours of what they name, glass is translucent", () => {
+  const words = ["IfcWallStandardCase", "WallSurface", "BuildingPart", "walls"].map((name) => classColour(name)?.colour);
+  assert.equal(new Set(words).size, 1);
+  const same = [["IfcWindow", "Glass"], ["WaterBody", "river"], ["PlantCover", "Trees"], ["LandUse", "soil"], ["IfcRoof", "RoofSurface"]];
+  for (const [a, b] of same) assert.deepEqual(classColour(a), classColour(b), a);
+  assert.ok(classColour("IfcWindow")!.opacity < 255);
+  assert.deepEqual(["Car", "IfcFurnishingElement", "Wallaby", "", "12"].map(classColour), [null, null, null, null, null]);
+  const glass = { ...model, labels: [{ ...model.labels[0], words: ["wall", "window"] } as Label] };
+  assert.deepEqual([...colouring(glass, { by: "class" }).opacity!.slice(1, 4)], [255, 110, 255]);
 });

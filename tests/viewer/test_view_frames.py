@@ -8,7 +8,7 @@ import pytest
 
 import raybox as rb
 from raybox.geometry import with_facts
-from raybox.geometry.labels import with_properties
+from raybox.geometry.labels import with_colors, with_properties
 from raybox.geometry.property_sets import PropertySets
 from raybox.viewer import frames, stage
 from raybox.viewer.content import make_content
@@ -324,3 +324,46 @@ def test_too_many_rays_are_refused(monkeypatch):
     monkeypatch.setattr("raybox.viewer.content.MAX_RAYS", 1)
     with pytest.raises(rb.InvalidInput, match="a page shows up to 1 rays; got 2"):
         make_content(make_stage(BOXES), rb.Rays([[0, 0, 0]] * 2, [1, 0, 0]))
+
+
+RED, GLASS, NONE = (255, 0, 0, 255), (10, 200, 255, 90), (0, 0, 0, 0)
+
+
+def painted(geometry, colors):
+    return with_colors(geometry, np.array(colors, np.uint8))
+
+
+def colors_of(found, name):
+    return [tuple(row) for row in found.arrays["palette"][found.arrays[f"{name}.colors"]].tolist()]
+
+
+def test_primitives_have_the_colours_of_the_file_as_rows_of_one_palette():
+    mesh = painted(MESH, [RED, GLASS] * 6)
+    grid = painted(GRID, [RED] * 4 + [GLASS] * 4)
+    copies = rb.Instances(painted(BOXES, [GLASS, NONE]), COPIES._rows())
+    found = scene_of([BOXES, mesh, grid, copies, painted(PLANES, [RED, NONE])])
+    assert [tuple(row) for row in found.arrays["palette"].tolist()] == [NONE, GLASS, RED]
+    assert colors_of(found, "1") == [RED, GLASS] * 6
+    assert colors_of(found, "2") == [RED, RED, RED, GLASS]  # of objects: occupied cells
+    assert (colors_of(found, "3.base"), colors_of(found, "4")) == ([GLASS, NONE], [RED, NONE])
+    assert "0.colors" not in found.arrays
+    assert "3.colors" not in found.arrays
+    assert {found.arrays[f"{k}.colors"].dtype for k in (1, 2, 4)} == {np.dtype(np.uint8)}
+
+
+def test_without_colours_there_is_no_palette_and_one_colour_for_all_comes_first():
+    assert not {"palette", "0.colors"} & set(scene_of(BOXES).arrays)
+    one = make_stage(painted(BOXES, [RED, GLASS]))
+    own = one._replace(parts=(one.parts[0]._replace(color="#112233"),))
+    assert "palette" not in decoded(scene_frame(own)).arrays
+
+
+def test_more_colours_than_a_palette_has_are_rounded():
+    colors = np.random.default_rng(5).integers(0, 256, (200_000, 4), dtype=np.uint8)
+    colors[:, 3] = 255
+    lower = np.arange(600_000.0).reshape(-1, 3)
+    found = scene_of(painted(rb.Boxes(lower, lower + 1), colors))
+    palette, rows = found.arrays["palette"], found.arrays["0.colors"]
+    assert len(palette) <= 2**16
+    assert rows.dtype == np.uint16
+    assert np.abs(palette[rows].astype(int) - colors).max() <= 4

@@ -1,7 +1,7 @@
 /** Boxes: two texels each, fetched by seven vertices a box, or by one where it has few pixels. */
 
 import * as THREE from "three";
-import type { BoxesGeometry, InstancesGeometry, Vec3 } from "../types.ts";
+import type { BoxesGeometry, InstancesGeometry, PaletteRows, Vec3 } from "../types.ts";
 import { baseBounds, transformed } from "./bounds.ts";
 import { inPicture, type Layer, type LayerView, type Part, pixelRange } from "./layer.ts";
 import { largeBoxes } from "./large.ts";
@@ -17,6 +17,8 @@ export interface BoxRows {
   objects: Uint32Array;
   /** Six bits a box: its lower and upper faces of x, y and z that others cover, which are not drawn. */
   covered?: Uint8Array;
+  /** Rows of the palette, of boxes that are no objects. */
+  paletteRows?: PaletteRows | null;
 }
 
 /** Rows that are drawn by one call, and how large they are. */
@@ -124,9 +126,10 @@ export class BoxLayer implements Layer {
     shared: SharedUniforms,
     share: number,
   ): BoxLayer {
-    const { lower, upper } = copies.base;
+    const { lower, upper, paletteRows } = copies.base;
     const inBase = lower.length / 3;
-    const base = { lower: Float32Array.from(lower), upper: Float32Array.from(upper), objects: new Uint32Array(inBase) };
+    const [low, high] = [Float32Array.from(lower), Float32Array.from(upper)];
+    const base = { lower: low, upper: high, objects: new Uint32Array(inBase), paletteRows };
     const tables = { boxes: rowTable(base), copies: transformTable(copies.transforms, shift).texture };
     const own = { inBase: { value: inBase }, firstObject: { value: copies.firstObject } };
     const layer = new BoxLayer(shared, tables, own);
@@ -278,7 +281,7 @@ function rowTable(rows: BoxRows): THREE.Texture {
       data[8 * i + 4 + a] = rows.upper[3 * i + a];
     }
     data[8 * i + 3] = rows.objects[i];
-    data[8 * i + 7] = rows.covered?.[i] ?? 0;
+    data[8 * i + 7] = (rows.covered?.[i] ?? 0) + 64 * (rows.paletteRows?.[i] ?? 0);
   }
   return texture;
 }

@@ -15,9 +15,9 @@ export function trianglesOf({ base, transforms }: InstancesGeometry): number {
 }
 
 /** Returns the triangles of all copies relative to a point. */
-export function copiedRows(copies: InstancesGeometry, shift: Vec3): MeshRows {
+export function copiedRows(copies: InstancesGeometry, shift: Vec3, palette: Uint8Array | null = null): MeshRows {
   const { base, transforms } = copies;
-  const rows = meshRows(base.type === "mesh" ? base : asMesh(base), [0, 0, 0]);
+  const rows = meshRows(base.type === "mesh" ? base : asMesh(base), [0, 0, 0], palette);
   const count = transforms.length / 12;
   const inBase = rows.points.length / 3;
   const points = new Float32Array(count * rows.points.length);
@@ -33,16 +33,16 @@ export function copiedRows(copies: InstancesGeometry, shift: Vec3): MeshRows {
       return indices[i % indices.length] + rowsOfEach * Math.floor(i / indices.length);
     });
   const faces = repeat(rows.faces, inBase);
-  const spacings = rows.objects.filter((_, i) => i % OWNER === 2);
+  const owners = Array.from({ length: rows.objects.length / OWNER }, (_, i) => rows.objects.subarray(OWNER * i + 2, OWNER * (i + 1)));
   axes.forEach(([x, y, z], copy) => {
     if (dot(cross(x, y), z) < 0) turnOver(faces.subarray(copy * rows.faces.length, (copy + 1) * rows.faces.length));
   });
   return {
     points,
-    owners: repeat(rows.owners, spacings.length),
+    owners: repeat(rows.owners, owners.length),
     objects: Float32Array.from(sizes.flatMap((size, copy) => {
       const object = copies.firstObject + copy;
-      return [...spacings].flatMap((spacing) => ownerRow(object, object, size * spacing));
+      return owners.flatMap(([spacing, paletteRow]) => ownerRow(object, object, size * spacing, paletteRow));
     })),
     faces,
     edges: repeat(rows.edges, inBase),
@@ -55,13 +55,13 @@ function axesOf(transforms: Float64Array, copy: number): [Vec3, Vec3, Vec3] {
   return [row(0), row(1), row(2)];
 }
 
-/** A mirror turns triangles over: turns them back. */
+/** A mirror turns triangles over: turns them back, with the same last vertex. */
 function turnOver(faces: Uint32Array): void {
-  for (let i = 0; i < faces.length; i += 3) [faces[i + 1], faces[i + 2]] = [faces[i + 2], faces[i + 1]];
+  for (let i = 0; i < faces.length; i += 3) [faces[i], faces[i + 1]] = [faces[i + 1], faces[i]];
 }
 
 /** Returns boxes as triangles of one object. */
-function asMesh({ lower, upper, objects }: BoxesGeometry) {
+function asMesh({ lower, upper, objects, paletteRows }: BoxesGeometry) {
   const corner = (i: number, k: number) => [0, 1, 2].map((a) => ((k >> a) & 1 ? upper : lower)[3 * i + a]);
   const boxes = Array.from({ length: objects }, (_, i) => i);
   const each = (indices: number[]) => Uint32Array.from(boxes.flatMap((i) => indices.map((k) => k + 8 * i)));
@@ -74,5 +74,6 @@ function asMesh({ lower, upper, objects }: BoxesGeometry) {
     faces: each(BOX_FACES),
     triangleObjects: new Uint32Array(12 * objects),
     edges: each(BOX_EDGES),
+    paletteRows: paletteRows && Uint16Array.from({ length: 12 * objects }, (_, i) => paletteRows[Math.floor(i / 12)]),
   };
 }

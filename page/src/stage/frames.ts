@@ -5,6 +5,8 @@ import type { Picture, Plan } from "./picture.ts";
 /** How well a picture is drawn. */
 export interface Quality {
   kind: "moving" | "rest" | "fine";
+  /** Whether there is time for the shade of depths: software draws it in the last picture alone. */
+  depthCue: boolean;
   /** Pixels of the picture for one of the screen. */
   scale: number;
   /** Boxes of fewer pixels are points. */
@@ -82,7 +84,7 @@ export class Frames {
 
   /** Draws a full picture at once; the screen keeps what it shows. */
   drawNow(scale: number): void {
-    const quality: Quality = { kind: "fine", scale, dotsBelow: this.restDots, mostBoxes: Infinity, stride: 1 };
+    const quality: Quality = { kind: "fine", scale, depthCue: true, dotsBelow: this.restDots, mostBoxes: Infinity, stride: 1 };
     const steps = this.picture.drawing(this.host.plan(quality, () => false));
     while (!steps.next().done);
     this.work = null;
@@ -131,7 +133,8 @@ export class Frames {
 
   private quality(kind: Quality["kind"]): Quality {
     const fine = kind === "fine" ? 2 : 1;
-    const full = { kind, scale: fine, dotsBelow: this.restDots * fine, mostBoxes: Infinity, stride: 1 };
+    const depthCue = !this.slow || kind === "fine" || (kind === "rest" && devicePixelRatio >= FINE);
+    const full = { kind, depthCue, scale: fine, dotsBelow: this.restDots * fine, mostBoxes: Infinity, stride: 1 };
     if (kind !== "moving" || !this.slow) return full;
     const scale = Math.max(LEAST_SCALE, 1 / (1 + this.coarse));
     const mostBoxes = Math.round(MOST_BOXES / (1 + this.coarse));

@@ -19,21 +19,21 @@ const MOST_COPIED = 500_000;
 type Maker = (share: number) => Layer;
 
 /** Returns the layers of a scene relative to its shift; what is infinite ends at the bounds. */
-export function layersOf({ geometries, shift }: SceneModel, bounds: Bounds, shared: SharedUniforms): Layer[] {
+export function layersOf({ geometries, shift, palette = null }: SceneModel, bounds: Bounds, shared: SharedUniforms): Layer[] {
   const of = <T extends Geometry["type"]>(type: T) => geometries.filter((one) => isDrawn(one, type));
   const boxes = of("boxes").map((one) => boxRows(one, shift, bounds));
   const { instanced, copied } = divided(of("instances"));
   const grids = of("grid");
   const meshes = [
-    ...of("mesh").map((one) => meshRows(one, shift)),
+    ...of("mesh").map((one) => meshRows(one, shift, palette)),
     ...of("planes").map((one) => planeRows(one, bounds, shift)),
-    ...copied.map((one) => copiedRows(one, shift)),
+    ...copied.map((one) => copiedRows(one, shift, palette)),
   ];
   const makers: Maker[] = [
     ...some(boxes, (share) => BoxLayer.ofRows(joinedBoxes(boxes), shared, share)),
     ...some(grids, (share) => new GridLayer(grids, shift, shared, share)),
     ...some(meshes, (share) => new MeshLayer(joinedMeshes(meshes), shared, share)),
-    ...instanced.map((one): Maker => (share) => copiesLayer(one, shift, shared, share)),
+    ...instanced.map((one): Maker => (share) => copiesLayer(one, { shift, palette }, shared, share)),
   ];
   return makers.map((make) => make(1 / makers.length));
 }
@@ -59,8 +59,10 @@ function divided(all: InstancesGeometry[]): { instanced: InstancesGeometry[]; co
   return { instanced, copied };
 }
 
-function copiesLayer(copies: InstancesGeometry, shift: Vec3, shared: SharedUniforms, share: number): Layer {
+type InScene = { shift: Vec3; palette: Uint8Array | null };
+
+function copiesLayer(copies: InstancesGeometry, { shift, palette }: InScene, shared: SharedUniforms, share: number): Layer {
   const { base } = copies;
   if (base.type === "boxes") return BoxLayer.ofCopies({ ...copies, base }, shift, shared, share);
-  return new MeshLayer(meshRows(base, [0, 0, 0]), shared, share, copies, shift);
+  return new MeshLayer(meshRows(base, [0, 0, 0], palette), shared, share, copies, shift);
 }

@@ -14,14 +14,15 @@ import {
   type Uniforms,
 } from "./program.ts";
 import type { Pass } from "./shaders.ts";
+import { type Split, splitByOwner } from "./split.ts";
 import { cross, length } from "./vec.ts";
 
 /** Vertices with their objects: a vertex of two objects is there twice. */
 export interface MeshRows {
   points: Float32Array;
-  /** For each vertex the row of its object. */
+  /** For each vertex the row of its object and colour. */
   owners: Uint32Array;
-  /** For each object its row of `OWNER` numbers; see `ownerRow`. */
+  /** For each object with each of its colours, `OWNER` numbers; see `ownerRow`. */
   objects: Float32Array;
   faces: Uint32Array;
   edges: Uint32Array;
@@ -36,14 +37,15 @@ export const OWNER = 4;
  * order: its place in the order of the engine; spacing: how far apart its edges are, as those of few pixels would
  * cover it. A table of looks has fewer objects than float32 counts exactly.
  */
-export function ownerRow(object: number, order: number, spacing: number): number[] {
-  return [object, order, spacing, 0];
+export function ownerRow(object: number, order: number, spacing: number, paletteRow = 0): number[] {
+  return [object, order, spacing, paletteRow];
 }
 
 /** Returns the vertices of a mesh relative to a point, with their objects. */
-export function meshRows(mesh: MeshGeometry, shift: Vec3): MeshRows {
+export function meshRows(mesh: MeshGeometry, shift: Vec3, palette: Uint8Array | null = null): MeshRows {
   const count = mesh.vertices.length / 3;
-  const { faces, owner, copied } = splitByObject(mesh, count);
+  const split = splitByOwner(mesh, palette);
+  const { faces, owner, owners, copied } = split;
   const total = count + copied.length;
   const points = new Float32Array(3 * total);
   for (let i = 0; i < 3 * total; i++) {
@@ -52,9 +54,12 @@ export function meshRows(mesh: MeshGeometry, shift: Vec3): MeshRows {
     points[i] = mesh.vertices[3 * from + (i % 3)] - shift[i % 3];
   }
   const rank = ranks(mesh);
-  const objects = new Float32Array(OWNER * mesh.objects);
-  spacingsOf(mesh, points, owner).forEach((spacing, i) =>
-    objects.set(ownerRow(mesh.firstObject + i, mesh.firstObject + rank[i], spacing), OWNER * i));
+  const spacings = spacingsOf(mesh, points, split);
+  const objects = new Float32Array(OWNER * owners.length);
+  owners.forEach(({ object, paletteRow }, i) => {
+    const row = ownerRow(mesh.firstObject + object, mesh.firstObject + rank[object], spacings[object], paletteRow);
+    objects.set(row, OWNER * i);
+  });
   const ordered = inOrder(faces, trianglesLargestFirst(points, faces));
   return { points, owners: owner, objects, faces: ordered, edges: mesh.edges };
 }
@@ -83,11 +88,11 @@ function startsOf(lengths: number[]): number[] {
 }
 
 /** Returns for each object how far apart its sharp edges are: twice its area by their length. */
-function spacingsOf(mesh: MeshGeometry, points: Float32Array, owner: Uint32Array): Float64Array {
+function spacingsOf(mesh: MeshGeometry, points: Float32Array, { owner, owners }: Split): Float64Array {
   const areas = new Float64Array(mesh.objects);
   const lengths = new Float64Array(mesh.objects);
   const { edges, faces, triangleObjects } = mesh;
-  for (let i = 0; i < edges.length; i += 2) lengths[owner[edges[i]]] += length(between(points, edges[i], edges[i + 1]));
+  for (let i = 0; i < edges.length; i += 2) lengths[owners[owner[edges[i]]].object] += length(between(points, edges[i], edges[i + 1]));
   triangleObjects.forEach((object, i) => {
     const [a, b, c] = faces.subarray(3 * i, 3 * i + 3);
     areas[object] += length(cross(between(points, a, b), between(points, a, c))) / 2;
@@ -97,33 +102,6 @@ function spacingsOf(mesh: MeshGeometry, points: Float32Array, owner: Uint32Array
 
 function between(points: Float32Array, a: number, b: number): Vec3 {
   return [points[3 * b] - points[3 * a], points[3 * b + 1] - points[3 * a + 1], points[3 * b + 2] - points[3 * a + 2]];
-}
-
-/** Returns faces with a vertex of their own for each object that shares one. */
-function splitByObject(mesh: MeshGeometry, count: number) {
-  const NONE = 0xffffffff;
-  const first = new Uint32Array(count).fill(NONE);
-  const copied: number[] = [];
-  const copies = new Map<string, number>();
-  const copiedOwners: number[] = [];
-  const faces = mesh.faces.map((vertex, i) => {
-    const object = mesh.triangleObjects[(i / 3) | 0];
-    if (first[vertex] === NONE) first[vertex] = object;
-    if (first[vertex] === object) return vertex;
-    const key = `${vertex} ${object}`;
-    let copy = copies.get(key);
-    if (copy === undefined) {
-      copy = count + copied.length;
-      copies.set(key, copy);
-      copied.push(vertex);
-      copiedOwners.push(object);
-    }
-    return copy;
-  });
-  const owner = new Uint32Array(count + copied.length);
-  owner.set(first.map((object) => (object === NONE ? 0 : object)));
-  owner.set(copiedOwners, count);
-  return { faces, owner, copied };
 }
 
 /** Returns for each object its place by the number of its first triangle. */

@@ -31,7 +31,7 @@ export class Overlays {
     this.outlines = new Ribbons(shared, { width: 2, opacity: 0.95, behind: 0.4, wholeSpace: false });
     this.cast = new Ribbons(shared, { width: 3, opacity: 1, behind: 0.4, wholeSpace: true });
     this.marks = new Dots(shared, { width: 12, opacity: 1, behind: 0.55, wholeSpace: true }, true);
-    this.cloud = new Dots(shared, { width: 2, opacity: 1, behind: 0, wholeSpace: false });
+    this.cloud = new Dots(shared, { width: 2, opacity: 1, behind: 0, wholeSpace: false, solid: true });
   }
 
   clear(): void {
@@ -81,8 +81,11 @@ export class Overlays {
   }
 
   drawn(scale: number): THREE.Object3D[] {
-    const shown = [this.rays, ...(this.pointsShown ? [this.cloud] : []), this.outlines, this.cast, this.marks];
-    return shown.flatMap((one) => one.drawn(scale));
+    return [this.rays, this.outlines, this.cast, this.marks].flatMap((one) => one.drawn(scale));
+  }
+
+  drawnPoints(scale: number): THREE.Object3D[] {
+    return this.pointsShown ? this.cloud.drawn(scale) : [];
   }
 
   get bytes(): number {

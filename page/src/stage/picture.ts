@@ -8,6 +8,8 @@ import type { Pass } from "./shaders.ts";
 /** What a picture shows, and how well. */
 export interface Plan {
   layers: readonly Layer[];
+  /** Drawn among the shapes. */
+  points: (scale: number) => readonly THREE.Object3D[];
   /** Drawn over the shapes: lines, points, marks; a pixel of the page is `scale` of the picture. */
   overlays: (scale: number) => readonly THREE.Object3D[];
   view: LayerView;
@@ -16,6 +18,8 @@ export interface Plan {
   scale: number;
   background: THREE.Color;
   moving: boolean;
+  /** Whether what lies deeper than what is around it is darker. */
+  depthCue: boolean;
   /** Which passes are needed. */
   ties: boolean;
   translucent: boolean;
@@ -42,6 +46,7 @@ export class Picture {
   private readonly camera = new THREE.Camera();
   private readonly copyOver: THREE.Mesh;
   private readonly blendOver: THREE.Mesh;
+  private readonly depthCue: THREE.Mesh;
   private readonly readDepth: THREE.Mesh;
   private readonly pixel = new Uint8Array(4);
 
@@ -54,6 +59,7 @@ export class Picture {
     this.sums = target(false, THREE.HalfFloatType);
     this.copyOver = screen("copy", { source: { value: null } }, {});
     this.blendOver = screen("blend", { source: { value: this.sums.texture }, most: { value: 1 } }, {});
+    this.depthCue = screen("cue", { ...shared, radius: { value: 1 } }, { transparent: false });
     const pixel = { value: new THREE.Vector2() };
     this.readDepth = screen("depth", { source: { value: this.colour.depthTexture }, pixel }, { transparent: false });
     shared.depthMap.value = this.colour.depthTexture;
@@ -71,6 +77,8 @@ export class Picture {
       yield* this.pass("ties", plan, this.ties);
       this.over(this.copyOver, this.ties.texture);
     }
+    this.render(plan.points(plan.scale), this.colour);
+    if (plan.depthCue) this.drawDepthCue(plan);
     if (plan.translucent) {
       this.clear(this.sums, plan, 0);
       yield* this.pass("translucent", plan, this.sums);
@@ -124,6 +132,14 @@ export class Picture {
     this.drawCalls += this.renderer.info.render.calls;
   }
 
+  /** The depths are those of the picture, so the shade is drawn apart and then put over it. */
+  private drawDepthCue(plan: Plan): void {
+    this.clear(this.sums, plan, 0);
+    uniforms(this.depthCue).radius.value = CUE_RADIUS * plan.scale;
+    this.render([this.depthCue], this.sums);
+    this.over(this.copyOver, this.sums.texture);
+  }
+
   private over(mesh: THREE.Mesh, source: THREE.Texture): void {
     uniforms(mesh).source.value = source;
     this.render([mesh], this.colour);
@@ -171,6 +187,8 @@ export class Picture {
   }
 }
 
+/** Pixels of the page. */
+const CUE_RADIUS = 2;
 const BLACK = new THREE.Color(0);
 
 function withMaterial({ object, material }: Part): THREE.Object3D {
@@ -190,7 +208,7 @@ function target(depth: boolean, type: THREE.TextureDataType): THREE.WebGLRenderT
 }
 
 function screen(
-  shader: "copy" | "blend" | "depth",
+  shader: "copy" | "blend" | "cue" | "depth",
   own: { [name: string]: THREE.IUniform },
   state: THREE.ShaderMaterialParameters,
 ): THREE.Mesh {

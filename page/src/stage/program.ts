@@ -15,6 +15,10 @@ const TABLE_WIDTH = 2048;
 export function sharedUniforms() {
   return {
     look: { value: null as THREE.Texture | null },
+    /** Colours of the file; whether they are drawn, except of one object. */
+    palette: { value: null as THREE.Texture | null },
+    byFile: { value: false },
+    exceptObject: { value: -1 },
     orderScale: { value: 1 },
     rotation: { value: new THREE.Matrix3() },
     projection: { value: new THREE.Matrix4() },
@@ -102,6 +106,13 @@ export function table<T extends Float32Array | Uint8Array>(rows: number, make: (
 export function filledTable(numbers: Float32Array): THREE.DataTexture {
   const { texture, data } = table(numbers.length / 4, (length) => new Float32Array(length));
   data.set(numbers);
+  return texture;
+}
+
+/** Returns a table of colours, four bytes each. */
+export function paletteTable(palette: Uint8Array): THREE.DataTexture {
+  const { texture, data } = table(palette.length / 4, (length) => new Uint8Array(length));
+  data.set(palette);
   return texture;
 }
 

@@ -11,6 +11,8 @@ interface Style {
   behind: number;
   /** Not cut by section planes. */
   wholeSpace: boolean;
+  /** Hides what is behind. */
+  solid?: boolean;
 }
 
 const FRONT = THREE.LessEqualDepth;
@@ -31,7 +33,7 @@ abstract class Overlay {
       const scaled = { value: style.width };
       this.scaled.push(scaled);
       const own = { [size]: scaled, opacity: { value: opacity }, wholeSpace: { value: style.wholeSpace } };
-      const material = overlay(kind, { ...shared, ...own }, { depthFunc, defines });
+      const material = overlay(kind, { ...shared, ...own }, { depthFunc, defines, depthWrite: style.solid ?? false });
       return plain(
         kind === "ribbon" ? new THREE.Mesh(this.geometry, material) : new THREE.Points(this.geometry, material),
       );

@@ -51,6 +51,9 @@ float shade(vec3 normal) {
 /** Shared by the vertex programs: look of an object, its place in the picture, shade of a face. */
 const VERTEX = `${HEAD}${SHADE}
 uniform sampler2D look;
+uniform sampler2D palette;
+uniform bool byFile;
+uniform int exceptObject;
 uniform float orderScale;
 uniform float pixels;
 uniform vec2 limits;
@@ -65,6 +68,14 @@ ivec2 texel(int i, sampler2D table) {
 
 vec4 lookOf(int object) {
   return texelFetch(look, texel(object, look), 0);
+}
+
+/** Returns the look of a primitive of an object; own: its row of the palette, 0 for none. */
+vec4 toneOf(int object, int own) {
+  vec4 tone = lookOf(object);
+  if (!byFile || own == 0 || object == exceptObject) return tone;
+  vec4 ofFile = texelFetch(palette, texel(own, palette), 0);
+  return vec4(ofFile.rgb, tone.a * ofFile.a);
 }
 
 /** Whether this pass draws an object of this opacity. */
@@ -151,7 +162,7 @@ float openingOf(vec3 direction, out vec3 normal) {
 }
 `;
 
-/** Rows of boxes: two texels each, (lower, object) and (upper, covered faces). */
+/** Rows of boxes: two texels each, (lower, object) and (upper, covered faces + 64 × row of the palette). */
 const BOX_ROW = `
 uniform sampler2D boxes;
 uniform int first;
@@ -166,6 +177,7 @@ struct Box {
   vec3 upper;
   int object;
   int covered;
+  int own;
   mat3 axes;
   vec3 origin;
 };
@@ -190,7 +202,8 @@ Box boxOf(int row) {
   box.lower = lower.xyz;
   vec4 upper = texelFetch(boxes, texel(at + 1, boxes), 0);
   box.upper = upper.xyz;
-  box.covered = int(upper.w);
+  box.covered = int(upper.w) & 63;
+  box.own = int(upper.w) >> 6;
 #ifndef COPIES
   box.object = int(lower.w);
 #endif
@@ -235,7 +248,7 @@ flat out int vFace;
 void main() {
   int k = gl_VertexID % 7;
   Box box = boxOf(first + gl_VertexID / 7);
-  vTone = lookOf(box.object);
+  vTone = toneOf(box.object, box.own);
   vOrder = (float(box.object) + 0.5) * orderScale;
   // Unset numbers may be NaN, at which some devices hang.
   vPoint = vec3(0.0);
@@ -353,7 +366,7 @@ float meanShade(Box box, vec3 size) {
 
 void main() {
   Box box = boxOf(first + gl_VertexID * stride);
-  vTone = lookOf(box.object);
+  vTone = toneOf(box.object, box.own);
   vOrder = 0.0;
   vPoint = vec3(0.0);
   float extent = extentOf(box);
@@ -397,7 +410,7 @@ void main() {
   vec3 point = position;
   float copyScale = 1.0;
   vMirrored = 0;
-  vec4 own = texelFetch(objects, texel(int(owner), objects), 0); // its object, order and spacing of edges
+  vec4 own = texelFetch(objects, texel(int(owner), objects), 0); // its object, order, spacing of edges, and row of the palette
 #ifdef COPIES
   int copy = first + gl_InstanceID;
   vec4 x = texelFetch(copies, texel(3 * copy, copies), 0);
@@ -413,7 +426,7 @@ void main() {
   int object = int(own.x);
   int order = int(own.y);
 #endif
-  vTone = lookOf(object);
+  vTone = toneOf(object, int(own.w));
   vOrder = (float(order) + 0.5) * orderScale;
   vPoint = vec3(0.0);
   if (!drawn(vTone.a)) {
@@ -587,6 +600,44 @@ void main() {
 }
 `;
 
+/**
+ * Darkens what lies deeper than what is around it, by pairs of pixels on both sides: eye-dome lighting that leaves
+ * planes as they are, since depths of a plane change evenly in the picture.
+ */
+const CUE_FRAGMENT = `
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+uniform sampler2D depthMap;
+uniform mat4 projection;
+uniform bool orthographic;
+uniform float pixels;
+uniform float radius;
+out vec4 colour;
+
+float depthAt(ivec2 pixel) {
+  return texelFetch(depthMap, clamp(pixel, ivec2(0), textureSize(depthMap, 0) - 1), 0).r;
+}
+
+void main() {
+  ivec2 at = ivec2(gl_FragCoord.xy);
+  float depth = depthAt(at);
+  if (depth == 1.0) discard;
+  // How many widths of a pixel a depth of 1 is at this distance.
+  float widths = abs(orthographic ? 2.0 * pixels / projection[2][2] : 2.0 * pixels / (2.0 * depth - 1.0 + projection[2][2]));
+  float sum = 0.0;
+  for (int k = 0; k < 8; k++) {
+    float angle = 0.3927 * float(k);
+    float reach = radius * float(1 + 3 * k % 4);
+    ivec2 aside = ivec2(round(reach * vec2(cos(angle), sin(angle))));
+    vec2 ends = vec2(depthAt(at + aside), depthAt(at - aside));
+    float around = 0.5 * (ends.x + ends.y);
+    if (max(ends.x, ends.y) < 1.0) sum += clamp(widths * (depth - around) / reach - 0.05, 0.0, 1.0);
+  }
+  colour = vec4(0.0, 0.0, 0.0, 1.0 - exp(-0.13 * sum));
+}
+`;
+
 /** Depth of one pixel in 24 bits. */
 const DEPTH_FRAGMENT = `
 precision highp float;
@@ -611,5 +662,6 @@ export const SHADERS = {
   point: { vertexShader: POINT_VERTEX, fragmentShader: POINT_FRAGMENT },
   copy: { vertexShader: SCREEN_VERTEX, fragmentShader: COPY_FRAGMENT },
   blend: { vertexShader: SCREEN_VERTEX, fragmentShader: BLEND_FRAGMENT },
+  cue: { vertexShader: SCREEN_VERTEX, fragmentShader: CUE_FRAGMENT },
   depth: { vertexShader: SCREEN_VERTEX, fragmentShader: DEPTH_FRAGMENT },
 };

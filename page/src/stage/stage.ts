@@ -41,7 +41,7 @@ import { Picture, type Plan } from "./picture.ts";
 import { boundsWithPlanes } from "./planes.ts";
 import { composePicture } from "./png.ts";
 import { Pointing, type PointingHost } from "./pointing.ts";
-import { sharedUniforms } from "./program.ts";
+import { paletteTable, sharedUniforms } from "./program.ts";
 import { distanceOfDepth, moved, projectionOf, relativeTo, sidesOf } from "./projection.ts";
 import {
   add,
@@ -107,6 +107,8 @@ export class Stage {
   private model: SceneModel | null = null;
   private layers: Layer[] = [];
   private composed: Composed = { translucent: false, opaque: true };
+  /** Whether the file has translucent colours. */
+  private hasGlass = false;
   private table: ReturnType<typeof lookTable> | null = null;
   private state: CameraState = FIRST_CAMERA;
   /** How the camera is fitted to the panels; null once it is moved otherwise. */
@@ -150,6 +152,8 @@ export class Stage {
     this.model = model;
     this.table = lookTable(model.objects);
     this.shared.look.value = this.table.texture;
+    this.shared.palette.value = paletteTable(model.palette ?? new Uint8Array(4));
+    this.hasGlass = model.palette?.some((byte, i) => i > 3 && i % 4 === 3 && byte < 255) ?? false;
     this.shared.orderScale.value = 1 / (model.objects + 1);
     this.bounds = sceneBounds(model);
     this.layers = layersOf(model, this.bounds, this.shared);
@@ -162,6 +166,7 @@ export class Stage {
   private clearScene(): void {
     this.layers.forEach((layer) => layer.dispose());
     this.table?.texture.dispose();
+    this.shared.palette.value?.dispose();
     this.layers = [];
     Object.assign(this.drawing, NOTHING);
     this.overlays.clear();
@@ -198,6 +203,9 @@ export class Stage {
     const { faded, highlight, look } = this.drawing;
     const opacity = faded ? FADED.opacity : null;
     this.composed = composeLook(this.table.data, look, highlight, opacity, this.model.objects);
+    if (look?.byFile && this.hasGlass) this.composed.translucent = true;
+    this.shared.byFile.value = look?.byFile ?? false;
+    this.shared.exceptObject.value = highlight[0] ?? -1;
     this.table.texture.needsUpdate = true;
     this.updateGrids();
   }
@@ -357,7 +365,9 @@ export class Stage {
     this.shared.ink.value.set(...(rgb(theme.ink).map((byte) => byte / 255) as Vec3));
     return {
       layers: this.layers,
+      points: (pixels) => this.overlays.drawnPoints(pixels),
       overlays: (pixels) => this.overlays.drawn(pixels),
+      depthCue: quality.depthCue,
       view: this.prepareView(view, pixelScale, quality),
       width: Math.max(1, Math.round(view.width * pixelScale)),
       height: Math.max(1, Math.round(view.height * pixelScale)),

@@ -22,6 +22,7 @@ MAX_IDS = 200_000  # objects, above which the page gets no ids
 MAX_DRAWN_CELLS = 1_000_000  # of a grid with more visible cells, its outline is drawn
 MAX_DRAWN_RAYS = 20_000  # an even sample of more
 MAX_LISTED = 10_000  # rows of hits in an answer
+MAX_COLORS = 2**16  # of a scene; more are rounded until they are no more
 _ALIGNMENT = 8  # of arrays: typed arrays of the page are views of the frame
 Arrays = dict[str, NDArray[Any]]
 
@@ -64,6 +65,7 @@ def scene_frame(stage: Stage, follow: Sequence[str] = ()) -> bytes:
     for number, part in enumerate(stage.parts):
         own = _geometry_arrays(part.geometry, part.cells)
         arrays |= {f"{number}.{name}": values for name, values in own.items()}
+    arrays |= _color_arrays(stage)
     if not stage.visible.all():
         arrays["hidden"] = packed_bits(~stage.visible)
     if stage.properties is not None:
@@ -125,6 +127,34 @@ def _grid_arrays(grid: Grid, cells: Ints | None) -> Arrays:
     if cells is not None and visible is not None and len(visible) <= MAX_DRAWN_CELLS:
         arrays["visible"] = np.searchsorted(cells, visible).astype(np.uint32)
     return arrays
+
+
+def _color_arrays(stage: Stage) -> Arrays:
+    """Return the ``palette``, whose first row is no colour, and the row of each primitive.
+
+    Of a grid, rows of objects.
+    """
+    given: dict[str, NDArray[np.uint8]] = {}
+    for number, (solid, _, _, _, cells, color) in enumerate(stage.parts):
+        base = solid.geometry.colors if isinstance(solid, Instances) and solid.colors is None else None
+        own = solid.colors if cells is None or solid.colors is None else solid.colors[cells]
+        is_drawn = color is None and (cells is not None or not isinstance(solid, Grid))
+        found = {f"{number}.colors": own, f"{number}.base.colors": base} if is_drawn else {}
+        given |= {name: colors for name, colors in found.items() if colors is not None}
+    if not given:
+        return {}
+    palette, rows = _palette(np.concatenate([np.zeros((1, 4), np.uint8), *given.values()]))
+    ends = np.cumsum([len(colors) for colors in given.values()])[:-1]
+    return {"palette": palette, **dict(zip(given, np.split(rows[1:], ends), strict=True))}
+
+
+def _palette(colors: NDArray[np.uint8], step: int = 1) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """Return distinct colours in ascending order, and the row of each; bytes are multiples of a step."""
+    coarse = colors if step == 1 else np.minimum(255, step * np.rint(colors / step)).astype(np.uint8)
+    keys, rows = np.unique(np.ascontiguousarray(coarse).view("<u4")[:, 0], return_inverse=True)
+    if len(keys) > MAX_COLORS:
+        return _palette(colors, 2 * step)
+    return keys.view(np.uint8).reshape(-1, 4), rows.astype(np.uint8 if len(keys) <= 256 else np.uint16)
 
 
 def rays_frame(rays: Rays, colors: messages.Colors | None = None) -> bytes:

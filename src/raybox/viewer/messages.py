@@ -52,7 +52,7 @@ Camera = TypedDict(
     {"eye": Vector, "target": Vector, "up": Up, "orthographic": bool, "height": float, "fov": float},
 )
 ByLabel = TypedDict("ByLabel", {"by": Literal["label"], "label": str})
-ByOther = TypedDict("ByOther", {"by": Literal["class", "height", "plain"]})
+ByOther = TypedDict("ByOther", {"by": Literal["file", "class", "height", "plain"]})
 Colour: TypeAlias = ByLabel | ByOther
 ViewFields = TypedDict(
     "ViewFields",
