@@ -2,15 +2,18 @@
 
 import { later } from "./dom.ts";
 import { Naming, type Coded } from "./labels.ts";
+import { MOST_POINTS, snappedPoint } from "./measure.ts";
 import type { Notice } from "./panel/notice.ts";
+import { planesOf, storeysOf } from "./section.ts";
 import { chosenHit } from "./selected.ts";
 import { between, endOf, sightRay } from "./sight.ts";
-import { halfSpaces, limitRay } from "./stage/cut.ts";
-import { along, sub, unit } from "./stage/vec.ts";
+import { type HalfSpace, halfSpaces, limitRay } from "./stage/cut.ts";
+import { objectBounds } from "./stage/hull.ts";
+import { along, AXES, isEmpty, sub, unit } from "./stage/vec.ts";
 import type { Store } from "./store.ts";
 import type { Files } from "./panel/files.ts";
 import type { StageApi } from "./stage/stage.ts";
-import type { Answer, Axis, Caster, CutPlane, Hit, Ray, Vec3 } from "./types.ts";
+import type { Answer, Axis, CameraState, Caster, CutPlane, Hit, Ray, Vec3, View } from "./types.ts";
 import { fromRanges, toRanges, visibilityOf } from "./visibility.ts";
 
 /** The last ray is cast again this long after the last change of a filter or of the cut. */
@@ -46,6 +49,8 @@ export class Actions {
   /** How to cast the last ray again. */
   private last: { call: () => Promise<Answer>; how: Choice } | null = null;
   private closed = false;
+  /** The camera when the first floor plan was chosen. */
+  private beforePlan: CameraState | null = null;
   private readonly recastLater = later(PAUSE, () => this.recast());
 
   constructor(
@@ -76,6 +81,7 @@ export class Actions {
 
   /** Cast the ray of a click; what it hits first is selected, or added to the selection. */
   async pick(ray: Ray, add = false): Promise<void> {
+    if (this.store.state.measure) return this.measureAt(ray);
     const whole = { ...ray, tMin: 0, tMax: Infinity };
     const answer = await this.cast(() => this.castWithinCut(whole), { select: true, add });
     if (answer && this.store.state.sight) await this.setSightEnd(answer);
@@ -83,7 +89,35 @@ export class Actions {
 
   /** Whether clicks set the ends of a line of sight. */
   setSight(on: boolean): void {
-    this.store.set({ sight: on ? [] : null });
+    this.store.set({ sight: on ? [] : null, measure: null });
+  }
+
+  /** Whether clicks set the points that are measured. */
+  setMeasuring(on: boolean): void {
+    this.store.set({ measure: on ? [] : null, sight: null });
+  }
+
+  /** Measure the point that a click hits first; after the last point a new line begins. */
+  private async measureAt(ray: Ray): Promise<void> {
+    const { notice, stage, store } = this;
+    const shown = { pixelOf: (point: Vec3) => stage.pixelOf(point), spaces: this.spaces };
+    try {
+      this.sendMask();
+      const point = snappedPoint(store.model, await this.castWithinCut(ray), shown);
+      const { measure } = store.state;
+      if (!point) notice.info("Measured points are on objects; this click hits none.");
+      else if (measure) store.set({ measure: measure.length < MOST_POINTS ? [...measure, point] : [point] });
+    } catch (error) {
+      notice.error(textOfError(error));
+    }
+  }
+
+  /** Take back the last of what clicks do: the measured points, the tool, the selection, the ray. */
+  escape(): void {
+    const { measure, selection } = this.store.state;
+    if (measure) this.setMeasuring(measure.length > 0);
+    else if (selection.length) this.select([]);
+    else this.clearRay();
   }
 
   /** Take what a click hits first as an end; the second end casts the ray between them. */
@@ -154,7 +188,11 @@ export class Actions {
 
   /** The part of a ray that the section planes leave; null if they leave nothing. */
   private limited(ray: Ray): Ray | null {
-    return limitRay(ray, halfSpaces(this.store.state.cut));
+    return limitRay(ray, this.spaces);
+  }
+
+  private get spaces(): HalfSpace[] {
+    return halfSpaces(planesOf(this.store.model, this.store.state));
   }
 
   /** Cast a ray whose numbers were typed, within the cut. */
@@ -337,16 +375,50 @@ export class Actions {
     else this.stage.fitAll();
   }
 
-  toggleOrthographic(): void {
-    const camera = this.stage.camera();
-    this.stage.setCamera({ ...camera, orthographic: !camera.orthographic });
+  setCamera(change: Partial<CameraState>): void {
+    this.stage.setCamera({ ...this.stage.camera(), ...change });
     this.store.set({ camera: this.stage.camera() });
   }
 
+  toggleOrthographic(): void {
+    this.setCamera({ orthographic: !this.stage.camera().orthographic });
+  }
+
   setUp(up: Axis): void {
-    this.stage.setCamera({ ...this.stage.camera(), up });
+    this.setCamera({ up });
     this.stage.standardView("iso");
-    this.store.set({ camera: this.stage.camera() });
+  }
+
+  /** Show the floor plan of a storey; null shows all as it was seen before. */
+  showStorey(storey: string | null): void {
+    const { model, state } = this.store;
+    if (state.storey === null) this.beforePlan = this.stage.camera();
+    this.store.set({ storey });
+    if (storey !== null) this.setCamera({ orthographic: true, up: model.up });
+    else if (this.beforePlan) return this.setCamera(this.beforePlan);
+    else this.setCamera({ orthographic: false });
+    this.stage.standardView(storey === null ? "iso" : "top");
+  }
+
+  /** Go some storeys up, from the highest to all of them. */
+  stepStorey(step: number): void {
+    const names = [null, ...storeysOf(this.store.model).map(({ name }) => name)];
+    this.showStorey(names.at((names.indexOf(this.store.state.storey) + step) % names.length)!);
+  }
+
+  /** Put a section box around the selection, or around the scene; take it away if there is one. */
+  toggleBox(): void {
+    const { model, state } = this.store;
+    const { lower, upper } = objectBounds(model, state.selection);
+    const around: View["box"] = isEmpty({ lower, upper }) ? model.bounds : [lower, upper];
+    this.store.set({ box: state.box ? null : around });
+  }
+
+  /** Move two faces of the section box. */
+  setBox(axis: Axis, ends: [number, number]): void {
+    const moved = (corner: Vec3, end: number) => corner.map((value, a) => (AXES[a] === axis ? ends[end] : value)) as Vec3;
+    const { box } = this.store.state;
+    if (box) this.store.set({ box: [moved(box[0], 0), moved(box[1], 1)] });
   }
 
   /** Change one section plane; it is made in the middle of the scene at its first use. */

@@ -1,8 +1,13 @@
 /** Checks of values from a link or a saved page: null where a value does not fit the scene. */
 
 import { labelOf } from "./labels.ts";
+import { MOST_POINTS } from "./measure.ts";
 import { unpackSet } from "./object_set.ts";
+import { storeysOf } from "./section.ts";
 import type { CameraState, ColourBy, CutPlane, RaysView, SceneModel, Vec3, View } from "./types.ts";
+
+/** The choices of `View.pictureScale`. */
+export const PICTURE_SCALES = [1, 2, 4];
 
 type Raw = Record<string, unknown>;
 export type Check<T> = (value: unknown) => T | null;
@@ -30,10 +35,22 @@ export function listOf<T>(check: Check<T>): Check<T[]> {
   };
 }
 
-const point: Check<Vec3> = (value) => {
+export const point: Check<Vec3> = (value) => {
   const numbers = listOf(number)(value);
   return numbers?.length === 3 ? (numbers as Vec3) : null;
 };
+
+export const box: Check<[Vec3, Vec3]> = (value) => {
+  const corners = listOf(point)(value);
+  return corners?.length === 2 ? (corners as [Vec3, Vec3]) : null;
+};
+
+export const measured: Check<Vec3[]> = (value) => listOf(point)(value)?.slice(0, MOST_POINTS) ?? null;
+
+/** A storey of the scene. */
+export function storeyOf(model: SceneModel): Check<string> {
+  return (value) => storeysOf(model).find(({ name }) => name === value)?.name ?? null;
+}
 
 function oneOf<T extends string>(...words: T[]): Check<T> {
   return (value) => words.find((word) => word === value) ?? null;
@@ -105,6 +122,8 @@ export const plane: Check<CutPlane> = (value) => {
   const [place, normal] = [point(value.point), point(value.normal)];
   return place && normal && normal.some(Boolean) ? { axis, on, at, flip, point: place, normal } : null;
 };
+
+export const pictureScale: Check<number> = (value) => PICTURE_SCALES.find((scale) => scale === value) ?? null;
 
 export const legend: Check<View["legend"]> = (value) => {
   if (!isRaw(value)) return null;

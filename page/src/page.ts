@@ -20,9 +20,11 @@ import { Search } from "./panel/search.ts";
 import { Selection } from "./panel/selection.ts";
 import { Sheet } from "./panel/sheet.ts";
 import { Tabs, type Panel } from "./panel/tabs.ts";
-import { toolbar } from "./panel/toolbar.ts";
+import { measured, toolbar } from "./panel/toolbar.ts";
+import { viewCube } from "./panel/view_cube.ts";
 import { Tree } from "./panel/tree.ts";
 import { CAMERA_KEYS } from "./orbit.ts";
+import { CUTS } from "./section.ts";
 import { Stage } from "./stage/stage.ts";
 import { Store } from "./store.ts";
 import type { Caster, LegendEntry, SceneModel, ViewState } from "./types.ts";
@@ -125,7 +127,7 @@ export class Page {
     const { model } = actions.store;
     const legends: { objects: LegendEntry[]; rays: LegendEntry[] } = { objects: [], rays: [] };
     const overlay = new LegendOverlay(actions);
-    replace(this.overlay, overlay.element);
+    replace(this.overlay, overlay.element, viewCube(actions), measured(actions));
     const merge = () => {
       files.legend = [...legends.objects, ...legends.rays];
       overlay.fill(files.legend);
@@ -178,10 +180,8 @@ export class Page {
     const turn = CAMERA_KEYS[event.key];
     if (event.ctrlKey || event.metaKey || event.altKey || !(turn || event.key === "Enter")) return;
     event.preventDefault();
-    if (turn) {
-      this.stage.setCamera(turn(this.stage.camera()));
-      this.actions?.store.set({ camera: this.stage.camera() });
-    } else this.castThroughMiddle(event.shiftKey);
+    if (turn) this.actions?.setCamera(turn(this.stage.camera()));
+    else this.castThroughMiddle(event.shiftKey);
   }
 
   private castThroughMiddle(add: boolean): void {
@@ -216,7 +216,7 @@ export class Page {
       if (draw) store.watch([part, ...after], () => stage.draw(draw(store)));
     }
     store.changed(["hidden", "unpickable", "ranges"], () => actions.filtersChanged());
-    store.changed(["cut"], () => actions.cutChanged());
+    store.changed(CUTS, () => actions.cutChanged());
     store.watch(["dark"], () => (document.documentElement.dataset.theme = store.state.dark ? "dark" : "light"));
     store.changed(PARTS, later(PAUSE, () => void this.keepAddress(store)));
     store.watch(["hidden", "ranges"], () => (this.empty.textContent = emptyText(store)));
@@ -224,7 +224,8 @@ export class Page {
       pick: (ray, { add }) => void actions.pick(ray, add),
       pickRow: (row) => void actions.pickRow(row),
       cameraChanged: (camera) => store.set({ camera }),
-      cutChanged: (cut) => store.set({ cut }),
+      // The planes of a box and of a storey follow those of the state.
+      cutChanged: (planes) => store.set({ cut: planes.slice(0, store.state.cut.length) }),
     });
   }
 

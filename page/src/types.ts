@@ -229,6 +229,12 @@ export interface View {
   /** Whether the legend is over the scene, and how far it was dragged, in pixels. */
   legend: { on: boolean; x: number; y: number };
   cut: CutPlane[];
+  /** The corners of the section box; null if there is none. */
+  box: [Vec3, Vec3] | null;
+  /** The storey whose floor plan is shown. */
+  storey: string | null;
+  /** The points that are measured, three at most; null while clicks measure nothing. */
+  measure: Vec3[] | null;
   selection: number[];
   /** The others are translucent, so that what is inside shows. */
   faded: boolean;
@@ -236,6 +242,8 @@ export interface View {
   /** The last ray cast, to be cast again. */
   ray: { origin: Vec3; direction: Vec3; row: number | null } | null;
   dark: boolean;
+  /** Pixels of a saved picture for one of the page, along each axis. */
+  pictureScale: number;
 }
 
 /** The view as links and saved pages contain it. */
@@ -282,6 +290,7 @@ export interface Drawing {
   cut: CutPlane[];
   faded: boolean;
   highlight: number[];
+  measure: Vec3[] | null;
   /** The ray last cast with marks at each t. */
   answer: Answer | null;
   /** Of the drawn rays: four bytes of colour each, and the t where each ends. */

@@ -3,17 +3,49 @@
 import type { Actions } from "../actions.ts";
 import { checkBox, el, iconButton, numberField, textButton } from "../dom.ts";
 import { exact, parsePoint, shortPoint } from "../format.ts";
-import { along, diagonal, unit } from "../stage/vec.ts";
+import { storeysOf } from "../section.ts";
+import { along, AXES, diagonal, unit } from "../stage/vec.ts";
 import type { Axis, CutPlane, Vec3 } from "../types.ts";
 import { button } from "./command.ts";
+import { DoubleSlider } from "./ranges.ts";
 
 const STEPS = 1000;
 
 export function cutPanel(actions: Actions): HTMLElement {
   const axes = (["x", "y", "z"] as const).map((axis) => new AxisCut(actions, axis).element);
   const note = el("p", { class: "note" }, "What is cut away is not drawn, and rays of clicks pass it.");
-  const bar = el("div", { class: "bar" }, button(actions, "cut-none"));
-  return el("div", { class: "panel cut" }, ...axes, new FreeCut(actions).element, bar, note);
+  const bar = el("div", { class: "bar" }, button(actions, "box"), button(actions, "cut-none"));
+  const planes = [...axes, new FreeCut(actions).element];
+  return el("div", { class: "panel cut" }, storeyRow(actions), ...planes, bar, boxSliders(actions), note);
+}
+
+/** A button for the floor plan of each storey, and one for all storeys; null where there are none. */
+function storeyRow(actions: Actions): HTMLElement | null {
+  const { store } = actions;
+  const storeys = storeysOf(store.model);
+  if (!storeys.length) return null;
+  const buttons = [null, ...storeys.map(({ name }) => name)].map((storey) => {
+    const help = storey === null ? "the whole building" : `floor plan of ${storey}`;
+    const made = textButton(storey ?? "all", `storey-${storey ?? "all"}`, () => actions.showStorey(storey), help);
+    store.watch(["storey"], () => made.setAttribute("aria-pressed", String(store.state.storey === storey)));
+    return made;
+  });
+  return el("div", { class: "bar", role: "group", "aria-label": "storey" }, el("span", {}, "Storey"), ...buttons);
+}
+
+/** The faces of the section box: two on each axis. */
+function boxSliders(actions: Actions): HTMLElement {
+  const { store } = actions;
+  const [low, high] = store.model.bounds;
+  const rows = AXES.map((axis, a) => {
+    const extent: [number, number] = [low[a], high[a]];
+    const get = (): [number, number] | null => store.state.box && [store.state.box[0][a], store.state.box[1][a]];
+    const set = (ends: [number, number] | null) => actions.setBox(axis, ends ?? extent);
+    return new DoubleSlider(actions, { name: axis, test: `box-${axis}`, extent, part: "box", get, set }).element;
+  });
+  const sliders = el("div", { class: "block box", role: "group", "aria-label": "section box" }, ...rows);
+  store.watch(["box"], () => (sliders.hidden = !store.state.box));
+  return sliders;
 }
 
 function flipButton(actions: Actions, axis: CutPlane["axis"]): HTMLElement {

@@ -1,0 +1,65 @@
+/** The section box and the floor plans of storeys, as planes that cut with the others. */
+
+import { codedLabel, type Coded, NONE } from "./labels.ts";
+import { grouped, rowsOf } from "./stage/group.ts";
+import { objectBounds } from "./stage/hull.ts";
+import { AXES, isEmpty } from "./stage/vec.ts";
+import type { Axis, CutPlane, Geometry, SceneModel, View } from "./types.ts";
+
+/** The parts of the view that cut. */
+export const CUTS = ["cut", "box", "storey"] as const satisfies (keyof View)[];
+
+/** A storey of a building, and the height at which its floor plan is cut. */
+export interface Storey {
+  name: string;
+  at: number;
+}
+
+/**
+ * The height of the cut between the floor of a storey and the next one: through doors and windows, under ceilings.
+ *
+ * A cut at the next floor itself would leave the ceilings, which hide the rooms.
+ */
+const PLAN_HEIGHT = 0.4;
+/** Objects of a storey whose bounds are read, an even sample of more. */
+const SAMPLE = 200;
+
+/** All planes that cut: first those that the user sets one by one. */
+export function planesOf(model: SceneModel, { cut, box, storey }: Pick<View, (typeof CUTS)[number]>): CutPlane[] {
+  const plane = (axis: Axis, at: number, flip: boolean): CutPlane => ({ axis, on: true, at, flip });
+  const sides = box && AXES.flatMap((axis, a) => [plane(axis, box[0][a], true), plane(axis, box[1][a], false)]);
+  const plan = storey === null ? undefined : storeysOf(model).find(({ name }) => name === storey);
+  return [...cut, ...(sides ?? []), ...(plan ? [plane(model.up, plan.at, false)] : [])];
+}
+
+const STOREYS = new WeakMap<Geometry[], Storey[]>();
+
+/** Returns the storeys of a building from the lowest up; none where fewer than two are known. */
+export function storeysOf(model: SceneModel): Storey[] {
+  // Layers of a drawing are no storeys.
+  const label = model.levels === "layer" ? null : codedLabel(model, model.levels);
+  const found = STOREYS.get(model.geometries) ?? (label ? findStoreys(model, label) : []);
+  STOREYS.set(model.geometries, found);
+  return found;
+}
+
+function findStoreys(model: SceneModel, label: Coded): Storey[] {
+  const objects = grouped(label.codes, label.words.length);
+  const floors = label.words.flatMap((name, code) => {
+    const extent = name === NONE ? null : verticalExtent(model, rowsOf(objects, code));
+    return extent ? [{ name, ...extent }] : [];
+  });
+  if (floors.length < 2) return [];
+  floors.sort((a, b) => a.floor - b.floor);
+  return floors.map(({ name, floor, top }, k) => ({ name, at: floor + PLAN_HEIGHT * ((floors[k + 1]?.floor ?? top) - floor) }));
+}
+
+/** Returns the height on which most objects of a storey stand, and that of the highest top; null if none has bounds. */
+function verticalExtent(model: SceneModel, objects: Uint32Array): { floor: number; top: number } | null {
+  const up = AXES.indexOf(model.up);
+  const step = Math.ceil(objects.length / SAMPLE);
+  const sample = [...objects].filter((_, k) => k % step === 0).map((object) => objectBounds(model, [object]));
+  const bounds = sample.filter((one) => !isEmpty(one));
+  const lows = bounds.map(({ lower }) => lower[up]).sort((a, b) => a - b);
+  return lows.length ? { floor: lows[lows.length >> 1], top: Math.max(...bounds.map(({ upper }) => upper[up])) } : null;
+}
