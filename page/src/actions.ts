@@ -4,16 +4,16 @@ import { later } from "./dom.ts";
 import { Naming, type Coded } from "./labels.ts";
 import { MOST_POINTS, snappedPoint } from "./measure.ts";
 import type { Notice } from "./panel/notice.ts";
-import { planesOf, storeysOf } from "./section.ts";
+import { type Storey, storeysOf } from "./storeys.ts";
 import { chosenHit } from "./selected.ts";
 import { between, endOf, sightRay } from "./sight.ts";
-import { type HalfSpace, halfSpaces, limitRay } from "./stage/cut.ts";
+import { halfSpaces, limitRay } from "./stage/cut.ts";
 import { objectBounds } from "./stage/hull.ts";
-import { along, AXES, isEmpty, sub, unit } from "./stage/vec.ts";
+import { along, AXES, middle, sub, unit } from "./stage/vec.ts";
 import type { Store } from "./store.ts";
 import type { Files } from "./panel/files.ts";
 import type { StageApi } from "./stage/stage.ts";
-import type { Answer, Axis, CameraState, Caster, CutPlane, Hit, Ray, Vec3, View } from "./types.ts";
+import type { Answer, Axis, CameraState, Caster, CutPlane, Hit, Ray, Vec3 } from "./types.ts";
 import { fromRanges, toRanges, visibilityOf } from "./visibility.ts";
 
 /** The last ray is cast again this long after the last change of a filter or of the cut. */
@@ -100,7 +100,7 @@ export class Actions {
   /** Measure the point that a click hits first; after the last point a new line begins. */
   private async measureAt(ray: Ray): Promise<void> {
     const { notice, stage, store } = this;
-    const shown = { pixelOf: (point: Vec3) => stage.pixelOf(point), spaces: this.spaces };
+    const shown = { pixelOf: (point: Vec3) => stage.pixelOf(point), spaces: halfSpaces(store.state.cut) };
     try {
       this.sendMask();
       const point = snappedPoint(store.model, await this.castWithinCut(ray), shown);
@@ -188,11 +188,7 @@ export class Actions {
 
   /** The part of a ray that the section planes leave; null if they leave nothing. */
   private limited(ray: Ray): Ray | null {
-    return limitRay(ray, this.spaces);
-  }
-
-  private get spaces(): HalfSpace[] {
-    return halfSpaces(planesOf(this.store.model, this.store.state));
+    return limitRay(ray, halfSpaces(this.store.state.cut));
   }
 
   /** Cast a ray whose numbers were typed, within the cut. */
@@ -390,59 +386,62 @@ export class Actions {
   }
 
   /** Show the floor plan of a storey; null shows all as it was seen before. */
-  showStorey(storey: string | null): void {
-    const { model, state } = this.store;
-    if (state.storey === null) this.beforePlan = this.stage.camera();
-    this.store.set({ storey });
-    if (storey !== null) this.setCamera({ orthographic: true, up: model.up });
-    else if (this.beforePlan) return this.setCamera(this.beforePlan);
-    else this.setCamera({ orthographic: false });
-    this.stage.standardView(storey === null ? "iso" : "top");
+  showStorey(storey: Storey | null): void {
+    const { model } = this.store;
+    const isPlan = this.storey !== null;
+    if (!isPlan) this.beforePlan = this.stage.camera();
+    this.cutTo(model.up, storey && [-Infinity, storey.at]);
+    if (storey || !this.beforePlan) {
+      this.setCamera({ orthographic: storey !== null, up: model.up });
+      this.stage.standardView(storey ? "top" : "iso");
+    } else if (isPlan) this.setCamera(this.beforePlan);
+  }
+
+  /** The storey whose floor plan is cut. */
+  get storey(): Storey | null {
+    const { model } = this.store;
+    const [, top] = this.store.sectionOf(model.up);
+    return storeysOf(model).find(({ at }) => at === top) ?? null;
   }
 
   /** Go some storeys up, from the highest to all of them. */
   stepStorey(step: number): void {
-    const names = [null, ...storeysOf(this.store.model).map(({ name }) => name)];
-    this.showStorey(names.at((names.indexOf(this.store.state.storey) + step) % names.length)!);
+    const storeys = [null, ...storeysOf(this.store.model)];
+    this.showStorey(storeys.at((storeys.indexOf(this.storey) + step) % storeys.length)!);
   }
 
-  /** Put a section box around the selection, or around the scene; take it away if there is one. */
-  toggleBox(): void {
+  /** Leave what is between two coordinates on an axis, or all of it; an end of the scene or past it needs no plane. */
+  cutTo(axis: Axis, range: [number, number] | null): void {
+    const others = this.store.state.cut.filter((plane) => plane.axis !== axis);
+    const [low, high] = this.store.model.bounds.map((corner) => corner[AXES.indexOf(axis)]);
+    const [from, to] = range ?? [low, high];
+    const lower: CutPlane[] = from > low ? [{ axis, on: true, at: from, flip: true }] : [];
+    const upper: CutPlane[] = to < high ? [{ axis, on: true, at: to, flip: false }] : [];
+    this.store.set({ cut: [...others, ...lower, ...upper] });
+  }
+
+  cutAroundSelection(): void {
     const { model, state } = this.store;
     const { lower, upper } = objectBounds(model, state.selection);
-    const around: View["box"] = isEmpty({ lower, upper }) ? model.bounds : [lower, upper];
-    this.store.set({ box: state.box ? null : around });
+    AXES.forEach((axis, a) => this.cutTo(axis, lower[a] <= upper[a] ? [lower[a], upper[a]] : null));
   }
 
-  /** Move two faces of the section box. */
-  setBox(axis: Axis, ends: [number, number]): void {
-    const moved = (corner: Vec3, end: number) => corner.map((value, a) => (AXES[a] === axis ? ends[end] : value)) as Vec3;
-    const { box } = this.store.state;
-    if (box) this.store.set({ box: [moved(box[0], 0), moved(box[1], 1)] });
-  }
-
-  /** Change one section plane; it is made in the middle of the scene at its first use. */
-  setCut(axis: CutPlane["axis"], change: Partial<CutPlane>): CutPlane {
-    const before = this.store.cutOf(axis) ?? this.newPlane(axis);
-    const others = this.store.state.cut.filter((plane) => plane.axis !== axis);
-    const plane = { ...before, ...change };
-    this.store.set({ cut: [...others, plane] });
+  /** Change the free plane; it is made in the middle of the scene, across the line of sight, at its first use. */
+  setFreeCut(change: Partial<CutPlane>): CutPlane {
+    const { freePlane, model, state } = this.store;
+    const [lower, upper] = model.bounds;
+    const first = { point: middle({ lower, upper }), normal: this.towardsCamera() };
+    const plane: CutPlane = { ...(freePlane ?? { axis: "free", on: false, at: 0, flip: false, ...first }), ...change };
+    this.store.set({ cut: [...state.cut.filter(({ axis }) => axis !== "free"), plane] });
     return plane;
   }
 
   /** Turn the free plane across the line of sight. */
   faceCut(): void {
-    this.setCut("free", { on: true, normal: this.towardsCamera(), flip: false });
+    this.setFreeCut({ on: true, normal: this.towardsCamera(), flip: false });
   }
 
-  private newPlane(axis: CutPlane["axis"]): CutPlane {
-    const [low, high] = this.store.model.bounds;
-    const middle = [0, 1, 2].map((at) => (low[at] + high[at]) / 2) as Vec3;
-    if (axis !== "free") return { axis, on: false, at: middle["xyz".indexOf(axis)], flip: false };
-    return { axis, on: false, at: 0, flip: false, point: middle, normal: this.towardsCamera() };
-  }
-
-  /** A free plane starts across the line of sight, and cuts away what is nearer. */
+  /** The free plane cuts away what is nearer. */
   private towardsCamera(): Vec3 {
     const { eye, target } = this.stage.camera();
     return unit(sub(eye, target)).map((value) => Number(value.toFixed(3))) as Vec3;

@@ -3,7 +3,6 @@
 import { labelOf } from "./labels.ts";
 import { MOST_POINTS } from "./measure.ts";
 import { unpackSet } from "./object_set.ts";
-import { storeysOf } from "./section.ts";
 import type { CameraState, ColourBy, CutPlane, RaysView, SceneModel, Vec3, View } from "./types.ts";
 
 /** The choices of `View.pictureScale`. */
@@ -35,22 +34,12 @@ export function listOf<T>(check: Check<T>): Check<T[]> {
   };
 }
 
-export const point: Check<Vec3> = (value) => {
+const point: Check<Vec3> = (value) => {
   const numbers = listOf(number)(value);
   return numbers?.length === 3 ? (numbers as Vec3) : null;
 };
 
-export const box: Check<[Vec3, Vec3]> = (value) => {
-  const corners = listOf(point)(value);
-  return corners?.length === 2 ? (corners as [Vec3, Vec3]) : null;
-};
-
 export const measured: Check<Vec3[]> = (value) => listOf(point)(value)?.slice(0, MOST_POINTS) ?? null;
-
-/** A storey of the scene. */
-export function storeyOf(model: SceneModel): Check<string> {
-  return (value) => storeysOf(model).find(({ name }) => name === value)?.name ?? null;
-}
 
 function oneOf<T extends string>(...words: T[]): Check<T> {
   return (value) => words.find((word) => word === value) ?? null;

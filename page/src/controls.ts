@@ -4,7 +4,6 @@ import type { Actions } from "./actions.ts";
 import * as checks from "./checks.ts";
 import { firstColour, lookOf } from "./colouring.ts";
 import type { IconName } from "./dom.ts";
-import { planesOf } from "./section.ts";
 import { chosenHit, explainedHit } from "./selected.ts";
 import type { PageState, Store } from "./store.ts";
 import type { Drawing, SceneModel, StandardView, View } from "./types.ts";
@@ -156,35 +155,18 @@ export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
   cut: {
     start: () => [],
     check: () => checks.listOf(checks.plane),
-    draw: ({ model, state }) => ({ cut: planesOf(model, state) }),
-    after: ["box", "storey"],
-    widgets: ["cut-*"],
+    draw: ({ state }) => ({ cut: state.cut }),
+    widgets: ["cut-*", "storey-*"],
     commands: [
       {
-        ...row("cut-none", { text: "No cut" }, "C", "remove all section planes and the box", ({ store }) =>
-          store.set({ cut: [], box: null }),
-        ),
-        works: ({ store: { state } }) => state.box !== null || state.cut.some(({ on }) => on),
-        follows: ["cut", "box"],
+        ...row("cut-none", { text: "No cut" }, "C", "remove all section planes", ({ store }) => store.set({ cut: [] })),
+        works: ({ store }) => store.state.cut.some(({ on }) => on),
       },
-    ],
-  },
-  box: {
-    start: () => null,
-    check: () => checks.box,
-    widgets: ["box-*"],
-    commands: [
       {
-        ...row("box", { text: "Section box" }, "B", "section box around the selection, or the scene", (actions) => actions.toggleBox()),
-        on: ({ store }) => store.state.box !== null,
+        ...row("section-box", { text: "Section box" }, "B", "cut away all around the selection", (actions) => actions.cutAroundSelection()),
+        works: ({ store }) => store.state.selection.length > 0,
+        follows: ["selection"],
       },
-    ],
-  },
-  storey: {
-    start: () => null,
-    check: checks.storeyOf,
-    widgets: ["storey-*"],
-    commands: [
       row("next-storey", {}, ".", "floor plan of the next storey, then all", (actions) => actions.stepStorey(1)),
       row("previous-storey", {}, ",", "floor plan of the storey below", (actions) => actions.stepStorey(-1)),
     ],

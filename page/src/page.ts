@@ -24,7 +24,6 @@ import { measured, toolbar } from "./panel/toolbar.ts";
 import { viewCube } from "./panel/view_cube.ts";
 import { Tree } from "./panel/tree.ts";
 import { CAMERA_KEYS } from "./orbit.ts";
-import { CUTS } from "./section.ts";
 import { Stage } from "./stage/stage.ts";
 import { Store } from "./store.ts";
 import type { Caster, LegendEntry, SceneModel, ViewState } from "./types.ts";
@@ -216,7 +215,7 @@ export class Page {
       if (draw) store.watch([part, ...after], () => stage.draw(draw(store)));
     }
     store.changed(["hidden", "unpickable", "ranges"], () => actions.filtersChanged());
-    store.changed(CUTS, () => actions.cutChanged());
+    store.changed(["cut"], () => actions.cutChanged());
     store.watch(["dark"], () => (document.documentElement.dataset.theme = store.state.dark ? "dark" : "light"));
     store.changed(PARTS, later(PAUSE, () => void this.keepAddress(store)));
     store.watch(["hidden", "ranges"], () => (this.empty.textContent = emptyText(store)));
@@ -224,8 +223,7 @@ export class Page {
       pick: (ray, { add }) => void actions.pick(ray, add),
       pickRow: (row) => void actions.pickRow(row),
       cameraChanged: (camera) => store.set({ camera }),
-      // The planes of a box and of a storey follow those of the state.
-      cutChanged: (planes) => store.set({ cut: planes.slice(0, store.state.cut.length) }),
+      cutChanged: (cut) => store.set({ cut }),
     });
   }
 

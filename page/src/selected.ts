@@ -1,7 +1,6 @@
 /** What is selected, as the card, the highlight, the list of hits, copies and explanations show it: all from `selection`. */
 
 import { missOf } from "./geometry.ts";
-import { planesOf } from "./section.ts";
 import { halfSpaces } from "./stage/cut.ts";
 import { isCutAway } from "./stage/hull.ts";
 import type { Store } from "./store.ts";
@@ -30,5 +29,5 @@ export function explainedHit(store: Store): Hit | null {
 /** Why an object is not in the picture: "hidden" or "cut away"; "" if it is. */
 export function absence({ model, state, visibility }: Store, object: number): string {
   if (!visibility.shown[object]) return "hidden";
-  return isCutAway(model, object, halfSpaces(planesOf(model, state))) ? "cut away" : "";
+  return isCutAway(model, object, halfSpaces(state.cut)) ? "cut away" : "";
 }

@@ -180,7 +180,7 @@ export interface Caster {
 
 export type Axis = "x" | "y" | "z";
 
-/** A section plane: what lies on the side of its normal is cut away, rays too. */
+/** A section plane: what lies on the side of its normal is cut away, rays too. An axis has two at most, one of them flipped. */
 export interface CutPlane {
   axis: Axis | "free";
   on: boolean;
@@ -229,10 +229,6 @@ export interface View {
   /** Whether the legend is over the scene, and how far it was dragged, in pixels. */
   legend: { on: boolean; x: number; y: number };
   cut: CutPlane[];
-  /** The corners of the section box; null if there is none. */
-  box: [Vec3, Vec3] | null;
-  /** The storey whose floor plan is shown. */
-  storey: string | null;
   /** The points that are measured, three at most; null while clicks measure nothing. */
   measure: Vec3[] | null;
   selection: number[];

@@ -2,6 +2,7 @@
 
 import type { BoxesGeometry, Geometry, GridGeometry, Hit, InstancesGeometry, MeshGeometry } from "../types.ts";
 import type { PlanesGeometry, Ray, SceneModel } from "../types.ts";
+import { cellIndex } from "../stage/bounds.ts";
 import { cornersOf } from "./boxes.ts";
 import { boxContact, crossingOf, isEmpty, rangeOf, WorldLine, type Contact, type Crossing, type Line } from "./contact.ts";
 import { dot, ratio, vector, whole } from "./exact.ts";
@@ -125,9 +126,7 @@ function planeCrossing({ origin, direction }: Ray, normal: readonly number[], of
 }
 
 /** Returns the box of a cell. */
-export function boxOfCell({ edges }: GridGeometry, cell: number): { lower: Float64Array; upper: Float64Array } {
-  const [, ny, nz] = edges.map((axis) => axis.length - 1);
-  const steps = [Math.floor(cell / (ny * nz)), Math.floor(cell / nz) % ny, cell % nz];
-  const corner = (more: number) => Float64Array.from(steps, (step, axis) => edges[axis][step + more]);
+export function boxOfCell(grid: GridGeometry, cell: number): { lower: Float64Array; upper: Float64Array } {
+  const corner = (more: number) => Float64Array.from(cellIndex(grid, cell), (step, axis) => grid.edges[axis][step + more]);
   return { lower: corner(0), upper: corner(1) };
 }

@@ -5,7 +5,6 @@ import { el, iconButton, replace } from "../dom.ts";
 import { count, wordText } from "../format.ts";
 import { textOf } from "../labels.ts";
 import { button } from "./command.ts";
-import { CUTS } from "../section.ts";
 import { absence } from "../selected.ts";
 import { NARROW } from "./sheet.ts";
 
@@ -33,7 +32,7 @@ export class Selection {
     this.bar = el("div", { class: "bar" }, ...names.map((name) => this.buttons[name]), ofHits, this.ids);
     actions.store.watch(["answer"], () => (ofHits.hidden = !actions.store.state.answer));
     actions.store.watch(["selection"], () => this.draw());
-    actions.store.watch(["selection", "hidden", "ranges", ...CUTS], () => this.drawAbsence());
+    actions.store.watch(["selection", "hidden", "ranges", "cut"], () => this.drawAbsence());
   }
 
   private draw(): void {

@@ -1,6 +1,6 @@
 /** What is drawn on the picture in two dimensions: scale bar, axes, outlines and handles of section planes. */
 
-import { angleOf, withUnit } from "../measure.ts";
+import { angleText, withUnit } from "../measure.ts";
 import type { Axis, CameraState, CutPlane, Vec3 } from "../types.ts";
 import { basisOf, freeRectangle, type Projected, projector, tangent, type Viewport, distanceOf } from "./camera.ts";
 import { halfSpace, planeInBounds } from "./cut.ts";
@@ -85,7 +85,7 @@ function drawMeasured(context: CanvasRenderingContext2D, what: Furniture): void 
   context.textBaseline = "bottom";
   const write = (text: string, x: number, y: number) => haloText(context, text, [x, y - 6], [ink, halo]);
   for (const { from, to, size } of shown) write(withUnit(size, unit), (from.x + to.x) / 2, (from.y + to.y) / 2);
-  if (shown.length === 2) write(withUnit(angleOf(measure), "°"), ends[1].x, ends[1].y);
+  if (shown.length === 2) write(angleText(measure), ends[1].x, ends[1].y);
 }
 
 function haloText(context: CanvasRenderingContext2D, text: string, [x, y]: [number, number], [ink, halo]: [string, string]): void {

@@ -1,13 +1,10 @@
-/** The section box and the floor plans of storeys, as planes that cut with the others. */
+/** The storeys of a building, from the bounds of their objects. */
 
 import { codedLabel, type Coded, NONE } from "./labels.ts";
 import { grouped, rowsOf } from "./stage/group.ts";
 import { objectBounds } from "./stage/hull.ts";
 import { AXES, isEmpty } from "./stage/vec.ts";
-import type { Axis, CutPlane, Geometry, SceneModel, View } from "./types.ts";
-
-/** The parts of the view that cut. */
-export const CUTS = ["cut", "box", "storey"] as const satisfies (keyof View)[];
+import type { Geometry, SceneModel } from "./types.ts";
 
 /** A storey of a building, and the height at which its floor plan is cut. */
 export interface Storey {
@@ -23,14 +20,6 @@ export interface Storey {
 const PLAN_HEIGHT = 0.4;
 /** Objects of a storey whose bounds are read, an even sample of more. */
 const SAMPLE = 200;
-
-/** All planes that cut: first those that the user sets one by one. */
-export function planesOf(model: SceneModel, { cut, box, storey }: Pick<View, (typeof CUTS)[number]>): CutPlane[] {
-  const plane = (axis: Axis, at: number, flip: boolean): CutPlane => ({ axis, on: true, at, flip });
-  const sides = box && AXES.flatMap((axis, a) => [plane(axis, box[0][a], true), plane(axis, box[1][a], false)]);
-  const plan = storey === null ? undefined : storeysOf(model).find(({ name }) => name === storey);
-  return [...cut, ...(sides ?? []), ...(plan ? [plane(model.up, plan.at, false)] : [])];
-}
 
 const STOREYS = new WeakMap<Geometry[], Storey[]>();
 
