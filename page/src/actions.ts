@@ -4,13 +4,13 @@ import { later } from "./dom.ts";
 import { Naming, type Coded } from "./labels.ts";
 import { MOST_POINTS, snappedPoint } from "./measure.ts";
 import type { Notice } from "./panel/notice.ts";
-import { type Storey, storeysOf } from "./storeys.ts";
 import { chosenHit } from "./selected.ts";
 import { between, endOf, sightRay } from "./sight.ts";
 import { halfSpaces, limitRay } from "./stage/cut.ts";
 import { objectBounds } from "./stage/hull.ts";
 import { along, AXES, middle, sub, unit } from "./stage/vec.ts";
 import type { Store } from "./store.ts";
+import { type Storey, storeysOf } from "./storeys.ts";
 import type { Files } from "./panel/files.ts";
 import type { StageApi } from "./stage/stage.ts";
 import type { Answer, Axis, CameraState, Caster, CutPlane, Hit, Ray, Vec3 } from "./types.ts";
@@ -37,6 +37,7 @@ export interface PageParts {
 
 export class Actions {
   readonly naming: Naming;
+  readonly storeys: readonly Storey[];
   /** Set once the panels are made. */
   page!: PageParts;
   /** A cast: only the answer of the last one is shown. */
@@ -60,6 +61,7 @@ export class Actions {
     readonly notice: Notice,
   ) {
     this.naming = new Naming(store.model);
+    this.storeys = storeysOf(store.model);
     this.maskSent = caster.live && this.isStart();
     this.outdated = !this.maskSent;
     if (this.outdated) this.recastLater();
@@ -399,15 +401,14 @@ export class Actions {
 
   /** The storey whose floor plan is cut. */
   get storey(): Storey | null {
-    const { model } = this.store;
-    const [, top] = this.store.sectionOf(model.up);
-    return storeysOf(model).find(({ at }) => at === top) ?? null;
+    const [, top] = this.store.sectionOf(this.store.model.up);
+    return this.storeys.find(({ at }) => at === top) ?? null;
   }
 
   /** Go some storeys up, from the highest to all of them. */
   stepStorey(step: number): void {
-    const storeys = [null, ...storeysOf(this.store.model)];
-    this.showStorey(storeys.at((storeys.indexOf(this.storey) + step) % storeys.length)!);
+    const choices = [null, ...this.storeys];
+    if (this.storeys.length) this.showStorey(choices.at((choices.indexOf(this.storey) + step) % choices.length)!);
   }
 
   /** Leave what is between two coordinates on an axis, or all of it; an end of the scene or past it needs no plane. */

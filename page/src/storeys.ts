@@ -1,10 +1,10 @@
 /** The storeys of a building, from the bounds of their objects. */
 
-import { codedLabel, type Coded, NONE } from "./labels.ts";
+import { codedLabel, NONE } from "./labels.ts";
 import { grouped, rowsOf } from "./stage/group.ts";
 import { objectBounds } from "./stage/hull.ts";
 import { AXES, isEmpty } from "./stage/vec.ts";
-import type { Geometry, SceneModel } from "./types.ts";
+import type { SceneModel } from "./types.ts";
 
 /** A storey of a building, and the height at which its floor plan is cut. */
 export interface Storey {
@@ -21,18 +21,11 @@ const PLAN_HEIGHT = 0.4;
 /** Objects of a storey whose bounds are read, an even sample of more. */
 const SAMPLE = 200;
 
-const STOREYS = new WeakMap<Geometry[], Storey[]>();
-
 /** Returns the storeys of a building from the lowest up; none where fewer than two are known. */
 export function storeysOf(model: SceneModel): Storey[] {
   // Layers of a drawing are no storeys.
   const label = model.levels === "layer" ? null : codedLabel(model, model.levels);
-  const found = STOREYS.get(model.geometries) ?? (label ? findStoreys(model, label) : []);
-  STOREYS.set(model.geometries, found);
-  return found;
-}
-
-function findStoreys(model: SceneModel, label: Coded): Storey[] {
+  if (!label) return [];
   const objects = grouped(label.codes, label.words.length);
   const floors = label.words.flatMap((name, code) => {
     const extent = name === NONE ? null : verticalExtent(model, rowsOf(objects, code));

@@ -60,7 +60,7 @@ test("layers of a drawing, and one storey alone, are no storeys", () => {
 
 test("a floor plan is cut, seen from above without perspective, and taken back", () => {
   const { actions, store, stage, views } = page(building());
-  const [ground, attic] = storeysOf(store.model);
+  const [ground, attic] = actions.storeys;
   actions.cutTo("x", [1, 8]);
   actions.showStorey(ground);
   assert.deepEqual([store.sectionOf("z"), store.sectionOf("x")], [[0, ground.at], [1, 8]]);
@@ -76,8 +76,15 @@ test("a floor plan is cut, seen from above without perspective, and taken back",
 
 test("a floor plan that a link shows is taken back, too", () => {
   const { actions, store, stage, views } = page(building());
-  store.set({ cut: [{ axis: "z", on: true, at: storeysOf(store.model)[0].at, flip: false }] });
+  store.set({ cut: [{ axis: "z", on: true, at: actions.storeys[0].at, flip: false }] });
   stage.setCamera({ ...FIRST, orthographic: true });
   actions.showStorey(null);
   assert.deepEqual([store.state.cut, stage.camera().orthographic, views], [[], false, ["iso"]]);
+});
+
+test("the keys of storeys change nothing where there are none", () => {
+  const { actions, store } = page(building("layer"));
+  actions.cutTo("z", [1, 2]);
+  actions.stepStorey(1);
+  assert.deepEqual(store.sectionOf("z"), [1, 2]);
 });

@@ -122,7 +122,7 @@ def test_what_is_cut_away_is_not_described_as_being_there(browser):
     with rb.view(ROW, port=0) as viewer:
         page = Page(browser, viewer.url)
         page.run("() => raybox.actions.castTyped([-5, 0.5, 0.5], [1, 0, 0])")
-        page.run("() => { raybox.actions.setCut('x', { on: true, at: 1.5, flip: true }) }")
+        page.run("() => { raybox.actions.cutTo('x', [1.5, Infinity]) }")
         page.run("raybox.actions.settled()")
         assert page.find("absence").inner_text() == "Not in the picture: cut away"
         assert not page.find("copy-hit-t").is_enabled()

@@ -4,7 +4,6 @@ import type { Actions } from "../actions.ts";
 import { checkBox, el, iconButton, textButton } from "../dom.ts";
 import { exact, parsePoint, shortPoint } from "../format.ts";
 import { along, AXES, diagonal, unit } from "../stage/vec.ts";
-import { storeysOf } from "../storeys.ts";
 import type { Vec3 } from "../types.ts";
 import { button } from "./command.ts";
 import { DoubleSlider } from "./ranges.ts";
@@ -33,8 +32,7 @@ function axisSliders(actions: Actions): HTMLElement[] {
 
 /** A button for the floor plan of each storey, and one for all storeys; null where there are none. */
 function storeyRow(actions: Actions): HTMLElement | null {
-  const { store } = actions;
-  const storeys = storeysOf(store.model);
+  const { store, storeys } = actions;
   if (!storeys.length) return null;
   const buttons = [null, ...storeys].map((storey) => {
     const name = storey?.name ?? "all";

@@ -12,6 +12,8 @@ const CUT_COLOUR = "#c2410c";
 const MEASURE_COLOUR = "#c026d3";
 const FONT = "12px system-ui, sans-serif";
 const ARM = 26;
+/** The least cosine between the normal of a plane and the line of sight at which its outline is not drawn. */
+const FACING = 0.9999;
 
 export interface Furniture {
   camera: CameraState;
@@ -74,10 +76,7 @@ function drawMeasured(context: CanvasRenderingContext2D, what: Furniture): void 
   const lines = ends.slice(1).map((to, k) => ({ from: ends[k], to, size: length(sub(measure[k + 1], measure[k])) }));
   const shown = lines.filter(({ from, to }) => Math.min(from.depth, to.depth) > least);
   for (const { from, to } of shown) {
-    trace(context, [
-      [from.x, from.y],
-      [to.x, to.y],
-    ]);
+    traceLine(context, from, to);
     strokeTwice(context, MEASURE_COLOUR, halo);
   }
   for (const end of ends) if (end.depth > least) disc(context, end, 4, MEASURE_COLOUR, halo);
@@ -156,6 +155,9 @@ function trace(context: CanvasRenderingContext2D, points: readonly (readonly [nu
   points.forEach(([x, y], i) => (i === 0 ? context.moveTo(x, y) : context.lineTo(x, y)));
 }
 
+const traceLine = (context: CanvasRenderingContext2D, from: Projected, to: Projected) =>
+  trace(context, [[from.x, from.y], [to.x, to.y]]);
+
 /** The places of the two handles of a free plane on the page: one moves it, one turns it. */
 export interface Handles {
   move: Projected;
@@ -175,7 +177,10 @@ export function handlesOf(camera: CameraState, view: Viewport, plane: CutPlane):
 }
 
 function drawPlane(context: CanvasRenderingContext2D, what: Furniture, plane: CutPlane): void {
-  const polygon = planeInBounds(halfSpace(plane), limitsOf(what.bounds, what.cut));
+  const space = halfSpace(plane);
+  // The outline of a floor plan would only frame it.
+  if (what.camera.orthographic && Math.abs(dot(space.normal, basisOf(what.camera).forward)) > FACING) return;
+  const polygon = planeInBounds(space, limitsOf(what.bounds, what.cut));
   context.strokeStyle = CUT_COLOUR;
   context.lineWidth = 1.25;
   context.setLineDash([6, 4]);
@@ -201,10 +206,7 @@ function drawHandles(context: CanvasRenderingContext2D, { camera, view }: Furnit
   const { move, turn } = handlesOf(camera, view, plane);
   if (!camera.orthographic && move.depth <= 0) return;
   context.lineWidth = 2;
-  trace(context, [
-    [move.x, move.y],
-    [turn.x, turn.y],
-  ]);
+  traceLine(context, move, turn);
   context.stroke();
   disc(context, move, 8, CUT_COLOUR, "#ffffff");
   disc(context, turn, 6, "#ffffff", CUT_COLOUR);
