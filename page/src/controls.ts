@@ -64,7 +64,7 @@ export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
   camera: {
     start: () => null,
     check: () => checks.camera,
-    widgets: ["view", "up"],
+    widgets: ["view", "up", "cube-*"],
     commands: [
       row("fit-all", { icon: "fit" }, "F", "fit all", ({ stage }) => stage.fitAll()),
       row("fit-selection", { icon: "target" }, "S", "fit the selection", (actions) => actions.fitSelection()),

@@ -33,8 +33,12 @@ USE = """async ([at, share]) => {
     await raybox.actions.settled();
 }"""
 CAST = """async ([x, y]) => {
-    const ray = raybox.stage.rayOf(x, y);
-    if (ray) await raybox.actions.pick(ray);
+    const { actions, stage } = raybox;
+    const ray = stage.rayOf(x, y);
+    if (!ray) return;
+    if (actions.store.state.measure) await actions.pick(ray);  // a click that measures selects nothing
+    actions.setMeasuring(false);
+    await actions.pick(ray);
 }"""
 # Every place that names something of the selection.
 PLACES = """async () => {
