@@ -61,8 +61,7 @@ def table_of_rays(page: Page) -> None:
 def section(page: Page) -> None:
     """Cut the house above the upper floor, and click into a room."""
     page.show("cut")
-    page.press("cut-z")
-    page.slide("cut-z-slider", 0.62)
+    page.slide("cut-z-1", 0.62)
     turn(page, -15, 14)
     page.pick(490, 440)
 

@@ -2,15 +2,18 @@
 
 import { later } from "./dom.ts";
 import { Naming, type Coded } from "./labels.ts";
+import { MOST_POINTS, snappedPoint } from "./measure.ts";
 import type { Notice } from "./panel/notice.ts";
 import { chosenHit } from "./selected.ts";
 import { between, endOf, sightRay } from "./sight.ts";
 import { halfSpaces, limitRay } from "./stage/cut.ts";
-import { along, sub, unit } from "./stage/vec.ts";
+import { objectBounds } from "./stage/hull.ts";
+import { along, AXES, middle, sub, unit } from "./stage/vec.ts";
 import type { Store } from "./store.ts";
+import { type Storey, storeysOf } from "./storeys.ts";
 import type { Files } from "./panel/files.ts";
 import type { StageApi } from "./stage/stage.ts";
-import type { Answer, Axis, Caster, CutPlane, Hit, Ray, Vec3 } from "./types.ts";
+import type { Answer, Axis, CameraState, Caster, CutPlane, Hit, Ray, Vec3 } from "./types.ts";
 import { fromRanges, toRanges, visibilityOf } from "./visibility.ts";
 
 /** The last ray is cast again this long after the last change of a filter or of the cut. */
@@ -34,6 +37,7 @@ export interface PageParts {
 
 export class Actions {
   readonly naming: Naming;
+  readonly storeys: readonly Storey[];
   /** Set once the panels are made. */
   page!: PageParts;
   /** A cast: only the answer of the last one is shown. */
@@ -46,6 +50,8 @@ export class Actions {
   /** How to cast the last ray again. */
   private last: { call: () => Promise<Answer>; how: Choice } | null = null;
   private closed = false;
+  /** The camera when the first floor plan was chosen. */
+  private beforePlan: CameraState | null = null;
   private readonly recastLater = later(PAUSE, () => this.recast());
 
   constructor(
@@ -55,6 +61,7 @@ export class Actions {
     readonly notice: Notice,
   ) {
     this.naming = new Naming(store.model);
+    this.storeys = storeysOf(store.model);
     this.maskSent = caster.live && this.isStart();
     this.outdated = !this.maskSent;
     if (this.outdated) this.recastLater();
@@ -76,6 +83,7 @@ export class Actions {
 
   /** Cast the ray of a click; what it hits first is selected, or added to the selection. */
   async pick(ray: Ray, add = false): Promise<void> {
+    if (this.store.state.measure) return this.measureAt(ray);
     const whole = { ...ray, tMin: 0, tMax: Infinity };
     const answer = await this.cast(() => this.castWithinCut(whole), { select: true, add });
     if (answer && this.store.state.sight) await this.setSightEnd(answer);
@@ -83,7 +91,35 @@ export class Actions {
 
   /** Whether clicks set the ends of a line of sight. */
   setSight(on: boolean): void {
-    this.store.set({ sight: on ? [] : null });
+    this.store.set({ sight: on ? [] : null, measure: null });
+  }
+
+  /** Whether clicks set the points that are measured. */
+  setMeasuring(on: boolean): void {
+    this.store.set({ measure: on ? [] : null, sight: null });
+  }
+
+  /** Measure the point that a click hits first; after the last point a new line begins. */
+  private async measureAt(ray: Ray): Promise<void> {
+    const { notice, stage, store } = this;
+    const shown = { pixelOf: (point: Vec3) => stage.pixelOf(point), spaces: halfSpaces(store.state.cut) };
+    try {
+      this.sendMask();
+      const point = snappedPoint(store.model, await this.castWithinCut(ray), shown);
+      const { measure } = store.state;
+      if (!point) notice.info("Measured points are on objects; this click hits none.");
+      else if (measure) store.set({ measure: measure.length < MOST_POINTS ? [...measure, point] : [point] });
+    } catch (error) {
+      notice.error(textOfError(error));
+    }
+  }
+
+  /** Take back the last of what clicks do: the measured points, the tool, the selection, the ray. */
+  escape(): void {
+    const { measure, selection } = this.store.state;
+    if (measure) this.setMeasuring(measure.length > 0);
+    else if (selection.length) this.select([]);
+    else this.clearRay();
   }
 
   /** Take what a click hits first as an end; the second end casts the ray between them. */
@@ -337,40 +373,76 @@ export class Actions {
     else this.stage.fitAll();
   }
 
-  toggleOrthographic(): void {
-    const camera = this.stage.camera();
-    this.stage.setCamera({ ...camera, orthographic: !camera.orthographic });
+  setCamera(change: Partial<CameraState>): void {
+    this.stage.setCamera({ ...this.stage.camera(), ...change });
     this.store.set({ camera: this.stage.camera() });
+  }
+
+  toggleOrthographic(): void {
+    this.setCamera({ orthographic: !this.stage.camera().orthographic });
   }
 
   setUp(up: Axis): void {
-    this.stage.setCamera({ ...this.stage.camera(), up });
+    this.setCamera({ up });
     this.stage.standardView("iso");
-    this.store.set({ camera: this.stage.camera() });
   }
 
-  /** Change one section plane; it is made in the middle of the scene at its first use. */
-  setCut(axis: CutPlane["axis"], change: Partial<CutPlane>): CutPlane {
-    const before = this.store.cutOf(axis) ?? this.newPlane(axis);
+  /** Show the floor plan of a storey; null shows all as it was seen before. */
+  showStorey(storey: Storey | null): void {
+    const { model } = this.store;
+    const isPlan = this.storey !== null;
+    if (!isPlan) this.beforePlan = this.stage.camera();
+    this.cutTo(model.up, storey && [-Infinity, storey.at]);
+    if (storey || !this.beforePlan) {
+      this.setCamera({ orthographic: storey !== null, up: model.up });
+      this.stage.standardView(storey ? "top" : "iso");
+    } else if (isPlan) this.setCamera(this.beforePlan);
+  }
+
+  /** The storey whose floor plan is cut. */
+  get storey(): Storey | null {
+    const [, top] = this.store.sectionOf(this.store.model.up);
+    return this.storeys.find(({ at }) => at === top) ?? null;
+  }
+
+  /** Go some storeys up, from the highest to all of them. */
+  stepStorey(step: number): void {
+    const choices = [null, ...this.storeys];
+    if (this.storeys.length) this.showStorey(choices.at((choices.indexOf(this.storey) + step) % choices.length)!);
+  }
+
+  /** Leave what is between two coordinates on an axis, or all of it; an end of the scene or past it needs no plane. */
+  cutTo(axis: Axis, range: [number, number] | null): void {
     const others = this.store.state.cut.filter((plane) => plane.axis !== axis);
-    const plane = { ...before, ...change };
-    this.store.set({ cut: [...others, plane] });
+    const [low, high] = this.store.model.bounds.map((corner) => corner[AXES.indexOf(axis)]);
+    const [from, to] = range ?? [low, high];
+    const lower: CutPlane[] = from > low ? [{ axis, on: true, at: from, flip: true }] : [];
+    const upper: CutPlane[] = to < high ? [{ axis, on: true, at: to, flip: false }] : [];
+    this.store.set({ cut: [...others, ...lower, ...upper] });
+  }
+
+  cutAroundSelection(): void {
+    const { model, state } = this.store;
+    const { lower, upper } = objectBounds(model, state.selection);
+    AXES.forEach((axis, a) => this.cutTo(axis, lower[a] <= upper[a] ? [lower[a], upper[a]] : null));
+  }
+
+  /** Change the free plane; it is made in the middle of the scene, across the line of sight, at its first use. */
+  setFreeCut(change: Partial<CutPlane>): CutPlane {
+    const { freePlane, model, state } = this.store;
+    const [lower, upper] = model.bounds;
+    const first = { point: middle({ lower, upper }), normal: this.towardsCamera() };
+    const plane: CutPlane = { ...(freePlane ?? { axis: "free", on: false, at: 0, flip: false, ...first }), ...change };
+    this.store.set({ cut: [...state.cut.filter(({ axis }) => axis !== "free"), plane] });
     return plane;
   }
 
   /** Turn the free plane across the line of sight. */
   faceCut(): void {
-    this.setCut("free", { on: true, normal: this.towardsCamera(), flip: false });
+    this.setFreeCut({ on: true, normal: this.towardsCamera(), flip: false });
   }
 
-  private newPlane(axis: CutPlane["axis"]): CutPlane {
-    const [low, high] = this.store.model.bounds;
-    const middle = [0, 1, 2].map((at) => (low[at] + high[at]) / 2) as Vec3;
-    if (axis !== "free") return { axis, on: false, at: middle["xyz".indexOf(axis)], flip: false };
-    return { axis, on: false, at: 0, flip: false, point: middle, normal: this.towardsCamera() };
-  }
-
-  /** A free plane starts across the line of sight, and cuts away what is nearer. */
+  /** The free plane cuts away what is nearer. */
   private towardsCamera(): Vec3 {
     const { eye, target } = this.stage.camera();
     return unit(sub(eye, target)).map((value) => Number(value.toFixed(3))) as Vec3;

@@ -1,8 +1,12 @@
 /** Checks of values from a link or a saved page: null where a value does not fit the scene. */
 
 import { labelOf } from "./labels.ts";
+import { MOST_POINTS } from "./measure.ts";
 import { unpackSet } from "./object_set.ts";
 import type { CameraState, ColourBy, CutPlane, RaysView, SceneModel, Vec3, View } from "./types.ts";
+
+/** The choices of `View.pictureScale`. */
+export const PICTURE_SCALES = [1, 2, 4];
 
 type Raw = Record<string, unknown>;
 export type Check<T> = (value: unknown) => T | null;
@@ -35,6 +39,8 @@ const point: Check<Vec3> = (value) => {
   return numbers?.length === 3 ? (numbers as Vec3) : null;
 };
 
+export const measured: Check<Vec3[]> = (value) => listOf(point)(value)?.slice(0, MOST_POINTS) ?? null;
+
 function oneOf<T extends string>(...words: T[]): Check<T> {
   return (value) => words.find((word) => word === value) ?? null;
 }
@@ -59,13 +65,20 @@ export function setOf(model: SceneModel): Check<number[]> {
   };
 }
 
-export const camera: Check<CameraState> = (value) => {
-  if (!isRaw(value)) return null;
-  const [eye, target, up] = [point(value.eye), point(value.target), oneOf("x", "y", "z")(value.up)];
-  const [orthographic, height, fov] = [flag(value.orthographic), number(value.height), number(value.fov)];
-  if (!eye || !target || !up || orthographic === null || height === null || fov === null) return null;
-  return { eye, target, up, orthographic, height, fov };
-};
+/** Returns the check of an object that needs all of these fields, and keeps no others. */
+function fields<T>(all: { [K in keyof T]: Check<T[K]> }): Check<T> {
+  return (value) => {
+    if (!isRaw(value)) return null;
+    const checked = (Object.keys(all) as (keyof T & string)[]).map((key) => [key, all[key](value[key])]);
+    return checked.some(([, one]) => one === null) ? null : (Object.fromEntries(checked) as T);
+  };
+}
+
+const axis = oneOf("x", "y", "z");
+export const camera = fields<CameraState>({ eye: point, target: point, up: axis, orthographic: flag, height: number, fov: number });
+export const legend = fields<View["legend"]>({ on: flag, x: number, y: number });
+const colour = oneOf("status", "distance", "object");
+export const rays = fields<RaysView>({ hits: flag, misses: flag, points: flag, colour });
 
 export function rangesOfLabels(model: SceneModel): Check<View["ranges"]> {
   return (value) => {
@@ -97,29 +110,13 @@ export function colourOf(model: SceneModel): Check<ColourBy> {
   };
 }
 
-export const plane: Check<CutPlane> = (value) => {
-  if (!isRaw(value)) return null;
-  const axis = oneOf("x", "y", "z", "free")(value.axis);
-  const [on, at, flip] = [flag(value.on), number(value.at), flag(value.flip)];
-  if (!axis || on === null || at === null || flip === null) return null;
-  if (axis !== "free") return { axis, on, at, flip };
-  const [place, normal] = [point(value.point), point(value.normal)];
-  return place && normal && normal.some(Boolean) ? { axis, on, at, flip, point: place, normal } : null;
-};
+const side = { on: flag, at: number, flip: flag };
+const axisPlane = fields<CutPlane>({ axis, ...side });
+const normal: Check<Vec3> = (value) => point(value)?.some(Boolean) ? point(value) : null;
+const freePlane = fields<CutPlane>({ axis: oneOf("free"), ...side, point, normal });
+export const plane: Check<CutPlane> = (value) => axisPlane(value) ?? freePlane(value);
 
-export const legend: Check<View["legend"]> = (value) => {
-  if (!isRaw(value)) return null;
-  const [on, x, y] = [flag(value.on), number(value.x), number(value.y)];
-  return on === null || x === null || y === null ? null : { on, x, y };
-};
-
-export const rays: Check<RaysView> = (value) => {
-  if (!isRaw(value)) return null;
-  const [hits, misses, points] = [flag(value.hits), flag(value.misses), flag(value.points)];
-  const by = oneOf("status", "distance", "object")(value.colour);
-  if (hits === null || misses === null || points === null || !by) return null;
-  return { hits, misses, points, colour: by };
-};
+export const pictureScale: Check<number> = (value) => PICTURE_SCALES.find((scale) => scale === value) ?? null;
 
 export const ray: Check<NonNullable<View["ray"]>> = (value) => {
   if (!isRaw(value)) return null;

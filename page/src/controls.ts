@@ -39,7 +39,7 @@ export interface Control<T> {
   widgets?: string[];
 }
 
-const VIEWS: StandardView[] = ["iso", "front", "back", "left", "right", "top", "bottom"];
+export const VIEWS: StandardView[] = ["iso", "front", "back", "left", "right", "top", "bottom"];
 const FILTERS: (keyof PageState)[] = ["hidden", "unpickable", "ranges"];
 const CHOSEN: (keyof PageState)[] = ["answer", "selection", "contact", ...FILTERS];
 
@@ -48,7 +48,6 @@ function row(name: string, shows: Pick<Command, "icon" | "text">, key: string, h
   return { name, ...shows, key: key || undefined, help, act };
 }
 
-const isSelected = ({ store }: Actions) => store.state.selection.length > 0;
 const flag = () => checks.flag;
 const toggle = (key: "edges" | "faded" | "dark", name: string, shows: Pick<Command, "icon" | "text">, letter: string, help: string) => ({
   ...row(name, shows, letter, help, ({ store }) => store.set({ [key]: !store.state[key] })),
@@ -65,7 +64,7 @@ export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
   camera: {
     start: () => null,
     check: () => checks.camera,
-    widgets: ["view", "up"],
+    widgets: ["view", "up", "cube-*"],
     commands: [
       row("fit-all", { icon: "fit" }, "F", "fit all", ({ stage }) => stage.fitAll()),
       row("fit-selection", { icon: "target" }, "S", "fit the selection", (actions) => actions.fitSelection()),
@@ -157,12 +156,35 @@ export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
     start: () => [],
     check: () => checks.listOf(checks.plane),
     draw: ({ state }) => ({ cut: state.cut }),
-    widgets: ["cut-*"],
+    widgets: ["cut-*", "storey-*"],
     commands: [
       {
         ...row("cut-none", { text: "No cut" }, "C", "remove all section planes", ({ store }) => store.set({ cut: [] })),
         works: ({ store }) => store.state.cut.some(({ on }) => on),
       },
+      {
+        ...row("section-box", { text: "Section box" }, "B", "cut away all around the selection", (actions) => actions.cutAroundSelection()),
+        works: ({ store }) => store.state.selection.length > 0,
+        follows: ["selection"],
+      },
+      row("next-storey", {}, ".", "floor plan of the next storey, then all", (actions) => actions.stepStorey(1)),
+      row("previous-storey", {}, ",", "floor plan of the storey below", (actions) => actions.stepStorey(-1)),
+    ],
+  },
+  measure: {
+    start: () => null,
+    check: () => checks.measured,
+    draw: ({ state }) => ({ measure: state.measure }),
+    commands: [
+      {
+        ...row("measure", { icon: "ruler" }, "M", "measure between clicks, which snap to corners and edges", (actions) => {
+          actions.setMeasuring(!actions.store.state.measure);
+        }),
+        on: ({ store }) => store.state.measure !== null,
+      },
+      row("escape", {}, "Escape", "forget the measured points; else select nothing; else forget the ray", (actions) =>
+        actions.escape(),
+      ),
     ],
   },
   selection: {
@@ -175,9 +197,7 @@ export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
       row("zoom", { text: "Zoom" }, "Z", "zoom to the selection, the others faded", (actions) =>
         actions.zoomTo(actions.store.state.selection),
       ),
-      row("clear-selection", { icon: "close" }, "Escape", "select nothing; then forget the ray", (actions) =>
-        isSelected(actions) ? actions.select([]) : actions.clearRay(),
-      ),
+      row("clear-selection", { icon: "close" }, "", "select nothing (Esc)", (actions) => actions.select([])),
       row("previous-hit", {}, "[", "previous hit", (actions) => actions.chooseNext(-1)),
       row("next-hit", {}, "]", "next hit", (actions) => actions.chooseNext(1)),
     ],
@@ -209,6 +229,7 @@ export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
     draw: ({ state }) => ({ dark: state.dark }),
     commands: [toggle("dark", "dark", { icon: "moon" }, "D", "dark mode")],
   },
+  pictureScale: { start: () => 2, check: () => checks.pictureScale, widgets: ["png-scale"] },
 };
 
 /** What changes no part of the view. */

@@ -20,7 +20,8 @@ import { Search } from "./panel/search.ts";
 import { Selection } from "./panel/selection.ts";
 import { Sheet } from "./panel/sheet.ts";
 import { Tabs, type Panel } from "./panel/tabs.ts";
-import { toolbar } from "./panel/toolbar.ts";
+import { measured, toolbar } from "./panel/toolbar.ts";
+import { viewCube } from "./panel/view_cube.ts";
 import { Tree } from "./panel/tree.ts";
 import { CAMERA_KEYS } from "./orbit.ts";
 import { Stage } from "./stage/stage.ts";
@@ -125,7 +126,7 @@ export class Page {
     const { model } = actions.store;
     const legends: { objects: LegendEntry[]; rays: LegendEntry[] } = { objects: [], rays: [] };
     const overlay = new LegendOverlay(actions);
-    replace(this.overlay, overlay.element);
+    replace(this.overlay, overlay.element, viewCube(actions), measured(actions));
     const merge = () => {
       files.legend = [...legends.objects, ...legends.rays];
       overlay.fill(files.legend);
@@ -178,10 +179,8 @@ export class Page {
     const turn = CAMERA_KEYS[event.key];
     if (event.ctrlKey || event.metaKey || event.altKey || !(turn || event.key === "Enter")) return;
     event.preventDefault();
-    if (turn) {
-      this.stage.setCamera(turn(this.stage.camera()));
-      this.actions?.store.set({ camera: this.stage.camera() });
-    } else this.castThroughMiddle(event.shiftKey);
+    if (turn) this.actions?.setCamera(turn(this.stage.camera()));
+    else this.castThroughMiddle(event.shiftKey);
   }
 
   private castThroughMiddle(add: boolean): void {

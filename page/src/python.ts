@@ -9,14 +9,11 @@ import { fromRanges, toRanges } from "./visibility.ts";
 
 /** Changes the view; numbers that do not fit the scene change nothing. */
 export function changeView(actions: Actions, { hide, show, ...view }: ViewFields): void {
-  const { store, stage } = actions;
+  const { store } = actions;
   if (hide) actions.setHidden(objectsIn(hide), true);
   if (show) actions.setHidden(objectsIn(show), false);
   const { camera, colour, selection } = restoredView(store.model, { ...store.state, ...view }, store.state);
-  if (view.camera && camera) {
-    stage.setCamera(camera);
-    store.set({ camera: stage.camera() });
-  }
+  if (view.camera && camera) actions.setCamera(camera);
   if (view.colour) store.set({ colour });
   if (view.selection) actions.select(selection);
 }

@@ -4,7 +4,8 @@ import { packSet } from "./object_set.ts";
 import { sceneKey } from "./checks.ts";
 import { PARTS } from "./controls.ts";
 import type { SightEnd } from "./sight.ts";
-import type { Answer, CutPlane, SceneModel, View, ViewState } from "./types.ts";
+import { AXES } from "./stage/vec.ts";
+import type { Answer, Axis, CutPlane, SceneModel, View, ViewState } from "./types.ts";
 import { visibilityOf, type Filters, type Visibility } from "./visibility.ts";
 
 /** The view and what only this page has. */
@@ -106,7 +107,14 @@ export class Store {
     };
   }
 
-  cutOf(axis: CutPlane["axis"]): CutPlane | undefined {
-    return this.now.cut.find((plane) => plane.axis === axis);
+  get freePlane(): CutPlane | undefined {
+    return this.now.cut.find(({ axis }) => axis === "free");
+  }
+
+  /** The coordinates on an axis between which the section planes leave the scene; its ends where there is no plane. */
+  sectionOf(axis: Axis): [number, number] {
+    const a = AXES.indexOf(axis);
+    const at = (flip: boolean) => this.now.cut.find((plane) => plane.axis === axis && plane.on && plane.flip === flip)?.at;
+    return [at(true) ?? this.model.bounds[0][a], at(false) ?? this.model.bounds[1][a]];
   }
 }

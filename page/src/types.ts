@@ -190,7 +190,7 @@ export interface Caster {
 
 export type Axis = "x" | "y" | "z";
 
-/** A section plane: what lies on the side of its normal is cut away, rays too. */
+/** A section plane: what lies on the side of its normal is cut away, rays too. An axis has two at most, one of them flipped. */
 export interface CutPlane {
   axis: Axis | "free";
   on: boolean;
@@ -231,6 +231,8 @@ export interface View {
   /** Whether the legend is over the scene, and how far it was dragged, in pixels. */
   legend: { on: boolean; x: number; y: number };
   cut: CutPlane[];
+  /** The points that are measured, three at most; null while clicks measure nothing. */
+  measure: Vec3[] | null;
   selection: number[];
   /** The others are translucent, so that what is inside shows. */
   faded: boolean;
@@ -238,6 +240,8 @@ export interface View {
   /** The last ray cast, to be cast again. */
   ray: { origin: Vec3; direction: Vec3; row: number | null } | null;
   dark: boolean;
+  /** Pixels of a saved picture for one of the page, along each axis. */
+  pictureScale: number;
 }
 
 /** The view as links and saved pages contain it. */
@@ -286,6 +290,7 @@ export interface Drawing {
   cut: CutPlane[];
   faded: boolean;
   highlight: number[];
+  measure: Vec3[] | null;
   /** The ray last cast with marks at each t. */
   answer: Answer | null;
   /** Of the drawn rays: four bytes of colour each, and the t where each ends. */

@@ -35,18 +35,18 @@ async function hits(): Promise<number[] | undefined> {
   return store.state.answer?.hits.map((hit) => hit.object);
 }
 
-test("the shown ray is cast again when a plane is set, moved, flipped, switched off or cleared", async () => {
+test("the shown ray is cast again when planes are set, moved, changed for the other side, or cleared", async () => {
   await actions.pick(ALONG);
   assert.deepEqual(await hits(), [0, 1, 2, 3, 4]);
-  actions.setCut("x", { on: true, at: 3.5 });
+  actions.cutTo("x", [-Infinity, 3.5]);
   assert.deepEqual(await hits(), [0, 1]);
-  actions.setCut("x", { at: 4.5 });
+  actions.cutTo("x", [-1, 4.5]);
   assert.deepEqual(await hits(), [0, 1, 2]);
-  actions.setCut("x", { flip: true });
+  actions.cutTo("x", [4.5, 9]);
   assert.deepEqual(await hits(), [2, 3, 4]);
-  actions.setCut("x", { on: false });
+  actions.cutTo("x", null);
   assert.deepEqual(await hits(), [0, 1, 2, 3, 4]);
-  actions.setCut("x", { on: true });
+  actions.cutTo("x", [4.5, Infinity]);
   actions.setHidden([3], true);
   assert.deepEqual(await hits(), [2, 4]);
   store.set({ cut: [] });
@@ -54,11 +54,23 @@ test("the shown ray is cast again when a plane is set, moved, flipped, switched 
   assert.equal(store.state.rayCount, 1, "it is one ray: no panel opens again");
 });
 
+test("the box around the selection cuts on all axes, and keeps the free plane", async () => {
+  store.set({ cut: [{ axis: "free", on: false, at: 0, flip: false, point: [0, 0, 0], normal: [1, 0, 0] }] });
+  await actions.pick({ ...ALONG, origin: [2.5, 0.5, 9], direction: [0, 0, -1] });
+  actions.cutAroundSelection();
+  const planes = store.state.cut.map(({ axis, at, flip }) => `${axis}${flip ? ">" : "<"}${at}`);
+  // The scene is no larger on y.
+  assert.deepEqual(planes, ["free<0", "x>2", "x<3", "z<2"]);
+  assert.deepEqual(store.sectionOf("x"), [2, 3]);
+  await actions.pick(ALONG);
+  assert.deepEqual(await hits(), [1]);
+});
+
 test("settled waits for an answer with the filters and the cut as they are", async () => {
   void actions.pick(ALONG);
   await actions.settled();
   assert.equal(store.state.answer!.hits.length, 5);
-  actions.setCut("x", { on: true, at: 3.5 });
+  actions.cutTo("x", [-Infinity, 3.5]);
   actions.setHidden([1], true);
   await actions.settled(); // before the pause ends
   assert.deepEqual(
@@ -70,11 +82,11 @@ test("settled waits for an answer with the filters and the cut as they are", asy
 test("the chosen hit stays chosen while it is hit", async () => {
   await actions.pick(ALONG);
   actions.choose(store.state.answer!.hits[3]);
-  actions.setCut("x", { on: true, at: 3.5, flip: true });
+  actions.cutTo("x", [3.5, Infinity]);
   assert.deepEqual(await hits(), [2, 3, 4]);
   assert.equal(chosenHit(store)!.object, 3);
   assert.deepEqual(store.state.selection, [3]);
-  actions.setCut("x", { at: 7.5 });
+  actions.cutTo("x", [7.5, Infinity]);
   assert.deepEqual(await hits(), [4]);
   assert.equal(chosenHit(store), null, "what is cut away is no hit");
   assert.deepEqual([store.state.selection, absence(store, 3)], [[3], "cut away"]);
@@ -85,7 +97,7 @@ test("the chosen hit stays chosen while it is hit", async () => {
 
 test("a ray of which the cut leaves nothing hits nothing, and comes back", async () => {
   await actions.pick(ALONG);
-  actions.setCut("y", { on: true, at: 0.25 });
+  actions.cutTo("y", [-Infinity, 0.25]);
   assert.deepEqual(await hits(), []);
   assert.equal(chosenHit(store), null);
   store.set({ cut: [] });
@@ -97,7 +109,7 @@ test("a line of sight has the same ends while the cut changes", async () => {
   await actions.pick(ALONG);
   await actions.pick({ ...ALONG, origin: [20, 0.5, 0.5], direction: [-1, 0, 0] });
   assert.deepEqual(await hits(), [1, 2, 3]);
-  actions.setCut("x", { on: true, at: 3.5 });
+  actions.cutTo("x", [-Infinity, 3.5]);
   assert.deepEqual(await hits(), [1]);
   store.set({ cut: [] });
   assert.deepEqual(await hits(), [1, 2, 3]);
@@ -105,9 +117,9 @@ test("a line of sight has the same ends while the cut changes", async () => {
 
 test("a ray that Python casts follows the cut, and one that is removed stays so", async () => {
   actions.show({ ray: { ...ALONG, tMax: 6 }, hits: [], total: 0, row: null });
-  actions.setCut("x", { on: true, at: 2.5 });
+  actions.cutTo("x", [-Infinity, 2.5]);
   assert.deepEqual(await hits(), [0, 1]);
-  actions.setCut("x", { on: false });
+  actions.cutTo("x", null);
   assert.deepEqual(await hits(), [0, 1, 2]);
   actions.clearRay();
   store.set({ cut: [] });
@@ -117,7 +129,7 @@ test("a ray that Python casts follows the cut, and one that is removed stays so"
 test("a click whose answer is on its way as the cut changes is not lost", async () => {
   await actions.pick(ALONG);
   void actions.pick({ ...ALONG, origin: [4.5, 0.5, 9], direction: [0, 0, -1] });
-  actions.setCut("z", { on: true, at: 0.75 });
+  actions.cutTo("z", [-Infinity, 0.75]);
   assert.deepEqual(await hits(), [2]);
   assert.deepEqual(store.state.selection, [2]);
 });

@@ -37,9 +37,12 @@ CONTROLS = [
     Control("view", "", "choose", "top", drawn=True),
     Control("orthographic", drawn=True),
     Control("up", "", "choose", "y"),
+    Control("cube-*", drawn=True),
+    Control("measure"),
     Control("dark", drawn=True),
     Control("link", "clipboard"),
     Control("png", "download", "download"),
+    Control("png-scale", "", "choose"),
     Control("save", "download", "download"),
     Control("open", "chooser", "choose_file"),
     Control("help", "shown:help-sheet"),
@@ -87,10 +90,15 @@ CONTROLS = [
     Control("opacity-reset"),
     Control("opacity-*", "", "slide", "0.2"),
     # cut
-    *(Control(f"cut-{axis}", drawn=axis in ("x", "free")) for axis in ("x", "y", "z", "free")),
-    *(Control(f"cut-{axis}-slider", "", "slide", "0.4") for axis in "xyz"),
-    *(Control(f"cut-{axis}-at", "", "type_middle") for axis in "xyz"),
-    *(Control(f"cut-{axis}-flip") for axis in ("x", "y", "z", "free")),
+    Control("storey-all", "state:cut,camera", first="storey-Level 1"),
+    Control("storey-*", "state:cut,camera", drawn=True),
+    *(Control(f"cut-{axis}-0", "", "slide", "0.4", drawn=axis == "x") for axis in "xyz"),
+    *(Control(f"cut-{axis}-1", "", "slide", "0.6", drawn=axis == "x") for axis in "xyz"),
+    *(Control(f"cut-{axis}-field-{end}", "", "type_middle") for axis in "xyz" for end in (0, 1)),
+    *(Control(f"cut-{axis}-clear") for axis in "xyz"),
+    Control("section-box", drawn=True),
+    Control("cut-free", drawn=True),
+    Control("cut-free-flip"),
     Control("cut-free-slider", "", "slide", "0.6"),
     Control("cut-free-point", "", "type_middle"),
     Control("cut-free-normal", "", "type", "1, 0, 0"),
@@ -179,7 +187,7 @@ def row_of(name: str) -> Control | None:
 def key_of(name: str) -> str:
     """Return what is used once a page: of the controls of classes, labels and columns, one of their row."""
     control = row_of(name)
-    several = ("opacity-*", "range-*", "hits-sort-*", "rays-table-sort-*")
+    several = ("opacity-*", "range-*", "hits-sort-*", "rays-table-sort-*", "cube-*")
     return control.name if control and control.name.startswith(several) else name
 
 
@@ -356,9 +364,17 @@ def filter_all(page: Page) -> None:
     page.show("objects")
 
 
-def cut_free(page: Page) -> None:
+def cut_both(page: Page) -> None:
+    """Set the free plane, and one on each axis."""
     page.show("cut")
-    page.run("""() => { raybox.actions.setCut("free", { on: true, normal: [0.6, 0, 0.8] }) }""")
+    page.run(
+        """() => {
+            const { actions } = raybox;
+            const { bounds: [low, high] } = actions.store.model;
+            actions.setFreeCut({ on: true, normal: [0.6, 0, 0.8] });
+            [..."xyz"].forEach((axis, a) => actions.cutTo(axis, [low[a], 0.1 * low[a] + 0.9 * high[a]]));
+        }"""
+    )
 
 
 def select_two(page: Page) -> None:
@@ -411,7 +427,7 @@ SITUATIONS: dict[str, Callable[[Page], None]] = {
     "filters": filter_all,
     "the objects": lambda page: page.show("objects"),
     "colours": lambda page: page.show("colour"),
-    "a free cut": cut_free,
+    "a cut": cut_both,
     "hits": lambda page: page.show("hits"),
     "a typed ray": type_a_ray,
     "rays": lambda page: page.show("rays") if page.find("tab-rays").count() else None,

@@ -30,12 +30,15 @@ def test_hits_and_marks_follow_the_cut(browser, address, size):
     page.run(CAST)
     marks = hits(0, 1, 2)
     page.show("cut")
-    page.press("cut-x")  # at 2.5, within the box in the middle
+    page.slide("cut-x-1", 0.5)  # at 2.5, within the box in the middle
     assert hits(0, 1) < marks
-    page.slide("cut-x-slider", 0.3)
+    page.slide("cut-x-1", 0.3)
     hits(0)
-    page.press("cut-x-flip")
+    page.press("cut-x-clear")
+    page.slide("cut-x-0", 0.3)
     hits(1, 2)
+    page.slide("cut-x-1", 0.7)
+    hits(1)
     page.press("cut-none")
     assert hits(0, 1, 2) == marks
     page.close()

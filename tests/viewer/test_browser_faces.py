@@ -121,7 +121,7 @@ def test_what_is_cut_looks_solid(browser, kind, halves):
     with rb.view(cubes(halves, kind), port=0) as viewer:
         page = Page(browser, viewer.url)
         page.run(
-            "() => { raybox.actions.setCut('z', { on: true, at: 0.1 }); raybox.stage.standardView('top') }"
+            "() => { raybox.actions.cutTo('z', [-Infinity, 0.1]); raybox.stage.standardView('top') }"
         )
         x, y = page.pixels(1, 1)[0]
         assert page.answers([(x, y)])[0]["hits"][0]["object"] == 0

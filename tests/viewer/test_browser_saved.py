@@ -65,7 +65,7 @@ def test_a_saved_page_picks_exactly(saved):
 
     pickable = hide_something(page, stage)
     page.show("cut")
-    page.slide("cut-x-slider", 0.55)
+    page.slide("cut-x-1", 0.55)
     answers = page.answers(pixels[1::2])
     (plane,) = page.state("cut")
     for answer in answers:

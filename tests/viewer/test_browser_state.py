@@ -33,8 +33,12 @@ USE = """async ([at, share]) => {
     await raybox.actions.settled();
 }"""
 CAST = """async ([x, y]) => {
-    const ray = raybox.stage.rayOf(x, y);
-    if (ray) await raybox.actions.pick(ray);
+    const { actions, stage } = raybox;
+    const ray = stage.rayOf(x, y);
+    if (!ray) return;
+    if (actions.store.state.measure) await actions.pick(ray);  // a click that measures selects nothing
+    actions.setMeasuring(false);
+    await actions.pick(ray);
 }"""
 # Every place that names something of the selection.
 PLACES = """async () => {
@@ -122,7 +126,7 @@ def test_what_is_cut_away_is_not_described_as_being_there(browser):
     with rb.view(ROW, port=0) as viewer:
         page = Page(browser, viewer.url)
         page.run("() => raybox.actions.castTyped([-5, 0.5, 0.5], [1, 0, 0])")
-        page.run("() => { raybox.actions.setCut('x', { on: true, at: 1.5, flip: true }) }")
+        page.run("() => { raybox.actions.cutTo('x', [1.5, Infinity]) }")
         page.run("raybox.actions.settled()")
         assert page.find("absence").inner_text() == "Not in the picture: cut away"
         assert not page.find("copy-hit-t").is_enabled()

@@ -2,6 +2,7 @@
 
 import type { BoxesGeometry, Geometry, GridGeometry, Hit, InstancesGeometry, MeshGeometry } from "../types.ts";
 import type { PlanesGeometry, Ray, SceneModel } from "../types.ts";
+import { cellIndex } from "../stage/bounds.ts";
 import { cornersOf } from "./boxes.ts";
 import { boxContact, crossingOf, isEmpty, rangeOf, WorldLine, type Contact, type Crossing, type Line } from "./contact.ts";
 import { dot, ratio, vector, whole } from "./exact.ts";
@@ -67,13 +68,20 @@ export function pairOf(model: Pick<SceneModel, "geometries">, ray: Ray, hit: Hit
   }
 }
 
+const rowsOfCopy = ({ transforms }: InstancesGeometry, copy: number) => transforms.subarray(12 * copy, 12 * copy + 12);
+
+/** Returns the row of the base that a ray hits first in a copy; 0 of a miss. */
+export function firstInCopy(instances: InstancesGeometry, ray: Ray, copy: number): number {
+  const query = new Query(ray, null);
+  const transforms = rowsOfCopy(instances, copy);
+  new InstancesTarget(0, { ...instances, firstObject: 0, objects: 1, transforms }).find(query);
+  return isEmpty(ray) ? 0 : (query.sorted()[0]?.primitive ?? 0);
+}
+
 /** Returns the pair of a ray and what it hits first in a copy; of a miss, the first row of the base. */
 function ofCopy(instances: InstancesGeometry, ray: Ray, copy: number): Pair {
-  const transforms = instances.transforms.subarray(12 * copy, 12 * copy + 12);
-  const query = new Query(ray, null);
-  new InstancesTarget(0, { ...instances, firstObject: 0, objects: 1, transforms }).find(query);
-  const inner = isEmpty(ray) ? 0 : (query.sorted()[0]?.primitive ?? 0);
-  const line = new LocalLine(ray, transforms);
+  const inner = firstInCopy(instances, ray, copy);
+  const line = new LocalLine(ray, rowsOfCopy(instances, copy));
   const name = `${inner} of copy ${copy}, in the coordinates of what is copied`;
   const { base } = instances;
   return base.type === "boxes" ? ofBox(`box ${name}`, line, ray, base, inner) : ofTriangle(`triangle ${name}`, line, ray, base, inner);
@@ -118,9 +126,7 @@ function planeCrossing({ origin, direction }: Ray, normal: readonly number[], of
 }
 
 /** Returns the box of a cell. */
-function boxOfCell({ edges }: GridGeometry, cell: number): { lower: Float64Array; upper: Float64Array } {
-  const [, ny, nz] = edges.map((axis) => axis.length - 1);
-  const steps = [Math.floor(cell / (ny * nz)), Math.floor(cell / nz) % ny, cell % nz];
-  const corner = (more: number) => Float64Array.from(steps, (step, axis) => edges[axis][step + more]);
+export function boxOfCell(grid: GridGeometry, cell: number): { lower: Float64Array; upper: Float64Array } {
+  const corner = (more: number) => Float64Array.from(cellIndex(grid, cell), (step, axis) => grid.edges[axis][step + more]);
   return { lower: corner(0), upper: corner(1) };
 }

@@ -8,7 +8,7 @@ import { checkBox, iconButton, textButton } from "../dom.ts";
 export function button(actions: Actions, name: string): HTMLElement {
   const command = COMMANDS.find((one) => one.name === name)!;
   const { act, follows, help, icon, key, on, part, text, works } = command;
-  const title = key ? `${help} (${key === "Escape" ? "Esc" : key})` : help;
+  const title = key ? `${help} (${key})` : help;
   const press = () => act(actions);
   const box = !icon && on ? checkBox(text!, name, press) : null;
   const made = box?.node ?? (icon ? iconButton(icon, title, name, press) : textButton(text!, name, press));

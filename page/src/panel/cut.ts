@@ -1,73 +1,47 @@
 /** Section planes: one on each axis and a free one; they limit the rays of clicks too. */
 
 import type { Actions } from "../actions.ts";
-import { checkBox, el, iconButton, numberField, textButton } from "../dom.ts";
+import { checkBox, el, iconButton, textButton } from "../dom.ts";
 import { exact, parsePoint, shortPoint } from "../format.ts";
-import { along, diagonal, unit } from "../stage/vec.ts";
-import type { Axis, CutPlane, Vec3 } from "../types.ts";
+import { along, AXES, diagonal, unit } from "../stage/vec.ts";
+import type { Vec3 } from "../types.ts";
 import { button } from "./command.ts";
+import { DoubleSlider } from "./ranges.ts";
 
 const STEPS = 1000;
 
 export function cutPanel(actions: Actions): HTMLElement {
-  const axes = (["x", "y", "z"] as const).map((axis) => new AxisCut(actions, axis).element);
   const note = el("p", { class: "note" }, "What is cut away is not drawn, and rays of clicks pass it.");
-  const bar = el("div", { class: "bar" }, button(actions, "cut-none"));
-  return el("div", { class: "panel cut" }, ...axes, new FreeCut(actions).element, bar, note);
+  const bar = el("div", { class: "bar" }, button(actions, "section-box"), button(actions, "cut-none"));
+  const planes = [...axisSliders(actions), new FreeCut(actions).element];
+  return el("div", { class: "panel cut" }, storeyRow(actions), ...planes, bar, note);
 }
 
-function flipButton(actions: Actions, axis: CutPlane["axis"]): HTMLElement {
-  const flip = () => actions.setCut(axis, { on: true, flip: !actions.store.cutOf(axis)?.flip });
-  return iconButton("flip", `cut away the other side of ${axis}`, `cut-${axis}-flip`, flip);
+/** Two planes on each axis on which the scene has a size. */
+function axisSliders(actions: Actions): HTMLElement[] {
+  const { store } = actions;
+  const [low, high] = store.model.bounds;
+  return AXES.flatMap((axis, a) => {
+    const extent: [number, number] = [low[a], high[a]];
+    const get = () => (store.state.cut.some((plane) => plane.axis === axis) ? store.sectionOf(axis) : null);
+    const set = (range: [number, number] | null) => actions.cutTo(axis, range);
+    const setting = { name: axis, test: `cut-${axis}`, extent, part: "cut" as const, get, set };
+    return low[a] < high[a] ? [new DoubleSlider(actions, setting).element] : [];
+  });
 }
 
-class AxisCut {
-  readonly element: HTMLElement;
-  private readonly on;
-  private readonly slider: HTMLInputElement;
-  private readonly field;
-
-  constructor(
-    private readonly actions: Actions,
-    private readonly axis: Axis,
-  ) {
-    this.on = checkBox(axis, `cut-${axis}`, (on) => actions.setCut(axis, { on }));
-    this.on.input.setAttribute("aria-label", `cut along ${axis}`);
-    this.field = numberField(`${axis} of the cut`, `cut-${axis}-at`, (at) => actions.setCut(axis, { on: true, at }));
-    this.slider = el("input", {
-      type: "range",
-      min: 0,
-      max: STEPS,
-      "aria-label": `${axis} of the cut, slider`,
-      "data-test": `cut-${axis}-slider`,
-      oninput: () => this.slide(),
-    });
-    const parts = [this.on.node, this.slider, this.field.input, flipButton(actions, axis)];
-    this.element = el("div", { class: "plane", role: "group", "aria-label": `cut along ${axis}` }, ...parts);
-    actions.store.watch(["cut"], () => this.draw());
-  }
-
-  private get ends(): [number, number] {
-    const at = "xyz".indexOf(this.axis);
-    const [low, high] = this.actions.store.model.bounds;
-    return [low[at], high[at]];
-  }
-
-  private slide(): void {
-    const [low, high] = this.ends;
-    const at = low + ((high - low) * this.slider.valueAsNumber) / STEPS;
-    this.actions.setCut(this.axis, { on: true, at: Number(at.toPrecision(12)) });
-  }
-
-  private draw(): void {
-    const [low, high] = this.ends;
-    const plane = this.actions.store.cutOf(this.axis);
-    const at = plane?.at ?? (low + high) / 2;
-    this.on.set(plane?.on ?? false);
-    this.slider.valueAsNumber = Math.round((STEPS * (at - low)) / (high - low || 1));
-    this.field.set(at);
-    this.element.classList.toggle("off", !plane?.on);
-  }
+/** A button for the floor plan of each storey, and one for all storeys; null where there are none. */
+function storeyRow(actions: Actions): HTMLElement | null {
+  const { store, storeys } = actions;
+  if (!storeys.length) return null;
+  const buttons = [null, ...storeys].map((storey) => {
+    const name = storey?.name ?? "all";
+    const help = storey ? `floor plan of ${name} (keys , and .)` : "the whole building";
+    const made = textButton(name, `storey-${name}`, () => actions.showStorey(storey), help);
+    store.watch(["cut"], () => made.setAttribute("aria-pressed", String(actions.storey === storey)));
+    return made;
+  });
+  return el("div", { class: "bar", role: "group", "aria-label": "storey" }, el("span", {}, "Storey"), ...buttons);
 }
 
 /** A plane of any direction: by its point and normal, by a slider along the normal, or dragged in the scene. */
@@ -82,7 +56,7 @@ class FreeCut {
   private from: Vec3 | null = null;
 
   constructor(private readonly actions: Actions) {
-    this.on = checkBox("free", "cut-free", (on) => actions.setCut("free", { on }));
+    this.on = checkBox("free", "cut-free", (on) => actions.setFreeCut({ on }));
     this.slider = el("input", {
       type: "range",
       min: -STEPS,
@@ -97,7 +71,9 @@ class FreeCut {
     const across = textButton("Face the camera", "cut-free-camera", () => this.face(), title);
     const fields = [el("label", {}, "point ", this.point), el("label", {}, "normal ", this.normal), across];
     this.rest = el("div", { class: "free" }, ...fields);
-    const head = el("div", { class: "plane" }, this.on.node, this.slider, flipButton(actions, "free"));
+    const flip = () => actions.setFreeCut({ on: true, flip: !actions.store.freePlane?.flip });
+    const other = iconButton("flip", "cut away the other side of the free plane", "cut-free-flip", flip);
+    const head = el("div", { class: "plane" }, this.on.node, this.slider, other);
     this.element = el("div", { role: "group", "aria-label": "free cut" }, head, this.rest);
     actions.store.watch(["cut"], () => this.draw());
   }
@@ -111,7 +87,7 @@ class FreeCut {
   private type(name: "point" | "normal"): void {
     const value = parsePoint(this[name].value);
     const valid = value && (name === "point" || value.some(Boolean));
-    if (valid) this.actions.setCut("free", { on: true, [name]: value });
+    if (valid) this.actions.setFreeCut({ on: true, [name]: value });
     else this.actions.notice.error(`The ${name} of a plane is three numbers, such as 0, 0, 1`);
     this.centre();
   }
@@ -122,11 +98,11 @@ class FreeCut {
   }
 
   private slide(): void {
-    const plane = this.actions.store.cutOf("free") ?? this.actions.setCut("free", { on: true });
+    const plane = this.actions.store.freePlane ?? this.actions.setFreeCut({ on: true });
     this.from ??= plane.point!;
     const [lower, upper] = this.actions.store.model.bounds;
     const distance = (diagonal({ lower, upper }) / 2) * (this.slider.valueAsNumber / STEPS);
-    this.actions.setCut("free", { on: true, point: along(this.from, unit(plane.normal!), distance) });
+    this.actions.setFreeCut({ on: true, point: along(this.from, unit(plane.normal!), distance) });
   }
 
   private centre(): void {
@@ -135,7 +111,7 @@ class FreeCut {
   }
 
   private draw(): void {
-    const plane = this.actions.store.cutOf("free");
+    const plane = this.actions.store.freePlane;
     this.on.set(plane?.on ?? false);
     this.rest.hidden = !plane?.on;
     if (!plane) return;

@@ -46,12 +46,12 @@ export class Files {
   async savePicture(): Promise<void> {
     await this.attempt("Drawing the picture", async () => {
       const { title, name } = this.actions.store.model;
-      download(fileName(title || name, "png"), await this.picture());
+      download(fileName(title || name, "png"), await this.picture(this.actions.store.state.pictureScale));
     });
   }
 
   /** The picture of the scene, of `scale` pixels for one of the page. */
-  async picture(scale = 2): Promise<Blob> {
+  async picture(scale: number): Promise<Blob> {
     const { title, name } = this.actions.store.model;
     await this.actions.settled();
     await this.actions.stage.settled();

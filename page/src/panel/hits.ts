@@ -44,6 +44,7 @@ export class Hits {
     const other = reason ? [] : [sight.node, typedRay(actions)];
     const parts = [note, head, this.list, this.below, this.explanation, this.ray, this.scale, ...other];
     this.element = el("div", { class: "panel hits" }, ...parts);
+    store.watch(["sight"], () => sight.set(store.state.sight !== null));
     store.watch(["answer", "sight"], () => this.draw());
     store.watch(["selection", "contact", "answer"], () => this.drawChosen());
     store.changed(["hidden", "unpickable", "ranges"], () => this.drawChosen());

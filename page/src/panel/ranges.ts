@@ -4,19 +4,37 @@ import type { Actions } from "../actions.ts";
 import { el, iconButton, numberField } from "../dom.ts";
 import { short } from "../format.ts";
 import { numberLabels } from "../labels.ts";
+import type { PageState } from "../store.ts";
 
 const STEPS = 1000;
-type Labelled = ReturnType<typeof numberLabels>[number];
+type Range = [number, number];
+
+/** Two numbers that are set within an extent; null is all of it. */
+interface Setting {
+  name: string;
+  /** The start of the data-test of its elements. */
+  test: string;
+  extent: Range;
+  /** The part of the state that has them. */
+  part: keyof PageState;
+  get: () => Range | null;
+  set: (range: Range | null) => void;
+}
 
 /** The sliders of a scene; null if it has no number labels. */
 export function ranges(actions: Actions): HTMLElement | null {
   const labels = numberLabels(actions.store.model);
   if (!labels.length) return null;
-  const rows = labels.map((label) => new RangeFilter(actions, label).element);
+  const rows = labels.map(({ name, extent }) => {
+    const get = () => actions.store.state.ranges[name] ?? null;
+    const set = (range: Range | null) => actions.setRange(name, range);
+    return new DoubleSlider(actions, { name, test: `range-${name}`, extent, part: "ranges", get, set }).element;
+  });
   return el("div", { class: "block", "data-test": "ranges" }, el("h2", {}, "Ranges"), ...rows);
 }
 
-class RangeFilter {
+/** A slider with two ends, a field for each, and a button that sets all of the extent. */
+export class DoubleSlider {
   readonly element: HTMLElement;
   private readonly sliders: HTMLInputElement[];
   private readonly fields: ReturnType<typeof numberField>[];
@@ -24,24 +42,24 @@ class RangeFilter {
   private readonly clear: HTMLButtonElement;
 
   constructor(
-    private readonly actions: Actions,
-    private readonly label: Labelled,
+    actions: Actions,
+    private readonly setting: Setting,
   ) {
-    const { name } = label;
-    this.sliders = ["least", "greatest"].map((end, at) => this.slider(`${end} ${name}`, `range-${name}-${at}`));
+    const { name, test, extent, part } = setting;
+    this.sliders = ["least", "greatest"].map((end, at) => this.slider(`${end} ${name}`, `${test}-${at}`));
     this.fields = ["least", "greatest"].map((end, at) =>
-      numberField(`${end} ${name}`, `range-${name}-field-${at}`, (value) => this.set(at, value)),
+      numberField(`${end} ${name}`, `${test}-field-${at}`, (value) => this.set(at, value)),
     );
-    this.clear = iconButton("close", `any ${name}`, `range-${name}-clear`, () => actions.setRange(name, null));
+    this.clear = iconButton("close", `any ${name}`, `${test}-clear`, () => setting.set(null));
     this.element = el(
       "div",
       { class: "range", role: "group", "aria-label": name },
-      el("span", { class: "text", title: `${name}: ${label.extent.map(short).join(" to ")}` }, name),
+      el("span", { class: "text", title: `${name}: ${extent.map(short).join(" to ")}` }, name),
       el("div", { class: "double" }, this.bar, ...this.sliders),
       ...this.fields.map(({ input }) => input),
       this.clear,
     );
-    actions.store.watch(["ranges"], () => this.draw());
+    actions.store.watch([part], () => this.draw());
   }
 
   private slider(label: string, test: string): HTMLInputElement {
@@ -55,28 +73,27 @@ class RangeFilter {
 
   /** Both ends of the slider are the very extremes: no step between is rounded to them. */
   private valueAt(step: number): number {
-    const [low, high] = this.label.extent;
+    const [low, high] = this.setting.extent;
     if (step <= 0) return low;
     return step >= STEPS ? high : low + ((high - low) * step) / STEPS;
   }
 
-  private get range(): [number, number] {
-    return this.actions.store.state.ranges[this.label.name] ?? this.label.extent;
+  private get range(): Range {
+    return this.setting.get() ?? this.setting.extent;
   }
 
   /** Move one end; it does not pass the other. */
   private set(end: number, value: number): void {
     const [low, high] = this.range;
-    const range: [number, number] = end === 0 ? [Math.min(value, high), high] : [low, Math.max(value, low)];
-    const [least, greatest] = this.label.extent;
-    const whole = range[0] <= least && range[1] >= greatest;
-    this.actions.setRange(this.label.name, whole ? null : range);
+    const range: Range = end === 0 ? [Math.min(value, high), high] : [low, Math.max(value, low)];
+    const [least, greatest] = this.setting.extent;
+    this.setting.set(range[0] <= least && range[1] >= greatest ? null : range);
     this.draw();
   }
 
   private draw(): void {
-    const [least, greatest] = this.label.extent;
-    const shares = this.range.map((value) => Math.min(1, Math.max(0, (value - least) / (greatest - least))));
+    const [least, greatest] = this.setting.extent;
+    const shares = this.range.map((value) => Math.min(1, Math.max(0, (value - least) / (greatest - least || 1))));
     this.range.forEach((value, end) => {
       this.sliders[end].valueAsNumber = Math.round(shares[end] * STEPS);
       this.sliders[end].setAttribute("aria-valuetext", short(value));
@@ -84,6 +101,6 @@ class RangeFilter {
     });
     this.bar.style.left = `${100 * shares[0]}%`;
     this.bar.style.right = `${100 * (1 - shares[1])}%`;
-    this.clear.hidden = !(this.label.name in this.actions.store.state.ranges);
+    this.clear.hidden = this.setting.get() === null;
   }
 }

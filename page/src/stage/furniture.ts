@@ -1,20 +1,27 @@
 /** What is drawn on the picture in two dimensions: scale bar, axes, outlines and handles of section planes. */
 
+import { angleText, withUnit } from "../measure.ts";
 import type { Axis, CameraState, CutPlane, Vec3 } from "../types.ts";
 import { basisOf, freeRectangle, type Projected, projector, tangent, type Viewport, distanceOf } from "./camera.ts";
 import { halfSpace, planeInBounds } from "./cut.ts";
-import { along, AXES, axisVector, type Bounds, diagonal, dot, unit } from "./vec.ts";
+import { limitsOf } from "./hull.ts";
+import { along, AXES, axisVector, type Bounds, diagonal, dot, length, sub, unit } from "./vec.ts";
 
 const AXIS_COLOURS: Record<Axis, string> = { x: "#d1495b", y: "#3a9d5d", z: "#3b6fd4" };
 const CUT_COLOUR = "#c2410c";
+const MEASURE_COLOUR = "#c026d3";
 const FONT = "12px system-ui, sans-serif";
 const ARM = 26;
+/** The least cosine between the normal of a plane and the line of sight at which its outline is not drawn. */
+const FACING = 0.9999;
 
 export interface Furniture {
   camera: CameraState;
   view: Viewport;
   bounds: Bounds;
   cut: readonly CutPlane[];
+  /** Points that are measured. */
+  measure: readonly Vec3[];
   dark: boolean;
   /** Of lengths: "m", or empty if it is unknown. */
   unit: string;
@@ -26,6 +33,7 @@ export function drawFurniture(context: CanvasRenderingContext2D, what: Furniture
   context.lineJoin = "round";
   for (const plane of what.cut) if (plane.on) drawPlane(context, what, plane);
   drawScaleBar(context, what);
+  drawMeasured(context, what);
   drawAxes(context, what);
 }
 
@@ -56,13 +64,44 @@ export function scaleBar(camera: CameraState, view: Viewport, most: number): { l
   return { length, pixels: length / perPixel };
 }
 
+/** Colours of lines and texts, and of the rim that shows them on any colour. */
+const inks = (dark: boolean): [string, string] => (dark ? ["#e5e7eb", "#15181d"] : ["#1f2937", "#f5f6f8"]);
+
+/** Draws the lines between measured points with their lengths, and the angle between two. */
+function drawMeasured(context: CanvasRenderingContext2D, what: Furniture): void {
+  const { camera, view, bounds, measure, dark, unit } = what;
+  const least = camera.orthographic ? -Infinity : 1e-6 * diagonal(bounds);
+  const [ink, halo] = inks(dark);
+  const ends = measure.map(projector(camera, view));
+  const lines = ends.slice(1).map((to, k) => ({ from: ends[k], to, size: length(sub(measure[k + 1], measure[k])) }));
+  const shown = lines.filter(({ from, to }) => Math.min(from.depth, to.depth) > least);
+  for (const { from, to } of shown) {
+    traceLine(context, from, to);
+    strokeTwice(context, MEASURE_COLOUR, halo);
+  }
+  for (const end of ends) if (end.depth > least) disc(context, end, 4, MEASURE_COLOUR, halo);
+  context.textAlign = "center";
+  context.textBaseline = "bottom";
+  const write = (text: string, x: number, y: number) => haloText(context, text, [x, y - 6], [ink, halo]);
+  for (const { from, to, size } of shown) write(withUnit(size, unit), (from.x + to.x) / 2, (from.y + to.y) / 2);
+  if (shown.length === 2) write(angleText(measure), ends[1].x, ends[1].y);
+}
+
+function haloText(context: CanvasRenderingContext2D, text: string, [x, y]: [number, number], [ink, halo]: [string, string]): void {
+  context.strokeStyle = halo;
+  context.lineWidth = 3;
+  context.strokeText(text, x, y);
+  context.fillStyle = ink;
+  context.fillText(text, x, y);
+}
+
 function drawScaleBar(context: CanvasRenderingContext2D, { camera, view, dark, unit }: Furniture): void {
   const free = freeRectangle(view);
   const { length, pixels } = scaleBar(camera, view, Math.min(140, free.width / 3));
   if (!Number.isFinite(pixels)) return;
   const right = free.x + free.width - 16;
   const bottom = free.y + free.height - 16;
-  const [ink, halo] = dark ? ["#e5e7eb", "#15181d"] : ["#1f2937", "#f5f6f8"];
+  const [ink, halo] = inks(dark);
   trace(context, [
     [right - pixels, bottom - 5],
     [right - pixels, bottom],
@@ -72,12 +111,7 @@ function drawScaleBar(context: CanvasRenderingContext2D, { camera, view, dark, u
   strokeTwice(context, ink, halo);
   context.textAlign = "center";
   context.textBaseline = "bottom";
-  context.strokeStyle = halo;
-  context.lineWidth = 3;
-  const text = lengthText(length, unit);
-  context.strokeText(text, right - pixels / 2, bottom - 4);
-  context.fillStyle = ink;
-  context.fillText(text, right - pixels / 2, bottom - 4);
+  haloText(context, lengthText(length, unit), [right - pixels / 2, bottom - 4], [ink, halo]);
 }
 
 /** Draws a path with a rim, so that it shows on any colour. */
@@ -121,6 +155,9 @@ function trace(context: CanvasRenderingContext2D, points: readonly (readonly [nu
   points.forEach(([x, y], i) => (i === 0 ? context.moveTo(x, y) : context.lineTo(x, y)));
 }
 
+const traceLine = (context: CanvasRenderingContext2D, from: Projected, to: Projected) =>
+  trace(context, [[from.x, from.y], [to.x, to.y]]);
+
 /** The places of the two handles of a free plane on the page: one moves it, one turns it. */
 export interface Handles {
   move: Projected;
@@ -140,7 +177,10 @@ export function handlesOf(camera: CameraState, view: Viewport, plane: CutPlane):
 }
 
 function drawPlane(context: CanvasRenderingContext2D, what: Furniture, plane: CutPlane): void {
-  const polygon = planeInBounds(halfSpace(plane), what.bounds);
+  const space = halfSpace(plane);
+  // The outline of a floor plan would only frame it.
+  if (what.camera.orthographic && Math.abs(dot(space.normal, basisOf(what.camera).forward)) > FACING) return;
+  const polygon = planeInBounds(space, limitsOf(what.bounds, what.cut));
   context.strokeStyle = CUT_COLOUR;
   context.lineWidth = 1.25;
   context.setLineDash([6, 4]);
@@ -166,20 +206,17 @@ function drawHandles(context: CanvasRenderingContext2D, { camera, view }: Furnit
   const { move, turn } = handlesOf(camera, view, plane);
   if (!camera.orthographic && move.depth <= 0) return;
   context.lineWidth = 2;
-  trace(context, [
-    [move.x, move.y],
-    [turn.x, turn.y],
-  ]);
+  traceLine(context, move, turn);
   context.stroke();
-  disc(context, move, 8, CUT_COLOUR);
-  disc(context, turn, 6, "#ffffff");
+  disc(context, move, 8, CUT_COLOUR, "#ffffff");
+  disc(context, turn, 6, "#ffffff", CUT_COLOUR);
 }
 
-function disc(context: CanvasRenderingContext2D, at: Projected, radius: number, fill: string): void {
+function disc(context: CanvasRenderingContext2D, at: Projected, radius: number, fill: string, rim: string): void {
   context.beginPath();
   context.arc(at.x, at.y, radius, 0, 2 * Math.PI);
   context.fillStyle = fill;
   context.fill();
-  context.strokeStyle = fill === CUT_COLOUR ? "#ffffff" : CUT_COLOUR;
+  context.strokeStyle = rim;
   context.stroke();
 }

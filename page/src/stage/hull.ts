@@ -93,6 +93,7 @@ function reach(visitAll: (visit: Visit) => void): Reach {
 
 /** Visits what bounds objects, numbered within their geometry. */
 function visitObjects(geometry: Geometry, own: ArrayLike<number>, limits: Bounds, visit: Visit): void {
+  if (own.length === 0) return;
   const visitOne = visitorOf(geometry, limits, visit);
   for (let k = 0; k < own.length; k++) visitOne(own[k]);
 }

@@ -5,8 +5,8 @@ import { type Pass, SHADERS } from "./shaders.ts";
 
 export type Uniforms = { [name: string]: THREE.IUniform };
 
-/** The most section planes at once. */
-export const MOST_CUTS = 6;
+/** The most section planes at once: two on each axis, and a free one. */
+export const MOST_CUTS = 7;
 
 /** The widest row of a table: every WebGL 2 device has textures of 2,048. */
 const TABLE_WIDTH = 2048;

@@ -25,7 +25,7 @@ uniform mat4 projection;
 uniform vec3 eye;
 uniform vec3 forward;
 uniform bool orthographic;
-uniform vec4 cuts[6];
+uniform vec4 cuts[7];
 uniform int cutCount;
 
 /** Whether the section planes cut a point away; what lies on them is left, up to rounding. */

@@ -82,6 +82,7 @@ const NOTHING: Drawing = {
   cut: [],
   faded: false,
   highlight: [],
+  measure: null,
   answer: null,
   rays: null,
   points: null,
@@ -299,10 +300,10 @@ export class Stage {
     return this.cutRay(x - box.left, y - box.top);
   }
 
-  /** The pixel of the canvas at which a point is drawn. */
+  /** The pixel of the canvas at which a point is drawn; NaN behind the eye. */
   pixelOf(point: Vec3): [number, number] {
-    const { x, y } = projector(this.state, this.viewport)(point);
-    return [x, y];
+    const { x, y, depth } = projector(this.state, this.viewport)(point);
+    return this.state.orthographic || depth > 0 ? [x, y] : [NaN, NaN];
   }
 
   private cutRay(x: number, y: number): Ray | null {
@@ -319,8 +320,9 @@ export class Stage {
   }
 
   async png(legend: LegendEntry[], title: string, scale: number): Promise<Blob> {
-    const density = scale / this.density();
-    this.frames.drawNow(density);
+    const { width, height } = this.viewport;
+    const most = this.renderer.capabilities.maxTextureSize / Math.max(width, height);
+    this.frames.drawNow(Math.min(scale, most) / this.density());
     const credit = this.model?.credit ?? "";
     return composePicture(this.picture.pixels(), this.furniture(), { legend, title, credit });
   }
@@ -432,8 +434,8 @@ export class Stage {
 
   private furniture(): Furniture {
     const { state: camera, viewport: view, bounds } = this;
-    const { cut, dark } = this.drawing;
-    return { camera, view, bounds, cut, dark, unit: this.model?.unit ?? "" };
+    const { cut, dark, measure } = this.drawing;
+    return { camera, view, bounds, cut, measure: measure ?? [], dark, unit: this.model?.unit ?? "" };
   }
 
   // ---- pointers
@@ -455,8 +457,9 @@ export class Stage {
       },
       fullRay: (x, y) => this.fullRay(x, y),
       pointAt: (x, y) => this.pointAt(x, y),
+      // Measured points are on objects, also where a ray is drawn.
       rayNear: (x, y, within) =>
-        this.overlays.rayNear(projector(this.state, this.viewport), this.shift, { x, y, within }),
+        this.drawing.measure ? null : this.overlays.rayNear(projector(this.state, this.viewport), this.shift, { x, y, within }),
       moveTo: (camera) => this.moveTo(camera, true),
       moveCut: (planes) => this.moveCut(planes),
       rest: () => this.frames.invalidate(false),
