@@ -203,7 +203,7 @@ function rayTable(frame: Frame): RayTable {
     total: Number(frame.header.total),
     t: f8(frame, "t"),
     object: required(frame, "object", Int32Array),
-    length: f8(frame, "length"),
+    distance: f8(frame, "distance"),
   };
 }
 

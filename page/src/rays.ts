@@ -83,7 +83,7 @@ function byStatus(model: SceneModel, sample: RaySample): Palette {
 }
 
 function byDistance(model: SceneModel, sample: RaySample): Palette {
-  const distance = (row: number) => model.table!.t[row] * model.table!.length[row];
+  const distance = (row: number) => model.table!.distance[row];
   const { low, high, text } = distanceScale(Float64Array.from(hitRows(model, sample), distance));
   const legend = [{ text: `rays, distance: ${text}`, colours: [...RAMP] }];
   return { colourOf: (row) => ramp((distance(row) - low) / (high - low)), legend };

@@ -115,8 +115,8 @@ export interface RayTable {
   t: Float64Array;
   /** -1 for a miss. */
   object: Int32Array;
-  /** |direction|: t × length is a distance in the scene's unit. */
-  length: Float64Array;
+  /** t as a length in the scene's unit; +inf for a miss. */
+  distance: Float64Array;
 }
 
 export interface PointCloud {

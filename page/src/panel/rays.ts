@@ -99,7 +99,7 @@ export class Rays {
   private columns(): Column[] {
     const { naming, store } = this.actions;
     const object = (row: number) => store.model.table!.object[row];
-    const distance = (row: number) => store.model.table!.t[row] * store.model.table!.length[row];
+    const distance = (row: number) => store.model.table!.distance[row];
     const name = (row: number) => (isHit(store.model, row) ? naming.full(object(row)) : "");
     const status = (row: number) => (isHit(store.model, row) ? "hit" : "miss");
     const index: Column = { title: "ray", width: 76, numeric: true, text: count, key: (row) => row };

@@ -10,18 +10,19 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-import numpy as np
-
-from raybox.errors import InvalidInput
+from raybox.errors import FileFormatError, InvalidInput
 from raybox.geometry import Rays
 from raybox.hits.concatenation import concatenate
+from raybox.io.formats.scans import Scan
 from raybox.validation import Bools
 from raybox.viewer.door import content_policy
 from raybox.viewer.frames import points_frame, rays_frame, scene_frame, table_frame
-from raybox.viewer.layers import Layer, Layers, Points, joined_stage, visible_of
-from raybox.viewer.stage import Stage, rays_in_3d
+from raybox.viewer.layers import Layer, Layers, Points, joined_stage, scan_layers, visible_of
+from raybox.viewer.open_file import scan_of_bytes, stage_of_bytes
+from raybox.viewer.stage import Stage
 
 MAX_RAYS = 5_000_000  # in the table of a page
+_HOLDS_RAYS = "not a scene", "no triangles"  # in errors
 _TITLE = re.compile(rb"<title>.*?</title>", re.DOTALL)
 
 
@@ -75,16 +76,22 @@ def built_page() -> bytes:
     return (resources.files("raybox.viewer") / "page.html").read_bytes()
 
 
-def make_content(stage: Stage, rays: Rays | None = None, *, is_scan: bool = False) -> PageContent:
+def make_content(stage: Stage, rays: Rays | Scan | None = None, *, is_scan: bool = False) -> PageContent:
     """Return what a page shows of a stage and rays; is_scan: t = 1 of each ray is a measured point."""
-    layers = {stage.name: Layer(stage)}
-    if rays is not None:
-        flat = rays_in_3d(rays)
-        layers["rays"] = Layer(flat)
-        if is_scan:
-            length = np.linalg.norm(flat.directions, axis=-1)
-            layers["points"] = Layer(Points(flat.origins + flat.directions, length))
-    return content_of(layers)
+    scan = Scan(rays, {}, is_scan) if isinstance(rays, Rays) else rays
+    shown = {} if scan is None else scan_layers(scan, "rays", "points")
+    return content_of({stage.name: Layer(stage), **shown})
+
+
+def with_file(shown: PageContent, name: str, content: bytes) -> PageContent:
+    """Return what a page shows once a file is opened: its rays are added, a scene replaces all."""
+    try:
+        return make_content(stage_of_bytes(name, content))
+    except FileFormatError as error:
+        if not any(reason in str(error) for reason in _HOLDS_RAYS):
+            raise
+    added = scan_layers(scan_of_bytes(name, content), name, f"points of {name}")
+    return content_of({**shown.layers, **added}, shown.stage)
 
 
 def content_of(layers: Layers, before: Stage | None = None) -> PageContent:
@@ -97,8 +104,7 @@ def content_of(layers: Layers, before: Stage | None = None) -> PageContent:
     joined = concatenate(rays) if len(rays) > 1 else next(iter(rays), None)
     frames = {} if joined is None else {"rays": rays_frame(joined, ray_colors)}
     if points:
-        xyz, distance = (np.concatenate(one) for one in zip(*points, strict=True))
-        frames["points"] = points_frame(xyz, distance, point_colors)
+        frames["points"] = points_frame(points, rays, point_colors)
     table = None if joined is None else table_frame(stage, joined)
     follow = [*frames] if table is None else [*frames, "table"]
     return PageContent(layers, stage, joined, (scene_frame(stage, follow), *frames.values()), table)

@@ -3,6 +3,7 @@
 import json
 import struct
 from collections.abc import Sequence
+from itertools import accumulate
 from math import inf
 from typing import Any
 
@@ -13,7 +14,8 @@ from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays, stored_o
 from raybox.geometry.grid_surface import exposed_cells
 from raybox.geometry.mesh_edges import drawn_edges
 from raybox.hits import AllHits
-from raybox.validation import Bools, Floats, Ints
+from raybox.validation import Bools, Ints
+from raybox.viewer.layers import Points
 from raybox.viewer.messages import FrameHeader, HitsHeader, RayFields
 from raybox.viewer.stage import Solid, Stage
 
@@ -155,13 +157,25 @@ def rays_frame(rays: Rays, colors: Colors = ()) -> bytes:
 def table_frame(stage: Stage, rays: Rays, mask: Bools | None = None) -> bytes:
     """Return the frame ``table``: the nearest hit of every ray with the objects of a mask."""
     hits = stage.scene.nearest(rays, where=stage.where(mask))
-    length = np.linalg.norm(rays.directions, axis=-1)
-    return frame("table", {"t": hits.t, "object": stage.objects_of(hits), "length": length}, total=len(rays))
+    arrays: Arrays = {"t": hits.t, "distance": hits.distances, "object": stage.objects_of(hits)}
+    return frame("table", arrays, total=len(rays))
 
 
-def points_frame(xyz: Floats, distance: Floats, colors: Colors = ()) -> bytes:
-    """Return the frame ``points``: points, the distance of each along its ray, colours of runs of points."""
-    return frame("points", {"xyz": xyz, "distance": distance}, colors=colors)
+def points_frame(clouds: Sequence[Points], rays: Sequence[Rays], colors: Colors = ()) -> bytes:
+    """Return the frame ``points``: with the distance, the ray (-1: none) and the fields of each point."""
+    first = dict(zip(map(id, rays), accumulate(map(len, rays), initial=0), strict=False))
+    columns: dict[str, list[NDArray[Any]]] = {}
+    names = list(dict.fromkeys(name for one in clouds if one.scan for name in one.scan.fields))
+    for xyz, distance, scan in clouds:
+        start = first.get(id(scan.rays)) if scan else None
+        rows = np.full(len(xyz), -1) if start is None else start + np.arange(len(xyz))
+        own: Arrays = {"xyz": xyz, "distance": distance, "ray": rows.astype(np.int32)}
+        none = np.full(len(xyz), np.nan)
+        own |= {f"field.{k}": scan.fields.get(name, none) if scan else none for k, name in enumerate(names)}
+        for name, values in own.items():
+            columns.setdefault(name, []).append(values)
+    arrays = {name: np.concatenate(parts) for name, parts in columns.items()}
+    return frame("points", arrays, colors=colors, fields=names)
 
 
 def hits_frame(stage: Stage, ray: Rays, hits: AllHits, *, seq: int, row: int | None = None) -> bytes:

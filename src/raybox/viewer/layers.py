@@ -10,6 +10,7 @@ import numpy as np
 from raybox.errors import InvalidInput
 from raybox.geometry import Rays, row_masks
 from raybox.hits import AllHits, Hits
+from raybox.io.formats.scans import Scan
 from raybox.validation import Floats, Ints, MaskInput
 from raybox.viewer.open_file import ViewInput, stage_of
 from raybox.viewer.stage import Stage, make_stage, rays_in_3d
@@ -22,6 +23,8 @@ class Points(NamedTuple):
 
     xyz: Floats
     distance: Floats
+    scan: Scan | None = None
+    """whose rays end at them"""
 
 
 class Layer(NamedTuple):
@@ -48,6 +51,16 @@ def layer_of(given: LayerInput, color: str | None) -> Layer:
         is_finite = np.isfinite(xyz).all(axis=1) & np.isfinite(distances)
         return Layer(Points(xyz[is_finite], distances[is_finite]), color)
     return Layer(stage_of(given), color)
+
+
+def scan_layers(scan: Scan, name: str, name_of_points: str) -> dict[str, Layer]:
+    """Return the layers of rays and of the points that they end at."""
+    rays = rays_in_3d(scan.rays)
+    if not scan.has_points:
+        return {name: Layer(rays)}
+    length = np.linalg.norm(rays.directions, axis=-1)
+    points = Points(rays.origins + rays.directions, length, scan._replace(rays=rays))
+    return {name: Layer(rays), name_of_points: Layer(points)}
 
 
 def layer_in(layers: Layers, name: str) -> Layer:

@@ -1,13 +1,15 @@
 """Opens paths, geometries and the bytes of an upload as a stage."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TypeAlias, cast
 
 from raybox.errors import FileFormatError, RayboxError
 from raybox.io.formats import FORMATS, announced, read
+from raybox.io.formats.scans import Scan, scan_around_zero
 from raybox.scene.scene import Scene
 from raybox.validation import MaskInput
 from raybox.viewer.stage import Solid, Stage, make_stage
@@ -77,7 +79,20 @@ def check_upload(name: str, size: int) -> str:
 
 
 def stage_of_bytes(name: str, content: bytes) -> Stage:
-    """Return the stage of an uploaded file's content; errors name it as the user does.
+    """Return the stage of an uploaded scene's content."""
+    with _uploaded(name, content) as (path, plain):
+        return make_stage(geometries_in(path), plain, hides_spaces=True)
+
+
+def scan_of_bytes(name: str, content: bytes) -> Scan:
+    """Return the rays in an uploaded file's content."""
+    with _uploaded(name, content) as (path, _):
+        return scan_around_zero(path)
+
+
+@contextmanager
+def _uploaded(name: str, content: bytes) -> Iterator[tuple[Path, str]]:
+    """Yield the path and the name of an uploaded file's content; errors name it as the user does.
 
     Only the extension of its name is used, and only if it is a format's: the content is parsed in a private
     folder that is removed afterwards.
@@ -88,7 +103,7 @@ def stage_of_bytes(name: str, content: bytes) -> Stage:
         path.write_bytes(content)
         try:
             _check_size(str(path), announced(path).bytes, MAX_UNPACKED, " once unpacked")
-            return make_stage(geometries_in(path), plain, hides_spaces=True)
+            yield path, plain
         except RayboxError as error:
             raise FileFormatError(str(error).replace(str(path), plain)) from error
 

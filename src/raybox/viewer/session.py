@@ -14,8 +14,9 @@ from raybox.geometry import Rays
 from raybox.hits import AllHits
 from raybox.validation import Bools
 from raybox.viewer import messages
-from raybox.viewer.content import PageContent, make_content
+from raybox.viewer.content import PageContent, with_file
 from raybox.viewer.frames import hits_frame, message
+from raybox.viewer.layers import runs_that_stay
 from raybox.viewer.messages import (
     PICTURE_PART,
     UPLOAD_PART,
@@ -31,7 +32,7 @@ from raybox.viewer.messages import (
     Uploaded,
     ViewFields,
 )
-from raybox.viewer.open_file import check_upload, stage_of_bytes
+from raybox.viewer.open_file import check_upload
 from raybox.viewer.uploads import MAX_PICTURE, MAX_UPLOADS, PICTURE_SECONDS, SILENT_SECONDS, Parts
 
 if TYPE_CHECKING:
@@ -220,8 +221,8 @@ class Session:
         try:
             file = await parts.content()
             await self.send(message(Progress(kind="progress", text=f"reading {parts.name}", fraction=1.0)))
-            stage = await asyncio.to_thread(stage_of_bytes, parts.name, file)
-            await self.show(await asyncio.to_thread(make_content, stage))
+            content = await asyncio.to_thread(with_file, self.content, parts.name, file)
+            await self.show(content, runs_that_stay(self.content.layers, content.layers) or None)
             await self.send(message(Uploaded(kind="state", seq=seq)))
         except Exception as error:
             await self._send_error(error, seq)
