@@ -90,7 +90,7 @@ test("a scene is shown when all frames announced have come, then the mask is sen
   caster.setPickable(Uint8Array.of(1));
   wires[0].receive(boxScene({ follow: ["table"] }));
   assert.equal(models.length, 0);
-  const table = { t: Float64Array.of(1), object: Int32Array.of(0), length: Float64Array.of(1) };
+  const table = { t: Float64Array.of(1), object: Int32Array.of(0), distance: Float64Array.of(1) };
   wires[0].receive(encodeFrame("table", { total: 1 }, table));
   assert.deepEqual(models[0].table?.t, table.t);
   assert.deepEqual(wires[0].sent.at(-1), Uint8Array.of(1, 1));
