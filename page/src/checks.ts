@@ -2,8 +2,11 @@
 
 import { labelOf } from "./labels.ts";
 import { unpackSet } from "./object_set.ts";
-import type { CameraState, ColourBy, CutPlane, RaysView, SceneModel, Vec3, View } from "./types.ts";
+import { pointColours, pointRanges } from "./points.ts";
+import type { CameraState, ColourBy, CutPlane, PointsView, RaysView, SceneModel, Vec3, View } from "./types.ts";
 
+/** The least and the greatest size of points, in pixels of the page. */
+export const SIZES: [number, number] = [1, 12];
 type Raw = Record<string, unknown>;
 export type Check<T> = (value: unknown) => T | null;
 
@@ -73,7 +76,8 @@ export function rangesOfLabels(model: SceneModel): Check<View["ranges"]> {
     const ranges: View["ranges"] = {};
     for (const [name, range] of Object.entries(value)) {
       const ends = listOf(number)(range);
-      if (ends?.length === 2 && labelOf(model, name)?.kind === "number") ranges[name] = ends as [number, number];
+      const known = labelOf(model, name)?.kind === "number" || pointRanges(model).some((one) => one.name === name);
+      if (ends?.length === 2 && known) ranges[name] = ends as [number, number];
     }
     return ranges;
   };
@@ -119,6 +123,15 @@ export const rays: Check<RaysView> = (value) => {
   if (hits === null || misses === null || points === null || !by) return null;
   return { hits, misses, points, colour: by };
 };
+
+export function pointsOf(model: SceneModel): Check<PointsView> {
+  return (value) => {
+    if (!isRaw(value)) return null;
+    const [colour, size] = [oneOf(...pointColours(model).map((way) => way.value))(value.colour), number(value.size)];
+    const limit = number(value.limit);
+    return colour && size && size >= SIZES[0] && size <= SIZES[1] ? { colour, size, limit: limit && limit > 0 ? limit : null } : null;
+  };
+}
 
 export const ray: Check<NonNullable<View["ray"]>> = (value) => {
   if (!isRaw(value)) return null;

@@ -90,6 +90,8 @@ export class LiveCaster implements Caster {
   }
 
   setPickable(pickable: Uint8Array): void {
+    // The server casts all rays of the table for each mask.
+    if (this.pickable?.length === pickable.length && pickable.every((byte, at) => byte === this.pickable![at])) return;
     this.pickable = pickable.slice();
     this.sendMask();
   }

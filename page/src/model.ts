@@ -208,7 +208,13 @@ function rayTable(frame: Frame): RayTable {
 }
 
 function pointCloud(frame: Frame): PointCloud {
-  return { xyz: f8(frame, "xyz"), distance: f8(frame, "distance"), colors: colourRuns(frame) };
+  return {
+    xyz: f8(frame, "xyz"),
+    distance: f8(frame, "distance"),
+    ray: required(frame, "ray", Int32Array),
+    fields: asList(frame.header.fields ?? []).map((name, k) => ({ name: text(name), values: f8(frame, `field.${k}`) })),
+    colors: colourRuns(frame),
+  };
 }
 
 function colourRuns({ header }: Frame): ColourRuns {

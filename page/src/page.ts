@@ -45,7 +45,7 @@ export class Page {
   private readonly overlay = el("div", {});
   private readonly empty = el("p", { class: "empty", role: "status", "data-test": "empty" });
   private readonly bars = el("div", { class: "bars" });
-  private readonly drop = el("div", { class: "dropping", "aria-hidden": "true" }, "Drop a file to open it");
+  private readonly drop = el("div", { class: "dropping", "aria-hidden": "true" }, "Drop a scene to open it, or rays to add them");
   private readonly over = [this.overlay, this.empty, this.bars, this.notice.element, this.drop];
   private readonly scene = el("main", { class: "scene" }, this.canvas, ...this.over);
   private readonly title = el("h1", { "data-test": "title" }, "raybox");

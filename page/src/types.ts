@@ -121,7 +121,12 @@ export interface RayTable {
 
 export interface PointCloud {
   xyz: Float64Array;
+  /** Measured, along its ray. */
   distance: Float64Array;
+  /** The row of its ray in the table; -1 without one. */
+  ray: Int32Array;
+  /** Such as intensity, time and ring, by the names that files give them. */
+  fields: { name: string; values: Float64Array }[];
   colors?: ColourRuns;
 }
 
@@ -211,6 +216,15 @@ export interface RaysView {
   colour: RayColour;
 }
 
+export interface PointsView {
+  /** "distance", "residual" (cast minus measured), or the name of a field. */
+  colour: string;
+  /** Pixels of the page. */
+  size: number;
+  /** The end of the scale of residuals; null is chosen by the page. */
+  limit: number | null;
+}
+
 /** Objects as ranges [first, last, first, last, …], or as words of a label and ranges of those that differ from it. */
 export type ObjectSet = number[] | { label: string; words: string[]; except: number[] };
 
@@ -220,7 +234,7 @@ export interface View {
   /** Ranges of objects: [first, last, first, last, …]. */
   hidden: number[];
   unpickable: number[];
-  /** Of number labels: what is outside is hidden. */
+  /** Of number labels, and of fields of points by `rangeOf`: what is outside is hidden. */
   ranges: Record<string, [number, number]>;
   /** 0 to 1 for words of the class label. */
   opacity: Record<string, number>;
@@ -233,6 +247,7 @@ export interface View {
   /** The others are translucent, so that what is inside shows. */
   faded: boolean;
   rays: RaysView;
+  points: PointsView;
   /** The last ray cast, to be cast again. */
   ray: { origin: Vec3; direction: Vec3; row: number | null } | null;
   dark: boolean;
@@ -286,14 +301,16 @@ export interface Drawing {
   answer: Answer | null;
   /** Of the drawn rays: four bytes of colour each, and the t where each ends. */
   rays: { sample: RaySample; rgba: Uint8Array; ends: Float64Array } | null;
-  /** Three bytes of colour a point. */
+  /** Four bytes of colour a point. */
   points: Uint8Array | null;
+  /** Pixels of the page. */
+  pointSize: number;
   dark: boolean;
 }
 
 export interface LegendEntry {
   text: string;
-  /** CSS colour, or two for a continuous scale's ends. */
+  /** CSS colour, or those of a continuous scale; of a remark none. */
   colours: string[];
   count?: number;
 }

@@ -35,7 +35,8 @@ export class LegendOverlay {
 
   private place(): void {
     const { on, x, y } = this.actions.store.state.legend;
-    this.element.hidden = !on || this.element.childElementCount < 2;
+    this.element.classList.toggle("closed", !on);
+    this.element.hidden = !this.element.querySelector(on ? ".entry" : ".remark");
     this.element.style.transform = `translate(${x}px, ${y}px)`;
   }
 
@@ -60,7 +61,9 @@ export class LegendOverlay {
 
 export function legendRows(entries: LegendEntry[]): HTMLElement[] {
   return entries.map((entry) =>
-    el("div", { class: "entry" }, ...(entry.colours.length > 1 ? scale(entry) : word(entry))),
+    entry.colours.length
+      ? el("div", { class: "entry" }, ...(entry.colours.length > 1 ? scale(entry) : word(entry)))
+      : el("div", { class: "entry remark" }, entry.text),
   );
 }
 

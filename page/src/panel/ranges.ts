@@ -6,7 +6,7 @@ import { short } from "../format.ts";
 import { numberLabels } from "../labels.ts";
 
 const STEPS = 1000;
-type Labelled = ReturnType<typeof numberLabels>[number];
+type Labelled = ReturnType<typeof numberLabels>[number] & { title?: string };
 
 /** The sliders of a scene; null if it has no number labels. */
 export function ranges(actions: Actions): HTMLElement | null {
@@ -16,7 +16,7 @@ export function ranges(actions: Actions): HTMLElement | null {
   return el("div", { class: "block", "data-test": "ranges" }, el("h2", {}, "Ranges"), ...rows);
 }
 
-class RangeFilter {
+export class RangeFilter {
   readonly element: HTMLElement;
   private readonly sliders: HTMLInputElement[];
   private readonly fields: ReturnType<typeof numberField>[];
@@ -36,7 +36,7 @@ class RangeFilter {
     this.element = el(
       "div",
       { class: "range", role: "group", "aria-label": name },
-      el("span", { class: "text", title: `${name}: ${label.extent.map(short).join(" to ")}` }, name),
+      el("span", { class: "text", title: `${name}: ${label.extent.map(short).join(" to ")}` }, label.title ?? name),
       el("div", { class: "double" }, this.bar, ...this.sliders),
       ...this.fields.map(({ input }) => input),
       this.clear,

@@ -68,16 +68,18 @@ export class Overlays {
     this.marks.set(drawn?.marks ?? NO_POINTS, drawn?.markTints ?? NO_TINTS);
   }
 
-  /** Shows points with three bytes of colour each, or none. */
-  setPoints(xyz: Float64Array | undefined, rgbOfPoints: Uint8Array | null, shift: Vec3): void {
-    this.pointsShown = xyz !== undefined && rgbOfPoints !== null;
-    if (!xyz || !rgbOfPoints) return;
-    const tints = new Uint8Array((4 * xyz.length) / 3).fill(255);
-    for (let i = 0; i < xyz.length; i++) tints[4 * Math.floor(i / 3) + (i % 3)] = rgbOfPoints[i];
+  /** Shows points with four bytes of colour each, or none. */
+  setPoints(xyz: Float64Array | undefined, tints: Uint8Array | null, shift: Vec3): void {
+    this.pointsShown = xyz !== undefined && tints !== null;
+    if (!xyz || !tints) return;
     this.cloud.set(
       Float32Array.from(xyz, (value, i) => value - shift[i % 3]),
       tints,
     );
+  }
+
+  setPointSize(size: number): void {
+    this.cloud.width = size;
   }
 
   drawn(scale: number): THREE.Object3D[] {
