@@ -127,9 +127,9 @@ export const rays: Check<RaysView> = (value) => {
 export function pointsOf(model: SceneModel): Check<PointsView> {
   return (value) => {
     if (!isRaw(value)) return null;
-    const [colour, size] = [oneOf(...pointColours(model).map((way) => way.value))(value.colour), number(value.size)];
-    const limit = number(value.limit);
-    return colour && size && size >= SIZES[0] && size <= SIZES[1] ? { colour, size, limit: limit && limit > 0 ? limit : null } : null;
+    const colour = oneOf(...pointColours(model).map((way) => way.value))(value.colour);
+    const [size, limit] = [number(value.size) ?? 0, number(value.limit) ?? 0];
+    return colour && size >= SIZES[0] && size <= SIZES[1] ? { colour, size, limit: limit > 0 ? limit : null } : null;
   };
 }
 

@@ -61,12 +61,6 @@ const raysToggle = (key: "hits" | "misses" | "points"): Command => ({
   on: ({ store }) => store.state.rays[key],
 });
 
-const POINT_STEP = 1.25;
-function resizePoints({ store: { state }, store }: Actions, factor: number): void {
-  const [least, most] = checks.SIZES;
-  store.set({ points: { ...state.points, size: Math.min(most, Math.max(least, factor * state.points.size)) } });
-}
-
 export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
   camera: {
     start: () => null,
@@ -206,10 +200,6 @@ export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
     check: checks.pointsOf,
     draw: ({ state }) => ({ pointSize: state.points.size }),
     widgets: ["points-*"],
-    commands: [
-      row("points-smaller", {}, "<", "smaller points", (actions) => resizePoints(actions, 1 / POINT_STEP)),
-      row("points-larger", {}, ">", "larger points", (actions) => resizePoints(actions, POINT_STEP)),
-    ],
   },
   ray: {
     start: () => null,

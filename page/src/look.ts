@@ -40,8 +40,8 @@ export const RAMP: readonly string[] = [
   "#fde725",
 ];
 
-/** Stops of the scale around 0: blue below, red above. */
-export const DIVERGING: readonly string[] = ["#1f5fd0", "#6ea4e8", "#b9b4aa", "#e8935a", "#c4320a"];
+/** Stops of the scale around 0, blue below and red above: lightness falls alike to both sides. */
+export const DIVERGING: readonly string[] = ["#2c5fc4", "#5fb0d8", "#e0cc55", "#ee8a3c", "#b5171f"];
 
 /** Returns the bytes of a colour written as "#rrggbb". */
 export function rgb(hex: string): [number, number, number] {

@@ -6,7 +6,7 @@ import { DIVERGING, MISS, RAMP, ramp, rgb } from "./look.ts";
 import { distanceScale, FAINT, ownColours, rounded } from "./rays.ts";
 import type { LegendEntry, PointCloud, PointsView, SceneModel, View } from "./types.ts";
 
-/** The automatic scale of differences reaches this many times their median size: far ones do not take its colours. */
+/** The automatic scale of residuals reaches this many times their median size: far ones do not take its colours. */
 const MEDIANS = 3;
 
 /** The name of the range of a field, which no label of objects has. */
@@ -22,9 +22,9 @@ export function pointRanges({ points }: SceneModel) {
 
 /** Ways to colour the points, each with the text that names it. */
 export function pointColours({ points, table }: SceneModel): { value: string; text: string }[] {
-  const ways = [{ value: "distance", text: "by distance" }];
-  if (table && points?.ray.some((row) => row >= 0)) ways.push({ value: "residual", text: "cast − measured" });
-  return [...ways, ...(points?.fields ?? []).map(({ name }) => ({ value: name, text: `by ${name}` }))];
+  const residual = table && points?.ray.some((row) => row >= 0) ? [{ value: "residual", text: "cast − measured" }] : [];
+  const fields = (points?.fields ?? []).map(({ name }) => ({ value: name, text: `by ${name}` }));
+  return [{ value: "distance", text: "by distance" }, ...residual, ...fields];
 }
 
 /** The cast distance minus the measured one, of each point: +inf where its ray hits nothing, NaN without a ray. */
@@ -39,75 +39,65 @@ export function measuredOf({ ray, distance }: PointCloud, rows: number): Float64
   return measured;
 }
 
-/** One byte a point, 1 inside all ranges of fields; null where there are none. A point without a value is outside. */
-export function keptPoints(model: SceneModel, ranges: View["ranges"]): Uint8Array | null {
+/** One byte a point, and a ray of the table: 1 inside all ranges of fields, as no point without a value is. */
+export function keptBy(ranges: View["ranges"], model: SceneModel): { points: Uint8Array; rays: Uint8Array } | null {
   const active = pointRanges(model).filter(({ name }) => ranges[name]);
   if (!active.length) return null;
   const inside = (at: number) => active.every(({ name, values }) => values[at] >= ranges[name][0] && values[at] <= ranges[name][1]);
-  return Uint8Array.from(model.points!.distance, (_, at) => Number(inside(at)));
+  const points = Uint8Array.from(model.points!.distance, (_, at) => Number(inside(at)));
+  const rays = new Uint8Array(model.table?.total ?? 0).fill(1);
+  model.points!.ray.forEach((row, at) => row >= 0 && (rays[row] = points[at]));
+  return { points, rays };
 }
 
-/** One byte a ray of the table, 0 where its point is left out; null where there are no ranges of fields. */
-export function keptRays({ points, table }: SceneModel, kept: Uint8Array | null): Uint8Array | null {
-  if (!kept || !table) return null;
-  const rays = new Uint8Array(table.total).fill(1);
-  points!.ray.forEach((row, at) => row >= 0 && (rays[row] = kept[at]));
-  return rays;
-}
-
-interface Palette {
-  /** The colour of a point; null where it has no value. */
-  colourOf: (at: number) => [number, number, number] | null;
-  scale: LegendEntry;
-  missing: string;
-}
-
-/** Four bytes a point, opacity 0 where it is left out, with the legend. */
+/** Four bytes a point, opacity 0 where it is left out, with the legend; a point without a value is faint. */
 export function drawPoints(model: SceneModel, view: PointsView, kept: Uint8Array | null) {
   const { distance, colors } = model.points!;
-  const { colourOf, scale, missing } = paletteOf(model, view);
+  const { colourOf, scale, missing } = view.colour === "residual" ? byResidual(model, view.limit) : byValue(model, view.colour);
   const own = ownColours(colors ?? []);
   const rgba = new Uint8Array(4 * distance.length);
+  const faint = rgb(MISS);
   let without = 0;
   for (let at = 0; at < distance.length; at++) {
     if (kept && !kept[at]) continue;
     const colour = own(at) ?? colourOf(at);
-    rgba.set(colour ?? rgb(MISS), 4 * at);
+    rgba.set(colour ?? faint, 4 * at);
     rgba[4 * at + 3] = colour ? 255 : FAINT;
-    if (!colour) without++;
+    without += Number(!colour);
   }
-  const none = { text: `points, ${missing}`, colours: [MISS], count: without };
-  return { rgba, legend: without ? [scale, none] : [scale] };
+  const legend: LegendEntry[] = [scale, { text: missing, colours: [MISS], count: without }];
+  return { rgba, legend: legend.filter(({ count }) => count !== 0) };
 }
 
-function paletteOf(model: SceneModel, { colour, limit }: PointsView): Palette {
-  if (colour === "residual") return byResidual(residuals(model), limit, model.unit);
-  const values = model.points!.fields.find(({ name }) => name === colour)?.values ?? model.points!.distance;
-  const name = values === model.points!.distance ? "distance" : colour;
-  const { low, high, text } = distanceScale(values);
+function byValue({ points }: SceneModel, field: string) {
+  const values = points!.fields.find(({ name }) => name === field)?.values;
+  const { low, high, text } = distanceScale(values ?? points!.distance);
+  const fraction = (value: number) => (value - low) / (high - low);
   return {
-    colourOf: (at) => (Number.isFinite(values[at]) ? ramp((values[at] - low) / (high - low)) : null),
-    scale: { text: `points, ${name}: ${text}`, colours: [...RAMP] },
-    missing: `no ${name}`,
+    colourOf: (at: number) => finite((values ?? points!.distance)[at], (value) => ramp(fraction(value))),
+    scale: { text: `points, ${values ? field : "distance"}: ${text}`, colours: [...RAMP] },
+    missing: `points without ${field}`,
   };
 }
 
-/** The largest size of a difference with a colour of its own: what the user chose, or a multiple of the median. */
-export function residualLimit(found: Float64Array, limit: number | null): number {
-  if (limit !== null) return limit;
+function byResidual(model: SceneModel, chosen: number | null) {
+  const found = residuals(model);
+  const limit = chosen ?? residualLimit(found);
+  const all = extent(found)?.map(rounded).join(" to ");
+  return {
+    colourOf: (at: number) => finite(found[at], (value) => ramp((value / limit + 1) / 2, DIVERGING)),
+    scale: {
+      text: `points, cast − measured${model.unit && `, ${model.unit}`}: ${short(-limit)} to ${short(limit)}${all ? `; all: ${all}` : ""}`,
+      colours: [...DIVERGING],
+    },
+    missing: "points without a hit",
+  };
+}
+
+const finite = <T>(value: number, act: (value: number) => T): T | null => (Number.isFinite(value) ? act(value) : null);
+
+/** The largest size of a residual with a colour of its own, unless the user chooses. */
+export function residualLimit(found: Float64Array): number {
   const sizes = found.filter(Number.isFinite).map(Math.abs).sort();
   return Number((MEDIANS * (sizes[sizes.length >> 1] ?? 0)).toPrecision(2)) || sizes.at(-1) || 1;
-}
-
-function byResidual(found: Float64Array, chosen: number | null, unit: string): Palette {
-  const limit = residualLimit(found, chosen);
-  const [least, most] = extent(found) ?? [0, 0];
-  const ends = [least < -limit && `down to ${rounded(least)}`, most > limit && `up to ${rounded(most)}`].filter(Boolean);
-  const beyond = ends.length ? `, and ${ends.join(" and ")}` : "";
-  const text = `points, cast − measured${unit && `, ${unit}`}: ${short(-limit)} to ${short(limit)}${beyond}`;
-  return {
-    colourOf: (at) => (Number.isFinite(found[at]) ? ramp((found[at] / limit + 1) / 2, DIVERGING) : null),
-    scale: { text, colours: [...DIVERGING] },
-    missing: "the ray hits nothing",
-  };
 }

@@ -4,9 +4,7 @@ import type { Colouring } from "./colouring.ts";
 import { count, short } from "./format.ts";
 import { extent, Naming } from "./labels.ts";
 import { CATEGORIES, HIT, MISS, OTHER, RAMP, ramp, rgb } from "./look.ts";
-import { rangeInBounds } from "./stage/cut.ts";
-import { length, middle, sub } from "./stage/vec.ts";
-import type { ColourRuns, LegendEntry, RaySample, RaysView, SceneModel, Vec3 } from "./types.ts";
+import type { ColourRuns, LegendEntry, RaySample, RaysView, SceneModel } from "./types.ts";
 
 export interface DrawnRays {
   /** Four bytes a drawn ray; opacity 0 is not drawn. */
@@ -14,36 +12,13 @@ export interface DrawnRays {
   legend: LegendEntry[];
 }
 
-/** The t at which each drawn ray ends: at its hit, else where it leaves the scene's bounds, else at t_max. */
-export function rayEnds(model: SceneModel, sample: RaySample): Float64Array {
-  const ends = new Float64Array(sample.row.length);
-  for (let at = 0; at < ends.length; at++) {
-    const hit = model.table?.t[sample.row[at]] ?? Infinity;
-    ends[at] = Number.isFinite(hit) ? hit : Math.min(sample.tMax[at], leaves(model.bounds, sample, at));
-  }
-  return ends;
-}
-
-/** The last t inside the bounds; of a ray that passes them, as far as their middle is away. */
-function leaves([lower, upper]: [Vec3, Vec3], sample: RaySample, at: number): number {
-  const [origin, direction] = [rowOf(sample.origin, at), rowOf(sample.direction, at)];
-  const range = rangeInBounds(origin, direction, { lower, upper });
-  if (range && range[1] >= sample.tMin[at] && Number.isFinite(range[1])) return range[1];
-  return length(sub(middle({ lower, upper }), origin)) / (length(direction) || 1);
-}
-
-function rowOf(rows: Float64Array, at: number): Vec3 {
-  return [rows[3 * at], rows[3 * at + 1], rows[3 * at + 2]];
+/** The t at which each drawn ray hits; +inf for a miss. */
+export function hitTimes({ table }: SceneModel, { row }: RaySample): Float64Array {
+  return Float64Array.from(row, (one) => table?.t[one] ?? Infinity);
 }
 
 /** Colour and visibility of the drawn rays, next to objects in their colours. */
-export function drawRays(
-  model: SceneModel,
-  sample: RaySample,
-  view: RaysView,
-  objects: Colouring,
-  kept: Uint8Array | null = null,
-): DrawnRays {
+export function drawRays(model: SceneModel, sample: RaySample, view: RaysView, objects: Colouring, kept?: Uint8Array): DrawnRays {
   const rows = rowsOf(model, sample, kept);
   const { colourOf, legend } = palettes[view.colour](model, rows.hits, objects);
   const own = ownColours(sample.colors ?? []);
@@ -64,7 +39,7 @@ export function drawRays(
 }
 
 /** The rows that hit, and the number of the others: of all rays where there is a table, else of the sample. */
-function rowsOf(model: SceneModel, sample: RaySample, kept: Uint8Array | null): { hits: Uint32Array; misses: number } {
+function rowsOf(model: SceneModel, sample: RaySample, kept?: Uint8Array): { hits: Uint32Array; misses: number } {
   const all = model.table ? Uint32Array.from({ length: model.table.total }, (_, row) => row) : sample.row;
   const rows = kept ? all.filter((row) => kept[row]) : all;
   const hits = rows.filter((row) => isHit(model, row));
@@ -107,7 +82,7 @@ const MUCH_FARTHER = 2;
 /** Of more distances an even part is sorted, as sorting millions takes a second. */
 const MOST_SORTED = 50_000;
 /** The opacity of misses: hits show among them. */
-export const FAINT = 70;
+export const FAINT = 56;
 
 export function distanceScale(distances: Float64Array): { low: number; high: number; text: string } {
   const [low, farthest] = extent(distances) ?? [0, 1];

@@ -299,8 +299,8 @@ export interface Drawing {
   highlight: number[];
   /** The ray last cast with marks at each t. */
   answer: Answer | null;
-  /** Of the drawn rays: four bytes of colour each, and the t where each ends. */
-  rays: { sample: RaySample; rgba: Uint8Array; ends: Float64Array } | null;
+  /** Of the drawn rays: four bytes of colour each, and the t of their hits, +inf for a miss. */
+  rays: { sample: RaySample; rgba: Uint8Array; times: Float64Array } | null;
   /** Four bytes of colour a point. */
   points: Uint8Array | null;
   /** Pixels of the page. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { restoredView, startView } from "../src/controls.ts";
 import { DIVERGING, MISS, RAMP, ramp, rgb } from "../src/look.ts";
-import { drawPoints, keptPoints, keptRays, measuredOf, pointColours, pointRanges, rangeOf, residualLimit, residuals } from "../src/points.ts";
+import { drawPoints, keptBy, measuredOf, pointColours, pointRanges, rangeOf, residualLimit, residuals } from "../src/points.ts";
 import { FAINT } from "../src/rays.ts";
 import type { PointsView, SceneModel } from "../src/types.ts";
 import { sceneWithRays } from "./scenes.ts";
@@ -36,19 +36,18 @@ test("residuals have a symmetric scale; points without one are faint and counted
   assert.deepEqual(ramp(0.5, DIVERGING), rgb(DIVERGING[2]));
   assert.deepEqual(opacities(rgba), [255, 255, FAINT, FAINT]);
   assert.deepEqual(legend.map(({ text, count }) => [text, count]), [
-    ["points, cast − measured: -0.5 to 0.5", undefined],
-    ["points, the ray hits nothing", 2],
+    ["points, cast − measured: -0.5 to 0.5; all: -0.5 to 0.25", undefined],
+    ["points without a hit", 2],
   ]);
   assert.deepEqual(legend[1].colours, [MISS]);
   const inFeet = drawPoints({ ...scan(), unit: "ft" }, { ...VIEW, colour: "residual", limit: 0.1 }, null).legend;
-  assert.equal(inFeet[0].text, "points, cast − measured, ft: -0.1 to 0.1, and down to -0.5 and up to 0.25");
+  assert.equal(inFeet[0].text, "points, cast − measured, ft: -0.1 to 0.1; all: -0.5 to 0.25");
 });
 
-test("the scale of residuals is a multiple of their median size, unless the user chooses", () => {
-  assert.equal(residualLimit(Float64Array.of(-1, 2, 3, -4, 500, Infinity, NaN), null), 9);
-  assert.equal(residualLimit(Float64Array.of(0, 0, 7), null), 7);
-  assert.equal(residualLimit(Float64Array.of(NaN), null), 1);
-  assert.equal(residualLimit(Float64Array.of(1), 0.25), 0.25);
+test("the scale of residuals is a multiple of their median size", () => {
+  assert.equal(residualLimit(Float64Array.of(-1, 2, 3, -4, 500, Infinity, NaN)), 9);
+  assert.equal(residualLimit(Float64Array.of(0, 0, 7)), 7);
+  assert.equal(residualLimit(Float64Array.of(NaN)), 1);
 });
 
 test("points have the colours of a field, and ranges of fields leave out points and their rays", () => {
@@ -57,13 +56,13 @@ test("points have the colours of a field, and ranges of fields leave out points 
   assert.deepEqual(pointColours({ ...model, table: null }).map(({ value }) => value), ["distance", "intensity", "time"]);
   const { rgba, legend } = drawPoints(model, { ...VIEW, colour: "intensity" }, null);
   assert.deepEqual([colourOf(rgba, 0), colourOf(rgba, 3)], [rgb(RAMP[0]), rgb(RAMP.at(-1)!)]);
-  assert.deepEqual(legend.map(({ text }) => text), ["points, intensity: 0 to 100", "points, no intensity"]);
+  assert.deepEqual(legend.map(({ text }) => text), ["points, intensity: 0 to 100", "points without intensity"]);
   assert.deepEqual(pointRanges(model).map(({ extent }) => extent), [[0, 100], [1e9, 1e9 + 3]]);
-  const kept = keptPoints(model, { [rangeOf("time")]: [1e9 + 1, 1e9 + 3], [rangeOf("intensity")]: [0, 60] });
-  assert.deepEqual([...kept!], [0, 1, 0, 0], "a point without a value is outside");
-  assert.deepEqual([...keptRays(model, kept)!], [1, 0, 0, 1], "a ray without a point stays");
-  assert.deepEqual(opacities(drawPoints(model, VIEW, kept).rgba), [0, 255, 0, 0]);
-  assert.equal(keptPoints(model, { height: [0, 1] }), null, "ranges of labels are of objects");
+  const kept = keptBy({ [rangeOf("time")]: [1e9 + 1, 1e9 + 3], [rangeOf("intensity")]: [0, 60] }, model)!;
+  assert.deepEqual([...kept.points], [0, 1, 0, 0], "a point without a value is outside");
+  assert.deepEqual([...kept.rays], [1, 0, 0, 1], "a ray without a point stays");
+  assert.deepEqual(opacities(drawPoints(model, VIEW, kept.points).rgba), [0, 255, 0, 0]);
+  assert.equal(keptBy({ height: [0, 1] }, model), null, "ranges of labels are of objects");
 });
 
 test("one far point does not take the colours of all others, and points may have a colour of their own", () => {

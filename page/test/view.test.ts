@@ -8,7 +8,7 @@ import { fromHash, toHash } from "../src/link.ts";
 import { CATEGORIES, HIT, MISS, OTHER, RAMP, rgb } from "../src/look.ts";
 import { packSet, unpackSet } from "../src/object_set.ts";
 import { scaled, turned } from "../src/orbit.ts";
-import { drawRays, FAINT, rayEnds } from "../src/rays.ts";
+import { drawRays, FAINT, hitTimes } from "../src/rays.ts";
 import { sceneKey } from "../src/checks.ts";
 import { restoredView, startView } from "../src/controls.ts";
 import { Store } from "../src/store.ts";
@@ -105,9 +105,9 @@ test("what is hidden has opacity 0, a class its own", () => {
   assert.deepEqual([...alphas], [128, 0, 255, 255, 128]);
 });
 
-test("rays end at their hit, at the bounds, at t_max, or as far as the middle is away", () => {
+test("rays end at their hits", () => {
   const scene = sceneWithRays();
-  assert.deepEqual([...rayEnds(scene, scene.rays!)], [0.5, 8, 10, 7]);
+  assert.deepEqual([...hitTimes(scene, scene.rays!)], [0.5, 8, Infinity, Infinity]);
 });
 
 test("drawn rays have the colours of the legend; what is off is not drawn", () => {
@@ -154,7 +154,7 @@ test("counts are of all rays of the file, also where a sample is drawn; misses a
   const model = { ...scene, table: { total, t: numbers, distance: numbers, object } };
   const sample = { ...scene.rays!, total, row };
   const plain = colouring(model, { by: "plain" });
-  const legendOf = (colour: RayColour, kept: Uint8Array | null = null) =>
+  const legendOf = (colour: RayColour, kept?: Uint8Array) =>
     drawRays(model, sample, { hits: true, misses: true, points: true, colour }, plain, kept);
   const { legend, rgba } = legendOf("status");
   assert.deepEqual(

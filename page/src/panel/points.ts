@@ -13,7 +13,7 @@ export function pointControls(actions: Actions): HTMLElement {
   const colour = choice("colour points by", "points-colour", pointColours(store.model), (value) => set({ colour: value }));
   const [min, max] = SIZES;
   const attributes = { type: "range", min, max, step: "any", "aria-label": "size of points", "data-test": "points-size" };
-  const size = el("input", { ...attributes, title: "size of points (< and >)", oninput: () => set({ size: size.valueAsNumber }) });
+  const size = el("input", { ...attributes, title: "size of points", oninput: () => set({ size: size.valueAsNumber }) });
   const limit = numberField("end of the scale", "points-limit", (value) => set({ limit: value > 0 ? value : null }));
   const scale = el("label", { title: "0: chosen by the page" }, "± ", limit.input);
   store.watch(["points", "table"], () => {
@@ -21,7 +21,7 @@ export function pointControls(actions: Actions): HTMLElement {
     colour.value = points.colour;
     size.valueAsNumber = points.size;
     scale.hidden = points.colour !== "residual";
-    if (!scale.hidden) limit.set(residualLimit(residuals(store.model), points.limit));
+    if (!scale.hidden) limit.set(points.limit ?? residualLimit(residuals(store.model)));
   });
   const bar = el("div", { class: "bar points" }, el("span", {}, "Points"), colour, scale, size);
   return el("div", { class: "block" }, bar, ...pointRanges(store.model).map((field) => new RangeFilter(actions, field).element));

@@ -4,8 +4,8 @@ import type { Actions } from "../actions.ts";
 import { colouring } from "../colouring.ts";
 import { choice, el, replace } from "../dom.ts";
 import { count, distanceTitle, short } from "../format.ts";
-import { drawPoints, keptPoints, keptRays, measuredOf } from "../points.ts";
-import { drawRays, isHit, rayEnds } from "../rays.ts";
+import { drawPoints, keptBy, measuredOf } from "../points.ts";
+import { drawRays, hitTimes, isHit } from "../rays.ts";
 import type { LegendEntry, RayColour, RaysView, SceneModel } from "../types.ts";
 import { button } from "./command.ts";
 import { legendRows } from "./legend.ts";
@@ -32,8 +32,8 @@ export class Rays {
   private readonly colour: HTMLSelectElement;
   private readonly toggles: Record<Kind, HTMLElement>;
   private readonly table: VirtualTable | null;
-  /** The rows of the table that ranges of points leave; null for all. */
-  private kept: Uint8Array | null = null;
+  /** The rows of the table that ranges of points leave; all if undefined. */
+  private kept: Uint8Array | undefined;
 
   constructor(
     private readonly actions: Actions,
@@ -65,16 +65,16 @@ export class Rays {
     const { store, stage } = this.actions;
     const { model, state } = store;
     this.summary.textContent = summaryOf(model);
-    this.note.textContent = noteOf(model);
     this.colour.value = state.rays.colour;
     const there = kinds(model);
     for (const kind of KINDS) this.toggles[kind].hidden = !there[kind];
-    const inside = keptPoints(model, state.ranges);
-    this.kept = keptRays(model, inside);
+    const kept = keptBy(state.ranges, model);
+    this.kept = kept?.rays;
     const drawn = model.rays && drawRays(model, model.rays, state.rays, colouring(model, state.colour), this.kept);
-    const rays = drawn && { sample: model.rays!, rgba: drawn.rgba, ends: rayEnds(model, model.rays!) };
-    const points = model.points && state.rays.points ? drawPoints(model, state.points, inside) : null;
+    const rays = drawn && { sample: model.rays!, rgba: drawn.rgba, times: hitTimes(model, model.rays!) };
+    const points = model.points && state.rays.points ? drawPoints(model, state.points, kept && kept.points) : null;
     stage.draw({ rays, points: points && points.rgba });
+    this.note.textContent = noteOf(model, this.kept);
     const entries = [...(drawn?.legend ?? []), ...(points?.legend ?? [])];
     replace(this.legend, ...legendRows(entries));
     this.changed(entries);
@@ -145,16 +145,17 @@ function kinds(model: SceneModel): Record<Kind, boolean> {
 
 function summaryOf({ rays, points }: SceneModel): string {
   if (!rays) return points ? `${count(points.distance.length)} points` : "";
-  if (rays.row.length < rays.total)
-    return `${count(rays.row.length)} of ${count(rays.total)} rays drawn, an even sample`;
-  return rays.total === 1 ? "1 ray" : `${count(rays.total)} rays, all drawn`;
+  const total = rays.total === 1 ? "1 ray" : `${count(rays.total)} rays`;
+  return rays.row.length < rays.total ? `${total}: an even sample of ${count(rays.row.length)} can be drawn` : total;
 }
 
-function noteOf({ table, points }: SceneModel): string {
+function noteOf({ table, points }: SceneModel, kept?: Uint8Array): string {
   const hits = table?.object.reduce((sum, object) => sum + Number(object >= 0), 0);
+  const inside = kept?.reduce((sum, byte) => sum + byte, 0);
   const parts = [
     hits !== undefined && `${count(hits)} hit an object`,
     points && `${count(points.distance.length)} points`,
+    inside !== undefined && `${count(inside)} rays inside the ranges`,
   ];
   return parts.filter(Boolean).join(" · ");
 }

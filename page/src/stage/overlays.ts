@@ -45,8 +45,8 @@ export class Overlays {
 
   setRays(rays: Drawing["rays"], bounds: Bounds, shift: Vec3): void {
     if (!rays) return;
-    const { sample, rgba, ends } = rays;
-    this.segments = raySegments(sample, ends, bounds, shift);
+    const { sample, rgba, times } = rays;
+    this.segments = raySegments(sample, times, bounds, shift);
     this.sample = { row: sample.row, rgba };
     this.rayBounds = boundsOf(this.segments, shift);
     this.rays.set(this.segments, rgba);
