@@ -101,7 +101,7 @@ export class LiveCaster implements Caster {
     return { name: String(frame.header.name), content: bytes(frame.arrays.get("content")) };
   }
 
-  async upload(file: File, progress: (fraction: number) => void): Promise<void> {
+  async upload(file: File, progress: (fraction: number) => void): Promise<string> {
     const answer = this.request({ kind: "upload", name: file.name, size: file.size });
     const seq = this.seq;
     answer.catch(() => undefined);
@@ -113,7 +113,7 @@ export class LiveCaster implements Caster {
       progress(Math.min(1, (start + UPLOAD_PART) / file.size));
     }
     if (this.pending.has(seq)) this.socket?.send(encodePart(new Uint8Array()) as Uint8Array<ArrayBuffer>);
-    await answer;
+    return String((await answer).header.text);
   }
 
   /** Reports a ray that the user has picked with. */

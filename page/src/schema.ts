@@ -108,6 +108,7 @@ export interface FileHeader {
 export interface Uploaded {
   kind: "state";
   seq: number;
+  text: string;
 }
 
 export interface End {

@@ -178,7 +178,8 @@ export interface Caster {
   setPickable(pickable: Uint8Array): void;
   /** Returns the bytes of the saved page. */
   save(state: ViewState): Promise<{ name: string; content: Uint8Array }>;
-  upload(file: File, progress: (fraction: number) => void): Promise<void>;
+  /** Returns what is to be said of what was opened. */
+  upload(file: File, progress: (fraction: number) => void): Promise<string>;
 }
 
 // ---- the state of a view: in the link, in saved pages; plain JSON

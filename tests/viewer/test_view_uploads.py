@@ -68,23 +68,25 @@ RAYS = b"origin_x,origin_y,origin_z,direction_x,direction_y,direction_z\n0,0,0,2
 SCAN = b"x,y,z,intensity\n-3,1,0,9\n4,-1,0.5,7\n"
 
 
-def added(page, seq):
-    """Return the frames of an upload that adds to the scene, by kind."""
+def added(page, seq, text=""):
+    """Return the frames of an upload that adds to the scene, by kind; it says a text."""
     assert "reading" in page.receive("progress").header["text"]
     assert page.receive("renumber").header["runs"] == [[0, 0, 2]]
     frames = {one.kind: one for one in page.receive_scene()}
-    assert page.receive("state").header["seq"] == seq
+    state = page.receive("state").header
+    assert state["seq"] == seq
+    assert text in state["text"]
     return frames
 
 
 def test_rays_are_added_to_the_scene(viewer, page):
     """Those of a second file, too; those of the same name again replace the first."""
     with Client(viewer) as other:
-        frames = added(page, page.upload("rays.csv", RAYS))
+        frames = added(page, page.upload("rays.csv", RAYS), "rays.csv: 2 rays added")
         assert frames["scene"].header["name"] == "scene"
         assert frames["table"].arrays["object"].tolist() == [0, -1]
         assert frames["table"].arrays["distance"].tolist() == [2.0, float("inf")]
-        frames = added(page, page.upload("scan.csv", SCAN))
+        frames = added(page, page.upload("scan.csv", SCAN), "scan.csv: 2 rays from 0 0 0 to its points added")
         assert frames["rays"].header["total"] == 4
         assert frames["points"].arrays["ray"].tolist() == [2, 3]
         assert frames["points"].header["fields"] == ["intensity"]

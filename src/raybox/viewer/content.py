@@ -83,15 +83,17 @@ def make_content(stage: Stage, rays: Rays | Scan | None = None, *, is_scan: bool
     return content_of({stage.name: Layer(stage), **shown})
 
 
-def with_file(shown: PageContent, name: str, content: bytes) -> PageContent:
-    """Return what a page shows once a file is opened: its rays are added, a scene replaces all."""
+def with_file(shown: PageContent, name: str, content: bytes) -> tuple[PageContent, str]:
+    """Return what a page shows once a file is opened, and a text on its rays, which are added."""
     try:
-        return make_content(stage_of_bytes(name, content))
+        return make_content(stage_of_bytes(name, content)), ""
     except FileFormatError as error:
         if not any(reason in str(error) for reason in _HOLDS_RAYS):
             raise
-    added = scan_layers(scan_of_bytes(name, content), name, f"points of {name}")
-    return content_of({**shown.layers, **added}, shown.stage)
+    scan = scan_of_bytes(name, content)
+    added = scan_layers(scan, name, f"points of {name}")
+    start = " from 0 0 0 to its points" * scan.has_points
+    return content_of({**shown.layers, **added}, shown.stage), f"{name}: {len(scan.rays):,} rays{start} added"
 
 
 def content_of(layers: Layers, before: Stage | None = None) -> PageContent:

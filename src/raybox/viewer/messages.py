@@ -75,7 +75,7 @@ Progress = TypedDict("Progress", {"kind": Literal["progress"], "text": str, "fra
 DrawPicture = TypedDict("DrawPicture", {"kind": Literal["picture"], "scale": float})
 Failure = TypedDict("Failure", {"kind": Literal["error"], "text": str, "seq": int | None})
 FileHeader = TypedDict("FileHeader", {"kind": Literal["file"], "seq": int, "name": str})
-Uploaded = TypedDict("Uploaded", {"kind": Literal["state"], "seq": int})
+Uploaded = TypedDict("Uploaded", {"kind": Literal["state"], "seq": int, "text": str})
 End = TypedDict("End", {"kind": Literal["end"], "text": str})
 
 

@@ -221,9 +221,9 @@ class Session:
         try:
             file = await parts.content()
             await self.send(message(Progress(kind="progress", text=f"reading {parts.name}", fraction=1.0)))
-            content = await asyncio.to_thread(with_file, self.content, parts.name, file)
+            content, text = await asyncio.to_thread(with_file, self.content, parts.name, file)
             await self.show(content, runs_that_stay(self.content.layers, content.layers) or None)
-            await self.send(message(Uploaded(kind="state", seq=seq)))
+            await self.send(message(Uploaded(kind="state", seq=seq, text=text)))
         except Exception as error:
             await self._send_error(error, seq)
 
