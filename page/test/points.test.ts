@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { restoredView, startView } from "../src/controls.ts";
 import { DIVERGING, MISS, RAMP, ramp, rgb } from "../src/look.ts";
 import { drawPoints, keptBy, measuredOf, pointColours, pointRanges, rangeOf, residualLimit, residuals } from "../src/points.ts";
+import { remarksOf } from "../src/panel/legend.ts";
 import { FAINT } from "../src/rays.ts";
+import { Store } from "../src/store.ts";
 import type { PointsView, SceneModel } from "../src/types.ts";
 import { sceneWithRays } from "./scenes.ts";
 
@@ -86,4 +88,17 @@ test("a link restores how points are shown, as far as the scene has it", () => {
   assert.deepEqual(restored({ ...given, limit: -1 }), { ...given, limit: null });
   const ranges = { [rangeOf("time")]: [1, 2], [rangeOf("other")]: [1, 2], height: [1, 3] };
   assert.deepEqual(Object.keys(restoredView(model, { ...start, ranges }, start).ranges), [rangeOf("time"), "height"]);
+});
+
+test("what is drawn in part says so", () => {
+  const grid = { type: "grid", firstObject: 5, objects: 1, primitives: 9e6, edges: [], occupied: null, cells: null, visible: null };
+  const scene = { ...sceneWithRays(), objects: 300 };
+  const model = { ...scene, geometries: [...scene.geometries, grid] } as unknown as SceneModel;
+  const store = new Store(model, startView(model, false));
+  const said = () => remarksOf(store).map(({ text }) => text);
+  assert.deepEqual(said(), ["a grid of 9,000,000 cells is drawn as its outline"]);
+  store.set({ selection: Array.from({ length: 250 }, (_, object) => object), hidden: [0, 19] });
+  assert.deepEqual(said()[0], "200 of 230 selected objects outlined");
+  const shown = { ...model, geometries: scene.geometries };
+  assert.deepEqual(remarksOf(new Store(shown, startView(shown, false))), []);
 });

@@ -46,7 +46,7 @@ def assert_answer(page: Page, row: int) -> None:
 def test_the_page_says_how_many_rays_are_drawn(page):
     total = len(content_of("lidar").rays)
     summary = page.find("rays-summary").inner_text()
-    assert summary == f"{total:,} rays: an even sample of 20,000 can be drawn"
+    assert summary == f"{total:,} rays; at most 20,000 drawn"
     assert page.find("rays-table").get_attribute("aria-rowcount") == str(total)
 
 

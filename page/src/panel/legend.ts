@@ -3,6 +3,8 @@
 import type { Actions } from "../actions.ts";
 import { el, iconButton, replace } from "../dom.ts";
 import { count, wordText } from "../format.ts";
+import { MOST_OUTLINES } from "../stage/outline.ts";
+import type { Store } from "../store.ts";
 import type { LegendEntry, View } from "../types.ts";
 
 /** The legend over the scene: its head is dragged, and closes it. */
@@ -57,6 +59,15 @@ export class LegendOverlay {
       y: within(event.clientY - this.from.y, -offsetTop, offsetParent!.clientHeight - offsetTop - this.head.offsetHeight),
     });
   }
+}
+
+/** What is drawn in part, or otherwise than it is. */
+export function remarksOf({ model, state, visibility }: Store): LegendEntry[] {
+  const selected = state.selection.filter((object) => visibility.shown[object]).length;
+  const outlined = selected > MOST_OUTLINES && `${count(MOST_OUTLINES)} of ${count(selected)} selected objects outlined`;
+  const cells = model.geometries.flatMap((one) => (one.type === "grid" && !one.visible ? [one.primitives] : []));
+  const grids = cells.map((size) => `a grid of ${count(size)} cells is drawn as its outline`);
+  return [outlined || [], grids].flat().map((text) => ({ text, colours: [] }));
 }
 
 export function legendRows(entries: LegendEntry[]): HTMLElement[] {

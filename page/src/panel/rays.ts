@@ -146,16 +146,16 @@ function kinds(model: SceneModel): Record<Kind, boolean> {
 function summaryOf({ rays, points }: SceneModel): string {
   if (!rays) return points ? `${count(points.distance.length)} points` : "";
   const total = rays.total === 1 ? "1 ray" : `${count(rays.total)} rays`;
-  return rays.row.length < rays.total ? `${total}: an even sample of ${count(rays.row.length)} can be drawn` : total;
+  return rays.row.length < rays.total ? `${total}; at most ${count(rays.row.length)} drawn` : total;
 }
 
 function noteOf({ table, points }: SceneModel, kept?: Uint8Array): string {
   const hits = table?.object.reduce((sum, object) => sum + Number(object >= 0), 0);
   const inside = kept?.reduce((sum, byte) => sum + byte, 0);
   const parts = [
+    inside !== undefined && `${count(inside)} in the ranges`,
     hits !== undefined && `${count(hits)} hit an object`,
     points && `${count(points.distance.length)} points`,
-    inside !== undefined && `${count(inside)} rays inside the ranges`,
   ];
   return parts.filter(Boolean).join(" · ");
 }

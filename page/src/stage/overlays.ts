@@ -4,13 +4,12 @@ import type * as THREE from "three";
 import { BEHIND, FIRST, rgb } from "../look.ts";
 import type { Answer, Drawing, SceneModel, Vec3 } from "../types.ts";
 import type { Projected } from "./camera.ts";
-import { outlineOf } from "./outline.ts";
+import { MOST_OUTLINES, outlineOf } from "./outline.ts";
 import type { SharedUniforms } from "./program.ts";
 import { drawnAnswer, type Near, nearestLine, raySegments } from "./rays.ts";
 import { Dots, Ribbons } from "./ribbons.ts";
 import { type Bounds, boundsOf, emptyBounds } from "./vec.ts";
 
-const MOST_OUTLINES = 200;
 const NO_POINTS = new Float32Array(0);
 const NO_TINTS = new Uint8Array(0);
 
