@@ -70,6 +70,7 @@ export class Actions {
   /** Whether rays hit what they hit at the start: a server starts so, and casts no ray twice then. */
   isStart(): boolean {
     const { hiddenAtStart } = this.store.model;
+    if (Object.keys(this.store.state.ranges).length) return false;
     return this.store.visibility.pickable.every((byte, object) => byte !== (hiddenAtStart?.[object] ?? 0));
   }
 
@@ -316,7 +317,7 @@ export class Actions {
 
   /** Whether anything is hidden, or passed by rays. */
   isFiltered(): boolean {
-    return this.store.visibility.pickable.includes(0);
+    return this.store.visibility.pickable.includes(0) || Object.keys(this.store.state.ranges).length > 0;
   }
 
   /** Filters as at the start: spaces and openings of a building are hidden again. */

@@ -3,10 +3,14 @@
 import { labelOf } from "./labels.ts";
 import { MOST_POINTS } from "./measure.ts";
 import { unpackSet } from "./object_set.ts";
-import type { CameraState, ColourBy, CutPlane, RaysView, SceneModel, Vec3, View } from "./types.ts";
+import { pointColours, pointRanges } from "./points.ts";
+import type { CameraState, ColourBy, CutPlane, PointsView, RaysView, SceneModel, Vec3, View } from "./types.ts";
 
 /** The choices of `View.pictureScale`. */
 export const PICTURE_SCALES = [1, 2, 4];
+
+/** The least and the greatest size of points, in pixels of the page. */
+export const SIZES: [number, number] = [1, 12];
 
 type Raw = Record<string, unknown>;
 export type Check<T> = (value: unknown) => T | null;
@@ -86,7 +90,8 @@ export function rangesOfLabels(model: SceneModel): Check<View["ranges"]> {
     const ranges: View["ranges"] = {};
     for (const [name, range] of Object.entries(value)) {
       const ends = listOf(number)(range);
-      if (ends?.length === 2 && labelOf(model, name)?.kind === "number") ranges[name] = ends as [number, number];
+      const known = labelOf(model, name)?.kind === "number" || pointRanges(model).some((one) => one.name === name);
+      if (ends?.length === 2 && known) ranges[name] = ends as [number, number];
     }
     return ranges;
   };
@@ -117,6 +122,15 @@ const freePlane = fields<CutPlane>({ axis: oneOf("free"), ...side, point, normal
 export const plane: Check<CutPlane> = (value) => axisPlane(value) ?? freePlane(value);
 
 export const pictureScale: Check<number> = (value) => PICTURE_SCALES.find((scale) => scale === value) ?? null;
+
+export function pointsOf(model: SceneModel): Check<PointsView> {
+  return (value) => {
+    if (!isRaw(value)) return null;
+    const colour = oneOf(...pointColours(model).map((way) => way.value))(value.colour);
+    const [size, limit] = [number(value.size) ?? 0, number(value.limit) ?? 0];
+    return colour && size >= SIZES[0] && size <= SIZES[1] ? { colour, size, limit: limit > 0 ? limit : null } : null;
+  };
+}
 
 export const ray: Check<NonNullable<View["ray"]>> = (value) => {
   if (!isRaw(value)) return null;

@@ -4,6 +4,7 @@ import type { Actions } from "./actions.ts";
 import * as checks from "./checks.ts";
 import { firstColour, lookOf } from "./colouring.ts";
 import type { IconName } from "./dom.ts";
+import { isScan } from "./points.ts";
 import { chosenHit, explainedHit } from "./selected.ts";
 import type { PageState, Store } from "./store.ts";
 import type { Drawing, SceneModel, StandardView, View } from "./types.ts";
@@ -210,10 +211,16 @@ export const CONTROLS: { [K in keyof View]: Control<View[K]> } = {
   },
   rays: {
     // The rays of a scan would cover its points.
-    start: ({ points }) => ({ hits: !points?.isScan, misses: !points?.isScan, points: true, colour: "status" }),
+    start: (model) => ({ hits: !isScan(model), misses: !isScan(model), points: true, colour: "status" }),
     check: () => checks.rays,
     widgets: ["rays-colour"],
     commands: [raysToggle("hits"), raysToggle("misses"), raysToggle("points")],
+  },
+  points: {
+    start: () => ({ colour: "distance", size: 2, limit: null }),
+    check: checks.pointsOf,
+    draw: ({ state }) => ({ pointSize: state.points.size }),
+    widgets: ["points-*"],
   },
   ray: {
     start: () => null,

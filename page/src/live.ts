@@ -90,6 +90,8 @@ export class LiveCaster implements Caster {
   }
 
   setPickable(pickable: Uint8Array): void {
+    // The server casts all rays of the table for each mask.
+    if (this.pickable?.length === pickable.length && pickable.every((byte, at) => byte === this.pickable![at])) return;
     this.pickable = pickable.slice();
     this.sendMask();
   }
@@ -99,7 +101,7 @@ export class LiveCaster implements Caster {
     return { name: (frame.header as FileHeader).name, content: bytes(frame.arrays.get("content")) };
   }
 
-  async upload(file: File, progress: (fraction: number) => void): Promise<void> {
+  async upload(file: File, progress: (fraction: number) => void): Promise<string> {
     const answer = this.request({ kind: "upload", name: file.name, size: file.size });
     const seq = this.seq;
     answer.catch(() => undefined);
@@ -111,7 +113,8 @@ export class LiveCaster implements Caster {
       progress(Math.min(1, (start + UPLOAD_PART) / file.size));
     }
     if (this.pending.has(seq)) this.socket?.send(encodePart(new Uint8Array()) as Uint8Array<ArrayBuffer>);
-    await answer;
+    const { header } = await answer;
+    return header.kind === "state" ? header.text : "";
   }
 
   /** Reports a ray that the user has picked with. */

@@ -40,6 +40,9 @@ export const RAMP: readonly string[] = [
   "#fde725",
 ];
 
+/** Stops of the scale around 0, blue below and red above: lightness falls alike to both sides. */
+export const DIVERGING: readonly string[] = ["#2c5fc4", "#5fb0d8", "#e0cc55", "#ee8a3c", "#b5171f"];
+
 /** Returns the bytes of a colour written as "#rrggbb". */
 export function rgb(hex: string): [number, number, number] {
   const value = Number.parseInt(hex.slice(1), 16);
@@ -51,12 +54,13 @@ export function hexOf(bytes: readonly number[]): string {
   return `#${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-const STOPS = RAMP.map(rgb);
+const STOPS = new Map([RAMP, DIVERGING].map((scale) => [scale, scale.map(rgb)]));
 
-/** Returns the bytes of the continuous scale at a fraction; what is outside 0 to 1 is at the ends. */
-export function ramp(fraction: number): [number, number, number] {
-  const place = Math.min(1, Math.max(0, fraction || 0)) * (STOPS.length - 1);
-  const k = Math.min(STOPS.length - 2, Math.floor(place));
-  const mix = (a: number) => Math.round(STOPS[k][a] + (place - k) * (STOPS[k + 1][a] - STOPS[k][a]));
+/** Returns the bytes of a continuous scale at a fraction; what is outside 0 to 1 is at the ends. */
+export function ramp(fraction: number, scale = RAMP): [number, number, number] {
+  const stops = STOPS.get(scale)!;
+  const place = Math.min(1, Math.max(0, fraction || 0)) * (stops.length - 1);
+  const k = Math.min(stops.length - 2, Math.floor(place));
+  const mix = (a: number) => Math.round(stops[k][a] + (place - k) * (stops[k + 1][a] - stops[k][a]));
   return [mix(0), mix(1), mix(2)];
 }

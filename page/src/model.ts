@@ -201,11 +201,18 @@ function raySample(frame: Frame, { total, colors }: RaysHeader): RaySample {
 }
 
 function rayTable(frame: Frame, total: number): RayTable {
-  return { total, t: f8(frame, "t"), object: required(frame, "object", Int32Array), length: f8(frame, "length") };
+  const numbers = { t: f8(frame, "t"), distance: f8(frame, "distance") };
+  return { total, object: required(frame, "object", Int32Array), ...numbers };
 }
 
-function pointCloud(frame: Frame, { isScan, colors }: PointsHeader): PointCloud {
-  return { xyz: f8(frame, "xyz"), distance: f8(frame, "distance"), isScan, colors };
+function pointCloud(frame: Frame, { fields, colors }: PointsHeader): PointCloud {
+  return {
+    xyz: f8(frame, "xyz"),
+    distance: f8(frame, "distance"),
+    ray: required(frame, "ray", Int32Array),
+    fields: fields.map((name, k) => ({ name, values: f8(frame, `field.${k}`) })),
+    colors,
+  };
 }
 
 /** Returns one byte a bit, the lowest bit of each byte first. */

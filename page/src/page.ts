@@ -12,7 +12,7 @@ import { cutPanel } from "./panel/cut.ts";
 import { acceptDrops, Files } from "./panel/files.ts";
 import { helpSheet } from "./panel/help.ts";
 import { Hits } from "./panel/hits.ts";
-import { LegendOverlay } from "./panel/legend.ts";
+import { LegendOverlay, remarksOf } from "./panel/legend.ts";
 import { Notice } from "./panel/notice.ts";
 import { ranges } from "./panel/ranges.ts";
 import { Rays } from "./panel/rays.ts";
@@ -46,7 +46,7 @@ export class Page {
   private readonly overlay = el("div", {});
   private readonly empty = el("p", { class: "empty", role: "status", "data-test": "empty" });
   private readonly bars = el("div", { class: "bars" });
-  private readonly drop = el("div", { class: "dropping", "aria-hidden": "true" }, "Drop a file to open it");
+  private readonly drop = el("div", { class: "dropping", "aria-hidden": "true" }, "Drop a scene to open it, or rays to add them");
   private readonly over = [this.overlay, this.empty, this.bars, this.notice.element, this.drop];
   private readonly scene = el("main", { class: "scene" }, this.canvas, ...this.over);
   private readonly title = el("h1", { "data-test": "title" }, "raybox");
@@ -124,15 +124,19 @@ export class Page {
 
   private fillPanels(actions: Actions, files: Files): Hits {
     const { model } = actions.store;
-    const legends: { objects: LegendEntry[]; rays: LegendEntry[] } = { objects: [], rays: [] };
+    const legends: Record<"objects" | "rays" | "remarks", LegendEntry[]> = { objects: [], rays: [], remarks: [] };
     const overlay = new LegendOverlay(actions);
     replace(this.overlay, overlay.element, viewCube(actions), measured(actions));
     const merge = () => {
-      files.legend = [...legends.objects, ...legends.rays];
+      files.legend = [...legends.objects, ...legends.rays, ...legends.remarks];
       overlay.fill(files.legend);
     };
     const colour = new ColourPanel(actions, (legend) => {
       legends.objects = legend;
+      merge();
+    });
+    actions.store.watch(["selection", "hidden", "ranges"], () => {
+      legends.remarks = remarksOf(actions.store);
       merge();
     });
     const tree = new Tree(actions);

@@ -2,7 +2,7 @@
 
 import type { Actions } from "./actions.ts";
 import type { LiveCaster, Run } from "./live.ts";
-import { restoredView } from "./controls.ts";
+import { restoredView, startView } from "./controls.ts";
 import type { ViewFields } from "./schema.ts";
 import type { SceneModel, View } from "./types.ts";
 import { fromRanges, toRanges } from "./visibility.ts";
@@ -38,6 +38,8 @@ export function renumbered(view: View, before: SceneModel, now: SceneModel, runs
   };
   return {
     ...view,
+    // The first points that come would be covered by their rays.
+    rays: !before.points && now.points ? startView(now, view.dark).rays : view.rays,
     hidden: moved(view.hidden, now.hiddenAtStart),
     unpickable: moved(view.unpickable, null),
     selection: view.selection.flatMap(numberOf),

@@ -5,9 +5,7 @@ import { count, short } from "./format.ts";
 import { extent, Naming } from "./labels.ts";
 import { CATEGORIES, HIT, MISS, OTHER, RAMP, ramp, rgb } from "./look.ts";
 import type { Colors } from "./schema.ts";
-import { rangeInBounds } from "./stage/cut.ts";
-import { length, middle, sub } from "./stage/vec.ts";
-import type { LegendEntry, RaySample, RaysView, SceneModel, Vec3 } from "./types.ts";
+import type { LegendEntry, RaySample, RaysView, SceneModel } from "./types.ts";
 
 export interface DrawnRays {
   /** Four bytes a drawn ray; opacity 0 is not drawn. */
@@ -15,45 +13,42 @@ export interface DrawnRays {
   legend: LegendEntry[];
 }
 
-/** The t at which each drawn ray ends: at its hit, else where it leaves the scene's bounds, else at t_max. */
-export function rayEnds(model: SceneModel, sample: RaySample): Float64Array {
-  const ends = new Float64Array(sample.row.length);
-  for (let at = 0; at < ends.length; at++) {
-    const hit = model.table?.t[sample.row[at]] ?? Infinity;
-    ends[at] = Number.isFinite(hit) ? hit : Math.min(sample.tMax[at], leaves(model.bounds, sample, at));
-  }
-  return ends;
-}
-
-/** The last t inside the bounds; of a ray that passes them, as far as their middle is away. */
-function leaves([lower, upper]: [Vec3, Vec3], sample: RaySample, at: number): number {
-  const [origin, direction] = [rowOf(sample.origin, at), rowOf(sample.direction, at)];
-  const range = rangeInBounds(origin, direction, { lower, upper });
-  if (range && range[1] >= sample.tMin[at] && Number.isFinite(range[1])) return range[1];
-  return length(sub(middle({ lower, upper }), origin)) / (length(direction) || 1);
-}
-
-function rowOf(rows: Float64Array, at: number): Vec3 {
-  return [rows[3 * at], rows[3 * at + 1], rows[3 * at + 2]];
+/** The t at which each drawn ray hits; +inf for a miss. */
+export function hitTimes({ table }: SceneModel, { row }: RaySample): Float64Array {
+  return Float64Array.from(row, (one) => table?.t[one] ?? Infinity);
 }
 
 /** Colour and visibility of the drawn rays, next to objects in their colours. */
-export function drawRays(model: SceneModel, sample: RaySample, view: RaysView, objects: Colouring): DrawnRays {
-  const { colourOf, legend } = palettes[view.colour](model, sample, objects);
+export function drawRays(model: SceneModel, sample: RaySample, view: RaysView, objects: Colouring, kept?: Uint8Array): DrawnRays {
+  const rows = rowsOf(model, sample, kept);
+  const { colourOf, legend } = palettes[view.colour](model, rows.hits, objects);
   const own = ownColours(sample.colors ?? []);
   const rgba = new Uint8Array(4 * sample.row.length);
+  let drawn = 0;
   for (let at = 0; at < sample.row.length; at++) {
     const hit = isHit(model, sample.row[at]);
-    if (!(hit ? view.hits : view.misses)) continue;
+    if (!(hit ? view.hits : view.misses) || kept?.[sample.row[at]] === 0) continue;
     rgba.set(own(sample.row[at]) ?? (hit ? colourOf(sample.row[at]) : rgb(MISS)), 4 * at);
-    rgba[4 * at + 3] = 255;
+    rgba[4 * at + 3] = hit ? 255 : FAINT;
+    drawn++;
   }
-  const entries = [...(view.hits ? legend : []), ...(view.misses ? [missEntry(model, sample)] : [])];
+  const miss = { text: "miss", colours: [MISS], count: rows.misses };
+  const all = (view.hits ? rows.hits.length : 0) + (view.misses ? rows.misses : 0);
+  const part: LegendEntry = { text: `${count(drawn)} of ${count(all)} rays drawn, an even sample`, colours: [] };
+  const entries: LegendEntry[] = [...(view.hits ? legend : []), ...(view.misses ? [miss] : []), ...(drawn < all ? [part] : [])];
   return { rgba, legend: entries.filter((entry) => entry.count !== 0) };
 }
 
+/** The rows that hit, and the number of the others: of all rays where there is a table, else of the sample. */
+function rowsOf(model: SceneModel, sample: RaySample, kept?: Uint8Array): { hits: Uint32Array; misses: number } {
+  const all = model.table ? Uint32Array.from({ length: model.table.total }, (_, row) => row) : sample.row;
+  const rows = kept ? all.filter((row) => kept[row]) : all;
+  const hits = rows.filter((row) => isHit(model, row));
+  return { hits, misses: rows.length - hits.length };
+}
+
 /** Returns the function from a row to the colour that it has of its own; null for the page's. */
-function ownColours(runs: Colors): (row: number) => [number, number, number] | null {
+export function ownColours(runs: Colors): (row: number) => [number, number, number] | null {
   let end = 0;
   const ends = runs.map(([color, rows]) => ({ color: color === null ? null : rgb(color), end: (end += rows) }));
   return (row) => ends.find((run) => row < run.end)?.color ?? null;
@@ -64,28 +59,20 @@ export function isHit(model: SceneModel, row: number): boolean {
 }
 
 type Palette = { colourOf: (row: number) => ArrayLike<number>; legend: LegendEntry[] };
-const palettes: Record<RaysView["colour"], (model: SceneModel, sample: RaySample, objects: Colouring) => Palette> = {
+const palettes: Record<RaysView["colour"], (model: SceneModel, hits: Uint32Array, objects: Colouring) => Palette> = {
   status: byStatus,
   distance: byDistance,
   object: byObject,
 };
 
-function hitRows(model: SceneModel, sample: RaySample): Uint32Array {
-  return sample.row.filter((row) => isHit(model, row));
-}
-
-function missEntry(model: SceneModel, sample: RaySample): LegendEntry {
-  return { text: "miss", colours: [MISS], count: sample.row.length - hitRows(model, sample).length };
-}
-
-function byStatus(model: SceneModel, sample: RaySample): Palette {
+function byStatus(_: SceneModel, hits: Uint32Array): Palette {
   const colour = rgb(HIT);
-  return { colourOf: () => colour, legend: [{ text: "hit", colours: [HIT], count: hitRows(model, sample).length }] };
+  return { colourOf: () => colour, legend: [{ text: "hit", colours: [HIT], count: hits.length }] };
 }
 
-function byDistance(model: SceneModel, sample: RaySample): Palette {
-  const distance = (row: number) => model.table!.t[row] * model.table!.length[row];
-  const { low, high, text } = distanceScale(Float64Array.from(hitRows(model, sample), distance));
+function byDistance(model: SceneModel, hits: Uint32Array): Palette {
+  const distance = (row: number) => model.table!.distance[row];
+  const { low, high, text } = distanceScale(Float64Array.from(hits, distance));
   const legend = [{ text: `rays, distance: ${text}`, colours: [...RAMP] }];
   return { colourOf: (row) => ramp((distance(row) - low) / (high - low)), legend };
 }
@@ -93,10 +80,16 @@ function byDistance(model: SceneModel, sample: RaySample): Palette {
 /** Hits much farther than nearly all others have the last colour, so that the others differ. */
 const NEARLY_ALL = 0.98;
 const MUCH_FARTHER = 2;
+/** Of more distances an even part is sorted, as sorting millions takes a second. */
+const MOST_SORTED = 50_000;
+/** The opacity of misses: hits show among them. */
+export const FAINT = 56;
 
-function distanceScale(distances: Float64Array): { low: number; high: number; text: string } {
+export function distanceScale(distances: Float64Array): { low: number; high: number; text: string } {
   const [low, farthest] = extent(distances) ?? [0, 1];
-  const high = distances.sort()[Math.floor(NEARLY_ALL * (distances.length - 1))] ?? farthest;
+  const step = Math.ceil(distances.length / MOST_SORTED);
+  const some = distances.filter((value, at) => at % step === 0 && Number.isFinite(value)).sort();
+  const high = some[Math.floor(NEARLY_ALL * (some.length - 1))] ?? farthest;
   if (high <= low || farthest - low <= MUCH_FARTHER * (high - low)) {
     return { low, high: farthest, text: `${rounded(low)} to ${rounded(farthest)}` };
   }
@@ -104,13 +97,13 @@ function distanceScale(distances: Float64Array): { low: number; high: number; te
 }
 
 /** Four digits: of a scale, one reads no more. */
-function rounded(value: number): string {
+export function rounded(value: number): string {
   return short(Number(value.toPrecision(4)));
 }
 
 /** Rays have the colours of the objects that they hit, whose legend is there; of objects without one, see `byMostHit`. */
-function byObject(model: SceneModel, sample: RaySample, { rgb: colours, legend }: Colouring): Palette {
-  if (legend(new Uint8Array(model.objects).fill(1)).length === 0) return byMostHit(model, sample);
+function byObject(model: SceneModel, hits: Uint32Array, { rgb: colours, legend }: Colouring): Palette {
+  if (legend(new Uint8Array(model.objects).fill(1)).length === 0) return byMostHit(model, hits);
   const colourOf = (row: number) => {
     const at = 3 * model.table!.object[row];
     return colours.subarray(at, at + 3);
@@ -119,13 +112,10 @@ function byObject(model: SceneModel, sample: RaySample, { rgb: colours, legend }
 }
 
 /** The objects hit most have colours, the others are grey. */
-function byMostHit(model: SceneModel, sample: RaySample): Palette {
-  const hits = new Map<number, number>();
-  for (const row of hitRows(model, sample)) {
-    const object = model.table!.object[row];
-    hits.set(object, (hits.get(object) ?? 0) + 1);
-  }
-  const order = [...hits].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+function byMostHit(model: SceneModel, hits: Uint32Array): Palette {
+  const counts = new Uint32Array(model.objects);
+  for (const row of hits) counts[model.table!.object[row]]++;
+  const order = [...counts.entries()].filter(([, some]) => some).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
   const top = new Map(order.slice(0, CATEGORIES.length).map(([object], at) => [object, rgb(CATEGORIES[at])]));
   const colourOf = (row: number) => top.get(model.table!.object[row]) ?? rgb(OTHER);
   return { colourOf, legend: objectLegend(new Naming(model), order) };
@@ -141,13 +131,4 @@ function objectLegend(naming: Naming, order: [number, number][]): LegendEntry[] 
   }));
   const rest = others.reduce((sum, [, hits]) => sum + hits, 0);
   return [...entries, { text: `${count(others.length)} other objects`, colours: [OTHER], count: rest }];
-}
-
-/** Three bytes a point: the same scale as rays by distance. */
-export function pointColours(distance: Float64Array, runs: Colors = []): { rgb: Uint8Array; legend: LegendEntry[] } {
-  const { low, high, text } = distanceScale(distance.slice());
-  const bytes = new Uint8Array(3 * distance.length);
-  const own = ownColours(runs);
-  for (let at = 0; at < distance.length; at++) bytes.set(own(at) ?? ramp((distance[at] - low) / (high - low)), 3 * at);
-  return { rgb: bytes, legend: [{ text: `points, distance: ${text}`, colours: [...RAMP] }] };
 }

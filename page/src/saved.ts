@@ -61,7 +61,7 @@ export class SavedCaster implements Caster {
     return { name: `${this.model.name || "scene"}.html`, content: new TextEncoder().encode(withState(this.html, state)) };
   }
 
-  async upload(): Promise<void> {
+  async upload(): Promise<string> {
     throw new Error("A saved page opens no other file. Start raybox view to open one.");
   }
 }

@@ -108,6 +108,7 @@ export interface FileHeader {
 export interface Uploaded {
   kind: "state";
   seq: number;
+  text: string;
 }
 
 export interface End {
@@ -164,7 +165,7 @@ export interface TableHeader {
 
 export interface PointsHeader {
   kind: "points";
-  isScan: boolean;
+  fields: string[];
   colors: [string | null, number][];
 }
 

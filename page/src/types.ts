@@ -123,15 +123,18 @@ export interface RayTable {
   t: Float64Array;
   /** -1 for a miss. */
   object: Int32Array;
-  /** |direction|: t × length is a distance in the scene's unit. */
-  length: Float64Array;
+  /** t as a length in the scene's unit; +inf for a miss. */
+  distance: Float64Array;
 }
 
 export interface PointCloud {
   xyz: Float64Array;
+  /** Measured, along its ray. */
   distance: Float64Array;
-  /** Whether rays measured them, which end there. */
-  isScan: boolean;
+  /** The row of its ray in the table; -1 without one. */
+  ray: Int32Array;
+  /** Such as intensity, time and ring, by the names that files give them. */
+  fields: { name: string; values: Float64Array }[];
   colors?: Colors;
 }
 
@@ -183,7 +186,8 @@ export interface Caster {
   setPickable(pickable: Uint8Array): void;
   /** Returns the bytes of the saved page. */
   save(state: ViewState): Promise<{ name: string; content: Uint8Array }>;
-  upload(file: File, progress: (fraction: number) => void): Promise<void>;
+  /** Returns what is to be said of what was opened. */
+  upload(file: File, progress: (fraction: number) => void): Promise<string>;
 }
 
 // ---- the state of a view: in the link, in saved pages; plain JSON
@@ -213,6 +217,15 @@ export interface RaysView {
   colour: RayColour;
 }
 
+export interface PointsView {
+  /** "distance", "residual" (cast minus measured), or the name of a field. */
+  colour: string;
+  /** Pixels of the page. */
+  size: number;
+  /** The end of the scale of residuals; null is chosen by the page. */
+  limit: number | null;
+}
+
 /** Objects as ranges [first, last, first, last, …], or as words of a label and ranges of those that differ from it. */
 export type ObjectSet = number[] | { label: string; words: string[]; except: number[] };
 
@@ -222,7 +235,7 @@ export interface View {
   /** Ranges of objects: [first, last, first, last, …]. */
   hidden: number[];
   unpickable: number[];
-  /** Of number labels: what is outside is hidden. */
+  /** Of number labels, and of fields of points by `rangeOf`: what is outside is hidden. */
   ranges: Record<string, [number, number]>;
   /** 0 to 1 for words of the class label. */
   opacity: Record<string, number>;
@@ -237,6 +250,7 @@ export interface View {
   /** The others are translucent, so that what is inside shows. */
   faded: boolean;
   rays: RaysView;
+  points: PointsView;
   /** The last ray cast, to be cast again. */
   ray: { origin: Vec3; direction: Vec3; row: number | null } | null;
   dark: boolean;
@@ -293,16 +307,18 @@ export interface Drawing {
   measure: Vec3[] | null;
   /** The ray last cast with marks at each t. */
   answer: Answer | null;
-  /** Of the drawn rays: four bytes of colour each, and the t where each ends. */
-  rays: { sample: RaySample; rgba: Uint8Array; ends: Float64Array } | null;
-  /** Three bytes of colour a point. */
+  /** Of the drawn rays: four bytes of colour each, and the t of their hits, +inf for a miss. */
+  rays: { sample: RaySample; rgba: Uint8Array; times: Float64Array } | null;
+  /** Four bytes of colour a point. */
   points: Uint8Array | null;
+  /** Pixels of the page. */
+  pointSize: number;
   dark: boolean;
 }
 
 export interface LegendEntry {
   text: string;
-  /** CSS colour, or two for a continuous scale's ends. */
+  /** CSS colour, or those of a continuous scale; of a remark none. */
   colours: string[];
   count?: number;
 }

@@ -42,7 +42,7 @@ test("what the stage draws follows the state", () => {
 });
 
 test("rays are drawn at the start, unless they would cover the points of a scan", () => {
-  const points = (isScan: boolean) => ({ xyz: new Float64Array(3), distance: new Float64Array(1), isScan });
-  const drawn = [null, points(false), points(true)].map((one) => startView({ ...sceneWithRays(), points: one }, false).rays.hits);
+  const points = (row: number) => ({ xyz: new Float64Array(3), distance: new Float64Array(1), ray: Int32Array.of(row), fields: [] });
+  const drawn = [null, points(-1), points(0)].map((one) => startView({ ...sceneWithRays(), points: one }, false).rays.hits);
   assert.deepEqual(drawn, [true, true, false]);
 });

@@ -14,7 +14,7 @@ const DTYPES: Record<string, string> = {
 const HEADERS: Record<string, object> = {
   scene: { name: "", credit: "", unit: "", up: "z", follow: [], geometries: [], labels: [], ids: null },
   rays: { colors: [] },
-  points: { isScan: false, colors: [] },
+  points: { fields: [], colors: [] },
 };
 
 /** Returns the bytes of a frame; arrays are rows of numbers without a shape. */

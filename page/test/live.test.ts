@@ -90,7 +90,7 @@ test("a scene is shown when all frames announced have come, then the mask is sen
   caster.setPickable(Uint8Array.of(1));
   wires[0].receive(boxScene({ follow: ["table"] }));
   assert.equal(models.length, 0);
-  const table = { t: Float64Array.of(1), object: Int32Array.of(0), length: Float64Array.of(1) };
+  const table = { t: Float64Array.of(1), object: Int32Array.of(0), distance: Float64Array.of(1) };
   wires[0].receive(encodeFrame("table", { total: 1 }, table));
   assert.deepEqual(models[0].table?.t, table.t);
   assert.deepEqual(wires[0].sent.at(-1), Uint8Array.of(1, 1));
@@ -144,8 +144,8 @@ test("a file is sent in parts and ends when the server says so", async () => {
   const { kind, seq, name } = wires[0].request;
   assert.deepEqual([kind, name, wires[0].request.size], ["upload", "house.ifc", size]);
   while (fractions.length < 2) await new Promise((resolve) => setImmediate(resolve));
-  wires[0].receive(encodeFrame("state", { seq }));
-  await done;
+  wires[0].receive(encodeFrame("state", { seq, text: "2 rays added" }));
+  assert.equal(await done, "2 rays added");
   const parts = wires[0].sent.filter((one) => typeof one !== "string") as Uint8Array[];
   assert.equal(parts.reduce((sum, part) => sum + part.length - 1, 0), size);
   assert.ok(parts.every((part) => part[0] === 2 && part.length <= 1 << 18));

@@ -95,9 +95,9 @@ test("a saved page says which scenes it casts no rays at", () => {
 
 test("rays and tables join the model", () => {
   const model = makeModel([decodeFrame(boxScene())]);
-  const table = { t: Float64Array.of(Infinity), object: Int32Array.of(-1), length: Float64Array.of(2), primitive: Int32Array.of(-1) };
+  const table = { t: Float64Array.of(Infinity), object: Int32Array.of(-1), distance: Float64Array.of(Infinity), primitive: Int32Array.of(-1) };
   const more = withFrame(model, decodeFrame(encodeFrame("table", { total: 1 }, table)));
-  assert.deepEqual(more.table, { total: 1, t: table.t, object: table.object, length: table.length });
+  assert.deepEqual(more.table, { total: 1, t: table.t, object: table.object, distance: table.distance });
   assert.equal(more.geometries, model.geometries);
 });
 

@@ -61,7 +61,7 @@ export function sceneWithRays(): SceneModel {
       total: 4,
       t: Float64Array.of(0.5, 8, Infinity, Infinity),
       object: Int32Array.of(0, 0, -1, -1),
-      length: Float64Array.of(2, 1, 1, 1),
+      distance: Float64Array.of(1, 8, Infinity, Infinity),
     },
   };
 }

@@ -9,12 +9,12 @@ import { fromHash, toHash } from "../src/link.ts";
 import { CATEGORIES, HIT, MISS, OTHER, RAMP, rgb } from "../src/look.ts";
 import { packSet, unpackSet } from "../src/object_set.ts";
 import { scaled, turned } from "../src/orbit.ts";
-import { drawRays, pointColours, rayEnds } from "../src/rays.ts";
+import { drawRays, FAINT, hitTimes } from "../src/rays.ts";
 import { sceneKey } from "../src/checks.ts";
 import { restoredView, startView } from "../src/controls.ts";
 import { Store } from "../src/store.ts";
 import { fileColours } from "../src/file_colours.ts";
-import type { CameraState, InstancesGeometry, Label, MeshGeometry, SceneModel } from "../src/types.ts";
+import type { CameraState, InstancesGeometry, Label, MeshGeometry, RayColour, SceneModel } from "../src/types.ts";
 import { fromRanges, toRanges } from "../src/visibility.ts";
 import { sceneOfBoxes, sceneWithRays } from "./scenes.ts";
 
@@ -108,9 +108,9 @@ test("what is hidden has opacity 0, a class its own", () => {
   assert.deepEqual([...alphas], [128, 0, 255, 255, 128]);
 });
 
-test("rays end at their hit, at the bounds, at t_max, or as far as the middle is away", () => {
+test("rays end at their hits", () => {
   const scene = sceneWithRays();
-  assert.deepEqual([...rayEnds(scene, scene.rays!)], [0.5, 8, 10, 7]);
+  assert.deepEqual([...hitTimes(scene, scene.rays!)], [0.5, 8, Infinity, Infinity]);
 });
 
 test("drawn rays have the colours of the legend; what is off is not drawn", () => {
@@ -147,6 +147,33 @@ test("rays by object have the colours of the objects where these have a legend, 
   assert.deepEqual(legend.map(({ colours }) => colours[0]), [CATEGORIES[0], CATEGORIES[1], MISS]);
 });
 
+test("counts are of all rays of the file, also where a sample is drawn; misses are faint", () => {
+  const scene = sceneWithRays();
+  const total = 50_000;
+  const row = Uint32Array.of(0, 20_000, 49_999);
+  const object = Int32Array.from({ length: total }, (_, k) => (k % 5 ? -1 : k % 2));
+  const numbers = Float64Array.from(object, (hit) => (hit < 0 ? Infinity : 2 - hit));
+  numbers[5] = 9;
+  const model = { ...scene, table: { total, t: numbers, distance: numbers, object } };
+  const sample = { ...scene.rays!, total, row };
+  const plain = colouring(model, { by: "plain" });
+  const legendOf = (colour: RayColour, kept?: Uint8Array) =>
+    drawRays(model, sample, { hits: true, misses: true, points: true, colour }, plain, kept);
+  const { legend, rgba } = legendOf("status");
+  assert.deepEqual(
+    legend.map((entry) => [entry.text, entry.count]),
+    [["hit", 10_000], ["miss", 40_000], ["3 of 50,000 rays drawn, an even sample", undefined]],
+  );
+  assert.deepEqual([rgba[3], rgba[7], rgba[11]], [255, 255, FAINT]);
+  assert.deepEqual(legendOf("object").legend.slice(0, 2).map(({ count }) => count), [5000, 5000]);
+  assert.match(legendOf("distance").legend[0].text, /up to 9$/, "of a ray that is not drawn");
+  const kept = Uint8Array.from(object, (_, k) => Number(k < 10));
+  const some = legendOf("status", kept);
+  assert.deepEqual(some.legend.map((entry) => entry.count), [2, 8, undefined]);
+  assert.equal(some.legend[2].text, "1 of 10 rays drawn, an even sample");
+  assert.deepEqual([some.rgba[3], some.rgba[7]], [255, 0]);
+});
+
 test("heights are the middles of bounds", () => {
   assert.deepEqual([...heights(model)], [0.5, 1.5, 2.5, 3.5, 4.5]);
 });
@@ -178,14 +205,6 @@ test("keys turn the camera at the same distance, never past the up axis", () => 
   assert.deepEqual(scaled(camera, 0.5).eye, [5, 0, 0]);
 });
 
-test("one far hit does not take the colours of all others", () => {
-  const distances = Float64Array.from({ length: 200 }, (_, at) => (at === 7 ? 1e17 : 1 + at / 100));
-  const { rgb: colours, legend } = pointColours(distances);
-  assert.deepEqual([...colours.subarray(0, 3)], rgb(RAMP[0]));
-  assert.deepEqual([...colours.subarray(21, 24)], rgb(RAMP.at(-1)!));
-  assert.match(legend[0].text, /1 to 2\.9\d*, and up to 1\.000e\+17$/);
-});
-
 test("a name that turns its direction shows as it is, and an empty word has a text", () => {
   assert.equal(harmless("exe\u202egnp.jpg"), "exe⟨U+202E⟩gnp.jpg");
   assert.equal(harmless("a\u0000\u2066b"), "a⟨U+0000⟩⟨U+2066⟩b");
@@ -196,16 +215,12 @@ test("a name that turns its direction shows as it is, and an empty word has a te
   assert.deepEqual([0, 1, 2, 3].map((object) => naming.full(object)), ["box #0", "box #1", "box x", "box d"]);
 });
 
-test("a geometry, rays and points may have colours of their own", () => {
+test("a geometry may have a colour of its own", () => {
   const [row] = model.geometries;
   const own = { ...model, geometries: [{ ...row, color: "#112233", firstObject: 1, objects: 2 }] };
   const colours = colouring(own, { by: "plain" }).rgb;
   assert.deepEqual([...colours.slice(3, 9)], [0x11, 0x22, 0x33, 0x11, 0x22, 0x33]);
   assert.notDeepEqual([...colours.slice(0, 3)], [0x11, 0x22, 0x33]);
-  const distance = Float64Array.of(1, 2, 3);
-  const some = pointColours(distance, [["#ff0000", 1], [null, 1], ["#00ff00", 1]]).rgb;
-  assert.deepEqual([...some.slice(0, 3), ...some.slice(6)], [255, 0, 0, 0, 255, 0]);
-  assert.deepEqual([...some.slice(3, 6)], [...pointColours(distance).rgb.slice(3, 6)]);
 });
 
 /** The boxes, of which the first two and the last have colours of the file: red glass, red glass, and green. */

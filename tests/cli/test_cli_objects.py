@@ -602,6 +602,25 @@ def test_view_passes_the_unit_and_the_axis_of_a_file(folder, more, up):
     assert b'"unit": "m", "up": "%s"' % up in scene_in("box.html")
 
 
+@pytest.mark.parametrize("shown", ["feet_0.npz", "feet_*.npz", "feet.scene", "feet.parquet", "list.npz"])
+@pytest.mark.parametrize("more", [[], ["--where", "floors == 3"], ["--boxes"]])
+def test_view_passes_the_unit_of_whatever_holds_a_scene(folder, shown, more):
+    mesh = with_facts(rb.load("city.json"), {}, units="foot", up="y")
+    for name in ("feet_0.npz", "feet_1.npz", "feet.parquet"):
+        rb.save(name, mesh)
+    rb.save("list.npz", [mesh, mesh])
+    rb.Scene(mesh).save("feet.scene")
+    raybox("view", shown, *more, "--html", "feet.html")
+    assert b'"unit": "ft", "up": "y"' in scene_in("feet.html")
+
+
+def test_view_of_files_of_two_units_states_none(folder):
+    for unit in ("foot", "metre"):
+        rb.save(f"in_{unit}.npz", with_facts(rb.load("city.json"), {}, units=unit, up="y"))
+    raybox("view", "in_*.npz", "--html", "mixed.html")
+    assert b'"unit": "", "up": "y"' in scene_in("mixed.html")
+
+
 def test_view_of_several_geometries(folder):
     rb.save("two.npz", [rb.load("city.json"), rb.Planes([0, 0, 1], 0)])
     raybox("view", "two.npz", "--html", "two.html")
@@ -612,6 +631,9 @@ def test_view_of_points_shows_them(folder):
     np.savez("scan.npz", points=np.array([[3.0, 0.5, 0.5], [9.0, 0.5, 0.5]]))
     raybox("view", "city.json", "scan.npz", "--origin", "0,0.5,0.5", "--html", "scan.html")
     assert b'"kind": "points"' in scene_in("scan.html")
+    Path("scan.csv").write_text("x,y,z,ring,intensity,note\n3,0.5,0.5,7,12.5,a\n9,0.5,0.5,8,,b\n")
+    raybox("view", "city.json", "scan.csv", "--origin", "0,0.5,0.5", "--html", "fields.html")
+    assert b'"fields": ["ring", "intensity"]' in scene_in("fields.html")
     raybox("view", "city.json", "rays.csv", "--html", "rays.html")
     assert b'"kind": "points"' not in scene_in("rays.html")
 

@@ -121,6 +121,9 @@ CONTROLS = [
     Control("rays-misses"),
     Control("rays-points", drawn=True),
     Control("rays-colour", "", "choose", first="rays-hits"),
+    Control("points-colour", "", "choose", drawn=True),
+    Control("points-limit", "", "type", "0.5", drawn=True),
+    Control("points-size", "", "slide", "0.5", drawn=True),
     Control("rays-table", "answer", "press_row"),
     Control("rays-table-sort-*", "sort:rays-table"),
     # tabs
@@ -351,7 +354,8 @@ def filter_all(page: Page) -> None:
         """() => {
             const { store, actions } = { store: raybox.actions.store, actions: raybox.actions };
             const { model } = store;
-            const number = model.labels.find((label) => label.kind === "number");
+            const field = model.points?.fields.map((one) => ({ ...one, name: `points: ${one.name}` }))[0];
+            const number = model.labels.find((label) => label.kind === "number") ?? field;
             const word = document.querySelector("[data-test^=opacity-][type=range]");
             const last = store.visibility.shown.lastIndexOf(1);
             actions.setHidden([last], true);
@@ -412,6 +416,15 @@ def type_a_ray(page: Page) -> None:
         page.press("typed-ray")
 
 
+def colour_by_residual(page: Page) -> None:
+    page.run(
+        """() => {
+            const { store } = raybox.actions;
+            if (store.model.points) store.set({ points: { ...store.state.points, colour: "residual" } });
+        }"""
+    )
+
+
 def expand_a_group(page: Page) -> None:
     page.show("objects")
     group = page.tab.locator("[data-test=group]").first
@@ -431,6 +444,7 @@ SITUATIONS: dict[str, Callable[[Page], None]] = {
     "hits": lambda page: page.show("hits"),
     "a typed ray": type_a_ray,
     "rays": lambda page: page.show("rays") if page.find("tab-rays").count() else None,
+    "residuals": colour_by_residual,
     "an expanded group": expand_a_group,
     "two objects": select_two,
     "search": find_several,

@@ -14,10 +14,12 @@ from pathlib import Path
 import numpy as np
 
 import raybox as rb
+from raybox.io.formats.scans import Scan
 from raybox.viewer.content import PageContent, make_content
 from raybox.viewer.stage import Stage, make_stage
 from real_data import CITY, HOUSE, LIDAR, SHOP
 
+FIELDS = {"intensity": "intensity", "time": "t"}  # of points, and of the arrays of the lidar frame
 HOUSE_CREDIT = 'BSI (2020) "Duplex Apartment Test Files", buildingSMART International, CC BY 4.0'
 
 
@@ -57,9 +59,11 @@ def cuboids() -> rb.Instances:
 
 def lidar() -> PageContent:
     with np.load(LIDAR / "frame.npz") as frame:
-        points = frame["xyz"][frame["sensor"] == 0].astype(np.float64)
+        is_spinning = frame["sensor"] == 0
+        points = frame["xyz"][is_spinning].astype(np.float64)
+        fields = {name: frame[own][is_spinning].astype(np.float64) for name, own in FIELDS.items()}
     stage = make_stage(cuboids(), "pandaset_frame", credit="PandaSet, Hesai and Scale AI, CC BY 4.0")
-    return make_content(stage, rb.Rays(np.zeros(3), points), is_scan=True)
+    return make_content(stage, Scan(rb.Rays(np.zeros(3), points), fields, has_points=True))
 
 
 def random_boxes(count: int = 100_000) -> PageContent:

@@ -6,15 +6,16 @@ import view_controls
 from browser import SCENE_WINDOWS, content_of
 
 RAYS = frozenset(["tab-rays", "rays-hits", "rays-misses", "rays-points", "rays-colour", "rays-table"])
+POINTS = frozenset(["points-colour", "points-limit", "points-size"])
 TREE = frozenset(["tree-only", "tree-pick", "tree-label", "tree-expand"])
 # What would do nothing, and is absent.
 ABSENT = {
-    "house": RAYS,
-    "house_boxes": RAYS,
-    "city": RAYS,
-    "shop": RAYS | TREE,
+    "house": RAYS | POINTS,
+    "house_boxes": RAYS | POINTS,
+    "city": RAYS | POINTS,
+    "shop": RAYS | POINTS | TREE,
     "lidar": frozenset(["tree-label"]),
-    "boxes": RAYS | {"tree-label"},
+    "boxes": RAYS | POINTS | {"tree-label"},
 }
 # How much nearer than at the start the camera is: at the start, boxes and cells are too small for edges.
 NEARER = {"boxes": 0.9, "shop": 0.7}
@@ -28,4 +29,5 @@ def test_each_control_has_an_effect(browser, window):
         uses = view_controls.use_all(page)
     assert not uses.problems, "\n".join(uses.problems)
     assert uses.there == uses.done
+    assert name != "lidar" or uses.there >= RAYS | POINTS | {"range-*-clear"}
     assert ABSENT[name].isdisjoint(uses.there), "a control that does nothing here"

@@ -10,8 +10,9 @@ import raybox as rb
 from raybox.geometry import with_facts
 from raybox.geometry.labels import with_colors, with_properties
 from raybox.geometry.property_sets import PropertySets
+from raybox.io.formats.scans import Scan
 from raybox.viewer import frames, stage
-from raybox.viewer.content import make_content
+from raybox.viewer.content import Layer, _content_of, _scan_layers, make_content
 from raybox.viewer.frames import frame, scene_frame
 from raybox.viewer.stage import make_stage, stage_of_bytes
 from view_client import decoded
@@ -298,7 +299,7 @@ def test_an_even_sample_of_rays_is_drawn_and_all_are_listed(monkeypatch):
     hit = np.abs(origins[:, 2]) <= 1
     assert table.arrays["object"].tolist() == np.where(hit, 0, -1).tolist()
     assert table.arrays["t"].tolist() == np.where(hit, 1.0, INF).tolist()
-    assert table.arrays["length"].tolist() == [2.0] * 10
+    assert table.arrays["distance"].tolist() == np.where(hit, 2.0, INF).tolist()
 
 
 def test_a_scan_has_points():
@@ -308,7 +309,7 @@ def test_a_scan_has_points():
     assert scene.header["follow"] == ["rays", "points", "table"]
     np.testing.assert_array_equal(cloud.arrays["xyz"], points)
     np.testing.assert_allclose(cloud.arrays["distance"], np.linalg.norm(points - 1, axis=1))
-    assert cloud.header["isScan"]
+    assert (cloud.arrays["ray"] == np.arange(len(points))).all()
 
 
 def test_points_of_hits_are_no_scan():
@@ -317,7 +318,22 @@ def test_points_of_hits_are_no_scan():
         viewer.add("points", viewer.click([0, 0, 0], [1, 0, 0]))
         viewer.add("rays", rb.Rays([0, 0, 0], [1, 0, 0]))
         _, rays, points, _ = map(decoded, viewer._content.frames)
-    assert (rays.header["total"], points.header["isScan"]) == (1, False)
+    assert (rays.header["total"], points.arrays["ray"].tolist()) == (1, [-1, -1])
+
+
+def test_points_have_the_rows_of_their_rays_and_the_fields_of_all_scans():
+    rays = [rb.Rays([0, 0, 0], np.full((count, 3), count)) for count in (1, 2, 3)]
+    scans = [
+        _scan_layers(Scan(own, {name: np.arange(len(own)) + 0.5}, True), f"{k}", f"points {k}")
+        for k, (own, name) in enumerate(zip(rays, ("ring", "time", "ring"), strict=True))
+    ]
+    layers = {"scene": Layer(make_stage(BOXES))} | scans[0] | scans[1] | scans[2]
+    layers["1"] = layers["1"]._replace(is_visible=False)
+    _, _, cloud, _ = map(decoded, _content_of(layers).frames)
+    assert cloud.header["fields"] == ["ring", "time"]
+    assert cloud.arrays["ray"].tolist() == [0, -1, -1, 1, 2, 3]
+    np.testing.assert_array_equal(cloud.arrays["field.0"], [0.5, math.nan, math.nan, 0.5, 1.5, 2.5])
+    np.testing.assert_array_equal(cloud.arrays["field.1"], [math.nan, 0.5, 1.5, *[math.nan] * 3])
 
 
 def test_too_many_rays_are_refused(monkeypatch):

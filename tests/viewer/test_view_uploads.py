@@ -75,6 +75,51 @@ def test_a_file_is_shown_to_its_page_alone(viewer, page, folder):
     assert not list(folder.iterdir())
 
 
+RAYS = b"origin_x,origin_y,origin_z,direction_x,direction_y,direction_z\n0,0,0,2,0,0\n0,9,0,1,0,0\n"
+SCAN = b"x,y,z,intensity\n-3,1,0,9\n4,-1,0.5,7\n"
+
+
+def added(page, seq, text=""):
+    """Return the frames of an upload that adds to the scene, by kind; it says a text."""
+    assert "reading" in page.receive("progress").header["text"]
+    assert page.receive("renumber").header["runs"] == [[0, 0, 2]]
+    frames = {one.kind: one for one in page.receive_scene()}
+    state = page.receive("state").header
+    assert state["seq"] == seq
+    assert text in state["text"]
+    return frames
+
+
+def test_rays_are_added_to_the_scene(viewer, page):
+    """Those of a second file, too; those of the same name again replace the first."""
+    with Client(viewer) as other:
+        frames = added(page, page.upload("rays.csv", RAYS), "rays.csv: 2 rays added")
+        assert frames["scene"].header["name"] == "scene"
+        assert frames["table"].arrays["object"].tolist() == [0, -1]
+        assert frames["table"].arrays["distance"].tolist() == [2.0, float("inf")]
+        frames = added(page, page.upload("scan.csv", SCAN), "scan.csv: 2 rays from 0 0 0 to its points added")
+        assert frames["rays"].header["total"] == 4
+        assert frames["points"].arrays["ray"].tolist() == [2, 3]
+        assert frames["points"].header["fields"] == ["intensity"]
+        frames = added(page, page.upload("rays.csv", RAYS))
+        assert frames["rays"].header["total"] == 4
+        assert page.pick([0, 0, 0], [1, 0, 0]).arrays["t"].tolist() == [2.0, 5.0]
+        assert [one.kind for one in other.scene_frames] == ["scene"]
+
+
+def test_points_of_a_mesh_file_without_faces_are_added(page):
+    ply = b"ply\nformat ascii 1.0\nelement vertex 2\n" + b"".join(
+        b"property float %c\n" % axis for axis in b"xyz"
+    )
+    frames = added(page, page.upload("scan.ply", ply + b"end_header\n-3 1 0\n4 -1 0\n"))
+    assert len(frames["points"].arrays["xyz"]) == 2
+
+
+def test_rays_that_are_wrong_are_one_message(page):
+    assert "rays.csv: holds" not in refusal(page, page.upload("rays.csv", RAYS.replace(b"0,9", b"0,nan")))
+    assert "--origin X,Y,Z" in refusal(page, page.upload("scan.csv", b"x,y,z\n84900,447500,3\n"))
+
+
 @pytest.mark.parametrize(
     ("name", "content", "text_part"),
     [

@@ -71,9 +71,10 @@ export class Files {
   async open(file: File): Promise<void> {
     const { notice, caster } = this.actions;
     const text = `Sending ${file.name}`;
-    await this.attempt(text, () =>
-      caster.upload(file, (fraction) => notice.progress(fraction < 1 ? text : `Reading ${file.name}`, 0.99 * fraction)),
-    );
+    const progress = (fraction: number) => notice.progress(fraction < 1 ? text : `Reading ${file.name}`, 0.99 * fraction);
+    let said = "";
+    await this.attempt(text, async () => void (said = await caster.upload(file, progress)));
+    if (said) notice.info(said);
   }
 
   private async attempt(text: string, act: () => Promise<void>): Promise<void> {

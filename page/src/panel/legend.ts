@@ -3,6 +3,8 @@
 import type { Actions } from "../actions.ts";
 import { el, iconButton, replace } from "../dom.ts";
 import { count, wordText } from "../format.ts";
+import { MOST_OUTLINES } from "../stage/outline.ts";
+import type { Store } from "../store.ts";
 import type { LegendEntry, View } from "../types.ts";
 
 /** The legend over the scene: its head is dragged, and closes it. */
@@ -35,7 +37,8 @@ export class LegendOverlay {
 
   private place(): void {
     const { on, x, y } = this.actions.store.state.legend;
-    this.element.hidden = !on || this.element.childElementCount < 2;
+    this.element.classList.toggle("closed", !on);
+    this.element.hidden = !this.element.querySelector(on ? ".entry" : ".remark");
     this.element.style.transform = `translate(${x}px, ${y}px)`;
   }
 
@@ -58,9 +61,20 @@ export class LegendOverlay {
   }
 }
 
+/** What is drawn in part, or otherwise than it is. */
+export function remarksOf({ model, state, visibility }: Store): LegendEntry[] {
+  const selected = state.selection.filter((object) => visibility.shown[object]).length;
+  const outlined = selected > MOST_OUTLINES && `${count(MOST_OUTLINES)} of ${count(selected)} selected objects outlined`;
+  const cells = model.geometries.flatMap((one) => (one.type === "grid" && !one.visible ? [one.primitives] : []));
+  const grids = cells.map((size) => `a grid of ${count(size)} cells is drawn as its outline`);
+  return [outlined || [], grids].flat().map((text) => ({ text, colours: [] }));
+}
+
 export function legendRows(entries: LegendEntry[]): HTMLElement[] {
   return entries.map((entry) =>
-    el("div", { class: "entry" }, ...(entry.colours.length > 1 ? scale(entry) : word(entry))),
+    entry.colours.length
+      ? el("div", { class: "entry" }, ...(entry.colours.length > 1 ? scale(entry) : word(entry)))
+      : el("div", { class: "entry remark" }, entry.text),
   );
 }
 

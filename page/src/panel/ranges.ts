@@ -12,6 +12,8 @@ type Range = [number, number];
 /** Two numbers that are set within an extent; null is all of it. */
 interface Setting {
   name: string;
+  /** What is shown, if not the name. */
+  title?: string;
   /** The start of the data-test of its elements. */
   test: string;
   extent: Range;
@@ -25,12 +27,15 @@ interface Setting {
 export function ranges(actions: Actions): HTMLElement | null {
   const labels = numberLabels(actions.store.model);
   if (!labels.length) return null;
-  const rows = labels.map(({ name, extent }) => {
-    const get = () => actions.store.state.ranges[name] ?? null;
-    const set = (range: Range | null) => actions.setRange(name, range);
-    return new DoubleSlider(actions, { name, test: `range-${name}`, extent, part: "ranges", get, set }).element;
-  });
+  const rows = labels.map((label) => rangeFilter(actions, label).element);
   return el("div", { class: "block", "data-test": "ranges" }, el("h2", {}, "Ranges"), ...rows);
+}
+
+/** A slider that sets the range of a label or a field of points. */
+export function rangeFilter(actions: Actions, label: Pick<Setting, "name" | "extent" | "title">): DoubleSlider {
+  const get = () => actions.store.state.ranges[label.name] ?? null;
+  const set = (range: Range | null) => actions.setRange(label.name, range);
+  return new DoubleSlider(actions, { ...label, test: `range-${label.name}`, part: "ranges", get, set });
 }
 
 /** A slider with two ends, a field for each, and a button that sets all of the extent. */
@@ -54,7 +59,7 @@ export class DoubleSlider {
     this.element = el(
       "div",
       { class: "range", role: "group", "aria-label": name },
-      el("span", { class: "text", title: `${name}: ${extent.map(short).join(" to ")}` }, name),
+      el("span", { class: "text", title: `${name}: ${extent.map(short).join(" to ")}` }, setting.title ?? name),
       el("div", { class: "double" }, this.bar, ...this.sliders),
       ...this.fields.map(({ input }) => input),
       this.clear,

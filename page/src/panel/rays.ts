@@ -4,10 +4,12 @@ import type { Actions } from "../actions.ts";
 import { colouring } from "../colouring.ts";
 import { choice, el, replace } from "../dom.ts";
 import { count, distanceTitle, short } from "../format.ts";
-import { drawRays, isHit, pointColours, rayEnds } from "../rays.ts";
+import { drawPoints, keptBy, measuredOf } from "../points.ts";
+import { drawRays, hitTimes, isHit } from "../rays.ts";
 import type { LegendEntry, RayColour, RaysView, SceneModel } from "../types.ts";
 import { button } from "./command.ts";
 import { legendRows } from "./legend.ts";
+import { pointControls } from "./points.ts";
 import { VirtualTable, type Column } from "./table.ts";
 
 const COLOURS: { value: RayColour; text: string }[] = [
@@ -30,14 +32,14 @@ export class Rays {
   private readonly colour: HTMLSelectElement;
   private readonly toggles: Record<Kind, HTMLElement>;
   private readonly table: VirtualTable | null;
-  private readonly points: ReturnType<typeof pointColours> | null;
+  /** The rows of the table that ranges of points leave; all if undefined. */
+  private kept: Uint8Array | undefined;
 
   constructor(
     private readonly actions: Actions,
     private readonly changed: (legend: LegendEntry[]) => void,
   ) {
     const { model } = actions.store;
-    this.points = model.points && pointColours(model.points.distance, model.points.colors);
     const toggles = KINDS.map((kind) => [kind, button(actions, `rays-${kind}`)]);
     this.toggles = Object.fromEntries(toggles) as Record<Kind, HTMLElement>;
     this.colour = choice("colour rays by", "rays-colour", COLOURS, (colour) =>
@@ -46,11 +48,12 @@ export class Rays {
     this.table = model.rays || model.table ? this.makeTable() : null;
     const colour = model.table && model.rays && this.colour;
     const bar = el("div", { class: "bar" }, ...KINDS.map((kind) => this.toggles[kind]), colour);
+    const points = model.points && pointControls(actions);
     const table = this.table && el("div", { class: "fill" }, this.table.element);
     const saved = !actions.caster.live && model.table && el("p", { class: "note", "data-test": "rays-saved" }, AS_SAVED);
-    this.element = el("div", { class: "panel rays" }, this.summary, this.note, saved, bar, this.legend, table);
-    actions.store.watch(["rays", "table", "colour"], () => this.draw());
-    actions.store.watch(["table"], () => this.fill());
+    this.element = el("div", { class: "panel rays" }, this.summary, this.note, saved, bar, points, this.legend, table);
+    actions.store.watch(["rays", "points", "table", "colour", "ranges"], () => this.draw());
+    actions.store.watch(["table", "ranges"], () => this.fill());
     actions.store.watch(["answer"], () => this.reveal());
   }
 
@@ -62,14 +65,17 @@ export class Rays {
     const { store, stage } = this.actions;
     const { model, state } = store;
     this.summary.textContent = summaryOf(model);
-    this.note.textContent = noteOf(model);
     this.colour.value = state.rays.colour;
     const there = kinds(model);
     for (const kind of KINDS) this.toggles[kind].hidden = !there[kind];
-    const drawn = model.rays && drawRays(model, model.rays, state.rays, colouring(model, state.colour));
-    const rays = drawn && { sample: model.rays!, rgba: drawn.rgba, ends: rayEnds(model, model.rays!) };
-    stage.draw({ rays, points: this.points && state.rays.points ? this.points.rgb : null });
-    const entries = this.entries(drawn?.legend ?? []);
+    const kept = keptBy(state.ranges, model);
+    this.kept = kept?.rays;
+    const drawn = model.rays && drawRays(model, model.rays, state.rays, colouring(model, state.colour), this.kept);
+    const rays = drawn && { sample: model.rays!, rgba: drawn.rgba, times: hitTimes(model, model.rays!) };
+    const points = model.points && state.rays.points ? drawPoints(model, state.points, kept && kept.points) : null;
+    stage.draw({ rays, points: points && points.rgba });
+    this.note.textContent = noteOf(model, this.kept);
+    const entries = [...(drawn?.legend ?? []), ...(points?.legend ?? [])];
     replace(this.legend, ...legendRows(entries));
     this.changed(entries);
   }
@@ -77,12 +83,8 @@ export class Rays {
   /** All rays, also those that are not drawn. */
   private fill(): void {
     const { rays, table } = this.actions.store.model;
-    this.table?.fill(Uint32Array.from({ length: table?.total ?? rays?.total ?? 0 }, (_, row) => row));
-  }
-
-  /** The legend of what is drawn of rays and points. */
-  private entries(rays: LegendEntry[]): LegendEntry[] {
-    return this.points && this.actions.store.state.rays.points ? [...rays, ...this.points.legend] : rays;
+    const rows = Uint32Array.from({ length: table?.total ?? rays?.total ?? 0 }, (_, row) => row);
+    this.table?.fill(this.kept ? rows.filter((row) => this.kept![row]) : rows);
   }
 
   private makeTable(): VirtualTable {
@@ -99,7 +101,7 @@ export class Rays {
   private columns(): Column[] {
     const { naming, store } = this.actions;
     const object = (row: number) => store.model.table!.object[row];
-    const distance = (row: number) => store.model.table!.t[row] * store.model.table!.length[row];
+    const distance = (row: number) => store.model.table!.distance[row];
     const name = (row: number) => (isHit(store.model, row) ? naming.full(object(row)) : "");
     const status = (row: number) => (isHit(store.model, row) ? "hit" : "miss");
     const index: Column = { title: "ray", width: 76, numeric: true, text: count, key: (row) => row };
@@ -108,8 +110,18 @@ export class Rays {
       index,
       { title: "hit", width: 1, text: status, key: status },
       { title: distanceTitle(store.model), width: 76, numeric: true, text: (row) => distanceText(distance(row)), key: distance },
+      ...this.measured(),
       { title: "object", width: 4, text: name, key: name },
     ];
+  }
+
+  /** The distance that a scan has measured, next to the one of the hit. */
+  private measured(): Column[] {
+    const { points, table } = this.actions.store.model;
+    if (!points?.ray.some((row) => row >= 0)) return [];
+    const measured = measuredOf(points, table!.total);
+    const tip = "the distance of the point that the scan has there";
+    return [{ title: "measured", tip, width: 76, numeric: true, text: (row) => distanceText(measured[row]), key: (row) => measured[row] }];
   }
 
   private reveal(): void {
@@ -133,14 +145,15 @@ function kinds(model: SceneModel): Record<Kind, boolean> {
 
 function summaryOf({ rays, points }: SceneModel): string {
   if (!rays) return points ? `${count(points.distance.length)} points` : "";
-  if (rays.row.length < rays.total)
-    return `${count(rays.row.length)} of ${count(rays.total)} rays drawn, an even sample`;
-  return rays.total === 1 ? "1 ray" : `${count(rays.total)} rays, all drawn`;
+  const total = rays.total === 1 ? "1 ray" : `${count(rays.total)} rays`;
+  return rays.row.length < rays.total ? `${total}; at most ${count(rays.row.length)} drawn` : total;
 }
 
-function noteOf({ table, points }: SceneModel): string {
+function noteOf({ table, points }: SceneModel, kept?: Uint8Array): string {
   const hits = table?.object.reduce((sum, object) => sum + Number(object >= 0), 0);
+  const inside = kept?.reduce((sum, byte) => sum + byte, 0);
   const parts = [
+    inside !== undefined && `${count(inside)} in the ranges`,
     hits !== undefined && `${count(hits)} hit an object`,
     points && `${count(points.distance.length)} points`,
   ];

@@ -7,6 +7,8 @@ import { type Grouped, grouped, rowsOf } from "./group.ts";
 import { objectBounds } from "./hull.ts";
 import { type Bounds, corners, isEmpty, sub } from "./vec.ts";
 
+/** The most objects that are outlined at once. */
+export const MOST_OUTLINES = 200;
 /** The most edges of one object; of more, its bounds are drawn. */
 const MOST_EDGES = 3000;
 

@@ -4,13 +4,12 @@ import type * as THREE from "three";
 import { BEHIND, FIRST, rgb } from "../look.ts";
 import type { Answer, Drawing, SceneModel, Vec3 } from "../types.ts";
 import type { Projected } from "./camera.ts";
-import { outlineOf } from "./outline.ts";
+import { MOST_OUTLINES, outlineOf } from "./outline.ts";
 import type { SharedUniforms } from "./program.ts";
 import { drawnAnswer, type Near, nearestLine, raySegments } from "./rays.ts";
 import { Dots, Ribbons } from "./ribbons.ts";
 import { type Bounds, boundsOf, emptyBounds } from "./vec.ts";
 
-const MOST_OUTLINES = 200;
 const NO_POINTS = new Float32Array(0);
 const NO_TINTS = new Uint8Array(0);
 
@@ -45,8 +44,8 @@ export class Overlays {
 
   setRays(rays: Drawing["rays"], bounds: Bounds, shift: Vec3): void {
     if (!rays) return;
-    const { sample, rgba, ends } = rays;
-    this.segments = raySegments(sample, ends, bounds, shift);
+    const { sample, rgba, times } = rays;
+    this.segments = raySegments(sample, times, bounds, shift);
     this.sample = { row: sample.row, rgba };
     this.rayBounds = boundsOf(this.segments, shift);
     this.rays.set(this.segments, rgba);
@@ -68,16 +67,18 @@ export class Overlays {
     this.marks.set(drawn?.marks ?? NO_POINTS, drawn?.markTints ?? NO_TINTS);
   }
 
-  /** Shows points with three bytes of colour each, or none. */
-  setPoints(xyz: Float64Array | undefined, rgbOfPoints: Uint8Array | null, shift: Vec3): void {
-    this.pointsShown = xyz !== undefined && rgbOfPoints !== null;
-    if (!xyz || !rgbOfPoints) return;
-    const tints = new Uint8Array((4 * xyz.length) / 3).fill(255);
-    for (let i = 0; i < xyz.length; i++) tints[4 * Math.floor(i / 3) + (i % 3)] = rgbOfPoints[i];
+  /** Shows points with four bytes of colour each, or none. */
+  setPoints(xyz: Float64Array | undefined, tints: Uint8Array | null, shift: Vec3): void {
+    this.pointsShown = xyz !== undefined && tints !== null;
+    if (!xyz || !tints) return;
     this.cloud.set(
       Float32Array.from(xyz, (value, i) => value - shift[i % 3]),
       tints,
     );
+  }
+
+  setPointSize(size: number): void {
+    this.cloud.width = size;
   }
 
   drawn(scale: number): THREE.Object3D[] {

@@ -53,7 +53,7 @@ function drawCaptions(context: CanvasRenderingContext2D, captions: Captions, dar
 }
 
 function drawEntry(context: CanvasRenderingContext2D, entry: LegendEntry, y: number, ink: string): void {
-  const width = entry.colours.length > 1 ? 5 * SWATCH : SWATCH;
+  const width = [0, SWATCH][entry.colours.length] ?? 5 * SWATCH;
   const scale = context.createLinearGradient(PAD, 0, PAD + width, 0);
   const last = Math.max(1, entry.colours.length - 1);
   entry.colours.forEach((colour, i) => scale.addColorStop(i / last, colour));
@@ -61,5 +61,5 @@ function drawEntry(context: CanvasRenderingContext2D, entry: LegendEntry, y: num
   context.fillRect(PAD, y - SWATCH / 2, width, SWATCH);
   context.fillStyle = ink;
   const count = entry.count === undefined ? "" : `  ${entry.count.toLocaleString("en")}`;
-  context.fillText(harmless(wordText(entry.text)) + count, PAD + width + 8, y);
+  context.fillText(harmless(wordText(entry.text)) + count, PAD + width + (width && 8), y);
 }

@@ -24,14 +24,14 @@ function nearestT(origin: Vec3, direction: Vec3, bounds: Bounds): number {
   return Math.max(t, (0.1 * diagonal(bounds)) / Math.sqrt(size));
 }
 
-/** Returns the drawn rays, six coordinates each, relative to a point. */
-export function raySegments(sample: RaySample, ends: Float64Array, bounds: Bounds, shift: Vec3): Float32Array {
-  const segments = new Float32Array(6 * ends.length);
-  for (let i = 0; i < ends.length; i++) {
+/** Returns the drawn rays up to the t of their hits, six coordinates each, relative to a point. */
+export function raySegments(sample: RaySample, times: Float64Array, bounds: Bounds, shift: Vec3): Float32Array {
+  const segments = new Float32Array(6 * times.length);
+  for (let i = 0; i < times.length; i++) {
     const [origin, direction] = [row(sample.origin, i), row(sample.direction, i)];
     // Without a direction, a ray is a point.
     const still = length(direction) === 0;
-    const end = still ? 0 : endOf(origin, direction, sample.tMax[i], ends[i], bounds);
+    const end = still ? 0 : endOf(origin, direction, sample.tMax[i], times[i], bounds);
     const start = still ? 0 : startOf(origin, direction, sample.tMin[i], end, bounds);
     segments.set(sub(along(origin, direction, start), shift), 6 * i);
     segments.set(sub(along(origin, direction, end), shift), 6 * i + 3);

@@ -22,12 +22,13 @@ const BEHIND = THREE.GreaterDepth;
 abstract class Overlay {
   protected readonly geometry = new THREE.BufferGeometry();
   protected count = 0;
+  /** Pixels of the page. */
+  width: number;
   private readonly objects: THREE.Object3D[];
-  private readonly style: Style;
   private readonly scaled: THREE.IUniform<number>[] = [];
 
   constructor(kind: "ribbon" | "point", shared: SharedUniforms, style: Style, defines = {}) {
-    this.style = style;
+    this.width = style.width;
     const size = kind === "ribbon" ? "width" : "size";
     const drawn = (opacity: number, depthFunc: THREE.DepthModes) => {
       const scaled = { value: style.width };
@@ -43,7 +44,7 @@ abstract class Overlay {
 
   /** Returns what is to be drawn where a pixel of the page is `scale` pixels of the picture. */
   drawn(scale: number): THREE.Object3D[] {
-    for (const uniform of this.scaled) uniform.value = this.style.width * scale;
+    for (const uniform of this.scaled) uniform.value = this.width * scale;
     return this.count > 0 ? this.objects : [];
   }
 

@@ -560,7 +560,7 @@ void main() {
   vec3 outer = hollow ? vTint.rgb : vec3(1.0);
   colour = vec4(mix(inner, outer, rim), cover * opacity);
 #else
-  colour = vec4(vTint.rgb, opacity);
+  colour = vec4(vTint.rgb, vTint.a * opacity);
 #endif
 }
 `;

@@ -86,6 +86,7 @@ const NOTHING: Drawing = {
   answer: null,
   rays: null,
   points: null,
+  pointSize: 2,
   dark: false,
 };
 
@@ -126,6 +127,7 @@ export class Stage {
     answer: () => this.overlays.setAnswer(this.drawing.answer, this.bounds, this.shift),
     rays: () => this.overlays.setRays(this.drawing.rays, this.bounds, this.shift),
     points: () => this.overlays.setPoints(this.model?.points?.xyz, this.drawing.points, this.shift),
+    pointSize: () => this.overlays.setPointSize(this.drawing.pointSize),
   };
   private bounds: Bounds = CUBE;
   private events: StageEvents | null = null;

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from raybox.geometry.file_facts import Up
     from raybox.io.formats import Loaded
     from raybox.io.formats.common import InvalidRows, ObjectsOf, ReadOptions, SceneGeometry, Tessellation
+    from raybox.io.formats.scans import Scan
     from raybox.scene.scene import Scene
 
     SceneContent: TypeAlias = SceneGeometry | list[SceneGeometry] | Scene
@@ -269,6 +270,16 @@ def _print_left_out(path: str, found: "Loaded") -> None:
 def _name(path: str) -> str:
     name = shown([path])
     return name if isinstance(name, str) else path
+
+
+def load_scan(path: str, origin: Vector | None, reading: SceneOptions) -> "Scan":
+    """Return rays as `load_rays`, with the fields of points that they are made from."""
+    from raybox.io.formats.common import ReadOptions
+    from raybox.io.formats.scans import Scan, point_fields
+
+    rays, has_points = load_rays(path, origin, reading), origin is not None
+    options = ReadOptions("rays", origin, layout=reading.layout)
+    return Scan(rays, point_fields(path, options) if has_points else {}, has_points)
 
 
 def load_rays(path: str, origin: Vector | None, reading: SceneOptions) -> "Rays":

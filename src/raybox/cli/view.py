@@ -11,7 +11,7 @@ from raybox.cli.notices import notice, print_versions
 from raybox.cli.outputs import check_new, check_no_input, force_option
 from raybox.cli.scenes import (
     SceneOptions,
-    load_rays,
+    load_scan,
     load_scene,
     origin_option,
     scene_options,
@@ -19,7 +19,7 @@ from raybox.cli.scenes import (
 )
 
 if TYPE_CHECKING:
-    from raybox.geometry import Rays
+    from raybox.io.formats.scans import Scan
     from raybox.viewer.stage import Stage
 
 
@@ -66,10 +66,10 @@ def view(scene: str, rays: str | None, origin: Vector | None, reading: SceneOpti
     scenes = input_files([scene], options["format_"], [rays or ""])
     if options["html"]:
         check_no_input(options["html"], [*scenes, *([rays] if rays else [])])
-    loaded_rays = _rays(rays, origin, reading, options["format_"]) if rays else None
+    scan = _scan(rays, origin, reading, options["format_"]) if rays else None
     reading = reading.next_to_rays() if rays else reading
     print_versions()
-    content = make_content(_stage(scenes, reading), loaded_rays, is_scan=origin is not None)
+    content = make_content(_stage(scenes, reading), scan)
     if options["html"]:
         with atomic_file(Path(options["html"])) as file:
             file.write(content.saved())
@@ -100,9 +100,9 @@ def _stage(files: list[str], reading: SceneOptions) -> "Stage":
     return make_stage(content, name, where=reading.where, hides_spaces=not reading.all_objects)
 
 
-def _rays(rays: str, origin: Vector | None, reading: SceneOptions, form: str | None) -> "Rays":
+def _scan(rays: str, origin: Vector | None, reading: SceneOptions, form: str | None) -> "Scan":
     """Return the rays of one file; raise for several."""
     files = input_files([rays], form)
     if len(files) > 1:
         raise click.UsageError(f"{rays} matches {len(files)} files; the view shows the rays of one.")
-    return load_rays(files[0], origin, reading)
+    return load_scan(files[0], origin, reading)

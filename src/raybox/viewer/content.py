@@ -15,32 +15,26 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from raybox.errors import InvalidInput
+from raybox.errors import FileFormatError, InvalidInput
 from raybox.geometry import Rays
 from raybox.hits import AllHits, Hits
 from raybox.hits.concatenation import concatenate
 from raybox.hits.image import write_png
-from raybox.validation import Bools, Floats, MaskInput
-from raybox.viewer.frames import points_frame, rays_frame, scene_frame, table_frame
+from raybox.io.formats.scans import Scan
+from raybox.validation import Bools, MaskInput
+from raybox.viewer.frames import Points, points_frame, rays_frame, scene_frame, table_frame
 from raybox.viewer.messages import Colors
 from raybox.viewer.server import content_policy
-from raybox.viewer.stage import Stage, ViewInput, make_stage, rays_in_3d
+from raybox.viewer.stage import Stage, ViewInput, make_stage, rays_in_3d, scan_of_bytes, stage_of_bytes
 
 MAX_RAYS = 5_000_000  # in the table of a page
 MAX_OUTPUT = 2_500_000  # characters: Jupyter cuts outputs of 3 MB
 MAX_FRAMES = 20 * MAX_OUTPUT  # bytes, whose page is larger in any case
 _SANDBOX = "allow-scripts allow-downloads allow-modals"  # no access to the notebook
+_HOLDS_RAYS = "not a scene", "no triangles"  # in errors
 _SIZE = 960, 560  # pixels of the picture in a notebook
 LayerInput: TypeAlias = ViewInput | Rays | Hits | AllHits
 _TITLE = re.compile(rb"<title>.*?</title>", re.DOTALL)
-
-
-class Points(NamedTuple):
-    """Points in 3D, (n, 3), and the distance of each along its ray, (n,); is_scan: rays measured them."""
-
-    xyz: Floats
-    distance: Floats
-    is_scan: bool = False
 
 
 class Layer(NamedTuple):
@@ -100,10 +94,15 @@ class PageContent(NamedTuple):
         """Return what a page shows of layers; trees are used again if the geometries are the same."""
         return _content_of(layers, self.stage)
 
-    def same_geometries(self, other: "PageContent") -> list[str]:
-        """Return the names of the geometries that both have."""
-        both = [name for name in self.objects if name in other.objects]
-        return [name for name in both if self.layers[name].content is other.layers[name].content]
+    def kept(self, old: "PageContent") -> list[str]:
+        """Return the names of the geometries that were shown before."""
+        both = [name for name in self.objects if name in old.objects]
+        return [name for name in both if self.layers[name].content is old.layers[name].content]
+
+    def runs_kept(self, old: "PageContent") -> list[tuple[int, int, int]]:
+        """Return the first number before, the first number now, and the count, of objects shown before."""
+        pairs = [(old.objects[name], self.objects[name]) for name in self.kept(old)]
+        return [(before.start, now.start, len(now)) for before, now in pairs]
 
     def saved(self, state: object = None, mask: Bools | None = None) -> bytes:
         """Return the page as one file, which opens from disk.
@@ -173,16 +172,35 @@ def built_page() -> bytes:
     return (resources.files("raybox.viewer") / "page.html").read_bytes()
 
 
-def make_content(stage: Stage, rays: Rays | None = None, *, is_scan: bool = False) -> PageContent:
+def make_content(stage: Stage, rays: Rays | Scan | None = None, *, is_scan: bool = False) -> PageContent:
     """Return what a page shows of a stage and rays; is_scan: t = 1 of each ray is a measured point."""
-    layers = {stage.name: Layer(stage)}
-    if rays is not None:
-        flat = rays_in_3d(rays)
-        layers["rays"] = Layer(flat)
-        if is_scan:
-            length = np.linalg.norm(flat.directions, axis=-1)
-            layers["points"] = Layer(Points(flat.origins + flat.directions, length, is_scan=True))
-    return _content_of(layers)
+    scan = Scan(rays, {}, is_scan) if isinstance(rays, Rays) else rays
+    shown = {} if scan is None else _scan_layers(scan, "rays", "points")
+    return _content_of({stage.name: Layer(stage), **shown})
+
+
+def with_file(shown: PageContent, name: str, content: bytes) -> tuple[PageContent, str]:
+    """Return what a page shows once a file is opened, and a text on its rays, which are added."""
+    try:
+        return make_content(stage_of_bytes(name, content)), ""
+    except FileFormatError as error:
+        if not any(reason in str(error) for reason in _HOLDS_RAYS):
+            raise
+    scan = scan_of_bytes(name, content)
+    added = _scan_layers(scan, name, f"points of {name}")
+    start = " from 0 0 0 to its points" * scan.has_points
+    text = f"{name}: {len(scan.rays):,} rays{start} added"
+    return shown.with_layers({**shown.layers, **added}), text
+
+
+def _scan_layers(scan: Scan, name: str, name_of_points: str) -> dict[str, Layer]:
+    """Return the layers of rays and of the points that they end at."""
+    rays = rays_in_3d(scan.rays)
+    if not scan.has_points:
+        return {name: Layer(rays)}
+    length = np.linalg.norm(rays.directions, axis=-1)
+    points = Points(rays.origins + rays.directions, length, scan._replace(rays=rays))
+    return {name: Layer(rays), name_of_points: Layer(points)}
 
 
 def layer_of(given: LayerInput, color: str | None) -> Layer:
@@ -215,9 +233,7 @@ def _content_of(layers: Layers, before: Stage | None = None) -> PageContent:
     joined = concatenate(rays) if len(rays) > 1 else next(iter(rays), None)
     frames = {} if joined is None else {"rays": rays_frame(joined, ray_colors)}
     if points:
-        xyz, distance = (np.concatenate([one[k] for one in points]) for k in (0, 1))
-        is_scan = any(one.is_scan for one in points)
-        frames["points"] = points_frame(xyz, distance, point_colors, is_scan=is_scan)
+        frames["points"] = points_frame(points, rays, point_colors)
     if joined is not None:
         frames["table"] = table_frame(stage, joined)
     all_frames = scene_frame(stage, [*frames]), *frames.values()

@@ -4,8 +4,9 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from math import inf
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from raybox.geometry import Boxes, Grid, Instances, Planes, Rays, stored_objects
 from raybox.geometry.grid_surface import exposed_cells
 from raybox.geometry.mesh_edges import drawn_edges
 from raybox.hits import AllHits
+from raybox.io.formats.scans import Scan
 from raybox.validation import Bools, Floats, Ints
 from raybox.viewer import messages
 from raybox.viewer.stage import Solid, Stage, StagePart
@@ -25,6 +27,15 @@ MAX_LISTED = 10_000  # rows of hits in an answer
 MAX_COLORS = 2**16  # of a scene; more are rounded until they are no more
 _ALIGNMENT = 8  # of arrays: typed arrays of the page are views of the frame
 Arrays = dict[str, NDArray[Any]]
+
+
+class Points(NamedTuple):
+    """Points in 3D, (n, 3), and the distance of each along its ray, (n,)."""
+
+    xyz: Floats
+    distance: Floats
+    scan: Scan | None = None
+    """whose rays end at them"""
 
 
 def frame(header: messages.FrameHeader | Mapping[str, object], arrays: Arrays | None = None) -> bytes:
@@ -175,15 +186,25 @@ def rays_frame(rays: Rays, colors: messages.Colors | None = None) -> bytes:
 def table_frame(stage: Stage, rays: Rays, mask: Bools | None = None) -> bytes:
     """Return the frame ``table``: the nearest hit of every ray with the objects of a mask."""
     hits = stage.scene.nearest(rays, where=stage.where(mask))
-    length = np.linalg.norm(rays.directions, axis=-1)
-    header = messages.TableHeader(kind="table", total=len(rays))
-    return frame(header, {"t": hits.t, "object": stage.objects_of(hits), "length": length})
+    arrays: Arrays = {"t": hits.t, "distance": hits.distances, "object": stage.objects_of(hits)}
+    return frame(messages.TableHeader(kind="table", total=len(rays)), arrays)
 
 
-def points_frame(xyz: Floats, distance: Floats, colors: messages.Colors, *, is_scan: bool) -> bytes:
-    """Return the frame ``points``: points, the distance of each along its ray, colours of runs of points."""
-    header = messages.PointsHeader(kind="points", isScan=is_scan, colors=colors)
-    return frame(header, {"xyz": xyz, "distance": distance})
+def points_frame(clouds: Sequence[Points], rays: Sequence[Rays], colors: messages.Colors) -> bytes:
+    """Return the frame ``points``: with the distance, the ray (-1: none) and the fields of each point."""
+    first = dict(zip(map(id, rays), accumulate(map(len, rays), initial=0), strict=False))
+    columns: dict[str, list[NDArray[Any]]] = {}
+    names = list(dict.fromkeys(name for one in clouds if one.scan for name in one.scan.fields))
+    for xyz, distance, scan in clouds:
+        start = first.get(id(scan.rays)) if scan else None
+        rows = np.full(len(xyz), -1) if start is None else start + np.arange(len(xyz))
+        own: Arrays = {"xyz": xyz, "distance": distance, "ray": rows.astype(np.int32)}
+        none = np.full(len(xyz), np.nan)
+        own |= {f"field.{k}": scan.fields.get(name, none) if scan else none for k, name in enumerate(names)}
+        for name, values in own.items():
+            columns.setdefault(name, []).append(values)
+    arrays = {name: np.concatenate(parts) for name, parts in columns.items()}
+    return frame(messages.PointsHeader(kind="points", fields=names, colors=colors), arrays)
 
 
 def hits_frame(stage: Stage, ray: Rays, hits: AllHits, *, seq: int, row: int | None = None) -> bytes:

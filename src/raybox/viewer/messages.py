@@ -69,7 +69,7 @@ Progress = TypedDict("Progress", {"kind": Literal["progress"], "text": str, "fra
 DrawPicture = TypedDict("DrawPicture", {"kind": Literal["picture"], "scale": float})
 Failure = TypedDict("Failure", {"kind": Literal["error"], "text": str, "seq": int | None})
 FileHeader = TypedDict("FileHeader", {"kind": Literal["file"], "seq": int, "name": str})
-Uploaded = TypedDict("Uploaded", {"kind": Literal["state"], "seq": int})
+Uploaded = TypedDict("Uploaded", {"kind": Literal["state"], "seq": int, "text": str})
 End = TypedDict("End", {"kind": Literal["end"], "text": str})
 
 
@@ -109,7 +109,7 @@ class SceneHeader(TypedDict):
 
 RaysHeader = TypedDict("RaysHeader", {"kind": Literal["rays"], "total": int, "colors": Colors})
 TableHeader = TypedDict("TableHeader", {"kind": Literal["table"], "total": int})
-PointsHeader = TypedDict("PointsHeader", {"kind": Literal["points"], "isScan": bool, "colors": Colors})
+PointsHeader = TypedDict("PointsHeader", {"kind": Literal["points"], "fields": list[str], "colors": Colors})
 SceneFrame: TypeAlias = SceneHeader | RaysHeader | TableHeader | PointsHeader
 AnswerFrame: TypeAlias = HitsHeader | FileHeader | Uploaded | Failure
 ViewFrame: TypeAlias = Begin | Renumber | ChangeView | Progress | DrawPicture | End

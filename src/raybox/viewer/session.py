@@ -15,10 +15,10 @@ from raybox.geometry import Rays
 from raybox.hits import AllHits
 from raybox.validation import Bools
 from raybox.viewer import messages
-from raybox.viewer.content import PageContent, make_content
+from raybox.viewer.content import PageContent, with_file
 from raybox.viewer.frames import frame, hits_frame
 from raybox.viewer.messages import MASK, PICTURE_PART, SELECTION, UPLOAD_PART
-from raybox.viewer.stage import check_upload, stage_of_bytes
+from raybox.viewer.stage import check_upload
 
 MAX_UPLOADS = 4  # at a time, of all pages
 MAX_PICTURE = 64 * 2**20  # bytes
@@ -200,11 +200,11 @@ class Session:
         """Show the scene of an upload, read while the page casts rays; an error leaves the scene as it is."""
         try:
             file = await parts.content()
-            text = f"reading {parts.name}"
-            await self.send(frame(messages.Progress(kind="progress", text=text, fraction=1.0)))
-            stage = await asyncio.to_thread(stage_of_bytes, parts.name, file)
-            await self.show(await asyncio.to_thread(make_content, stage))
-            await self.send(frame(messages.Uploaded(kind="state", seq=seq)))
+            reading = f"reading {parts.name}"
+            await self.send(frame(messages.Progress(kind="progress", text=reading, fraction=1.0)))
+            content, text = await asyncio.to_thread(with_file, self.content, parts.name, file)
+            await self.show(content, content.runs_kept(self.content) or None)
+            await self.send(frame(messages.Uploaded(kind="state", seq=seq, text=text)))
         except Exception as error:
             await self._send_error(error, seq)
 

@@ -1,7 +1,8 @@
 """The scene that the viewer shows, of files and geometries: in 3D, its objects numbered through all."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -19,6 +20,7 @@ from raybox.geometry.property_sets import PropertySets
 from raybox.hits import AllHits, Hits
 from raybox.io.formats import FORMATS, announced, read
 from raybox.io.formats.ifc import NO_MATTER
+from raybox.io.formats.scans import Scan, scan_around_zero
 from raybox.scene.scene import Scene
 from raybox.validation import Bools, Ints, MaskInput
 
@@ -168,7 +170,20 @@ def check_upload(name: str, size: int) -> str:
 
 
 def stage_of_bytes(name: str, content: bytes) -> Stage:
-    """Return the stage of an uploaded file's content; errors name it as the user does.
+    """Return the stage of an uploaded scene's content."""
+    with _uploaded(name, content) as (path, plain):
+        return make_stage(geometries_in(path), plain, hides_spaces=True)
+
+
+def scan_of_bytes(name: str, content: bytes) -> Scan:
+    """Return the rays in an uploaded file's content."""
+    with _uploaded(name, content) as (path, _):
+        return scan_around_zero(path)
+
+
+@contextmanager
+def _uploaded(name: str, content: bytes) -> Iterator[tuple[Path, str]]:
+    """Yield the path and the name of an uploaded file's content; errors name it as the user does.
 
     Only the extension of its name is used, and only if it is a format's: the content is parsed in a private
     folder that is removed afterwards.
@@ -179,7 +194,7 @@ def stage_of_bytes(name: str, content: bytes) -> Stage:
         path.write_bytes(content)
         try:
             _check_size(str(path), announced(path).bytes, MAX_UNPACKED, " once unpacked")
-            return make_stage(geometries_in(path), plain, hides_spaces=True)
+            yield path, plain
         except RayboxError as error:
             raise FileFormatError(str(error).replace(str(path), plain)) from error
 

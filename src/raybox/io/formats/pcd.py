@@ -5,6 +5,7 @@ it, these change nothing. Compressed fields are stored one after another, each f
 """
 
 import struct
+from collections.abc import Container
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
@@ -61,12 +62,23 @@ def read(path: Path, options: ReadOptions) -> FileArrays:
     whole = plain(path.read_bytes(), path)
     header = _header(whole, path)
     if header.rows:
-        points = (_text if header.encoding == "ascii" else _packed)(whole, header, path)
+        points = _numbers(whole, header, header.axes(), path)
     else:
         points = np.zeros((0, 3))
         check_end(path, whole[header.end :], _PADDING)
     where = lambda _, index: f"point {index[0]} (the first is 0), column {'xyz'[index[1]]}"  # noqa: E731
     return FileArrays({"points": points}, where)
+
+
+def columns(path: Path, names: Container[str]) -> dict[str, Floats]:
+    """Return the fields whose names in small letters are among some; of several numbers, the first."""
+    whole = plain(path.read_bytes(), path)
+    header = _header(whole, path)
+    chosen = [k for k, field in enumerate(header.fields) if field.numbers and field.name.lower() in names]
+    if not chosen or not header.rows:
+        return {}
+    found = _numbers(whole, header, chosen, path)
+    return {header.fields[k].name: found[:, column] for column, k in enumerate(chosen)}
 
 
 def announced(path: Path) -> Announced:
@@ -134,10 +146,15 @@ def _whole(word: str, key: str) -> int:
     return int(word)
 
 
-def _text(whole: bytes, header: PcdHeader, path: Path) -> Floats:
-    """Return the points of a text body: one point a line."""
+def _numbers(whole: bytes, header: PcdHeader, chosen: list[int], path: Path) -> Floats:
+    """Return the first number of some fields of all points, a column each."""
+    return (_text if header.encoding == "ascii" else _packed)(whole, header, chosen, path)
+
+
+def _text(whole: bytes, header: PcdHeader, chosen: list[int], path: Path) -> Floats:
+    """Return fields of a text body: one point a line."""
     starts = [0, *accumulate(field.numbers for field in header.fields)]
-    columns, lines = [starts[k] for k in header.axes()], body_lines(whole[header.end :])
+    columns, lines = [starts[k] for k in chosen], body_lines(whole[header.end :])
     if len(lines) < header.rows:
         raise cut_off(path, f"point {len(lines)} of {header.rows}")
     if len(lines) > header.rows:
@@ -152,8 +169,8 @@ def _text(whole: bytes, header: PcdHeader, path: Path) -> Floats:
     return np.array(list(text_rows(lines, point, path, "point {}", " is not a point")))
 
 
-def _packed(whole: bytes, header: PcdHeader, path: Path) -> Floats:
-    """Return the points of a binary body: stored point by point, or field by field if it is compressed."""
+def _packed(whole: bytes, header: PcdHeader, chosen: list[int], path: Path) -> Floats:
+    """Return fields of a binary body: stored point by point, or field by field if it is compressed."""
     steps = [field.size for field in header.fields]
     width = sum(steps)
     if header.encoding == "binary":
@@ -165,15 +182,15 @@ def _packed(whole: bytes, header: PcdHeader, path: Path) -> Floats:
     else:
         starts = [*accumulate((size * header.rows for size in steps), initial=0)]
         data = _decompressed(whole, starts[-1], header.end, path)
-    points = np.empty((header.rows, 3))
-    for axis, k in enumerate(header.axes()):
+    found = np.empty((header.rows, len(chosen)))
+    for column, k in enumerate(chosen):
         numbers: Array = np.ndarray((header.rows,), header.fields[k].type, data, starts[k], (steps[k],))
         try:
-            points[:, axis] = validation.floats(numbers, "numbers")
+            found[:, column] = validation.floats(numbers, "numbers")
         except InvalidInput as error:
             problem = f"field {header.fields[k].name} has an integer that float64 does not hold exactly"
             raise file_error(path, problem, "subtract an offset, or store it as F 8") from error
-    return points
+    return found
 
 
 def _decompressed(whole: bytes, wanted: int, start: int, path: Path) -> bytes:

@@ -5,14 +5,14 @@ Units are those of the reference system in the header, as GeoTIFF keys or WKT; z
 
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
 from raybox.io.formats import subprocess_reader
-from raybox.io.formats.common import file_error, require
+from raybox.io.formats.common import Floats, file_error, require
 from raybox.io.formats.mesh_parts import cut_off
 from raybox.io.formats.tables import BLOCK_ROWS, RowBlock, Table, Wanted
 
@@ -23,6 +23,8 @@ LAS_HEAD = struct.Struct("<94xHII")  # size of the header, offset of the points,
 _RECORD = struct.Struct("<2x16sHH32x")
 LASZIP_CHUNKED = (2, 3)
 """Methods of LASzip 2 and 3; its method 1 (LASzip 1.2) has no chunks, at which lazrs panics."""
+_FORMAT, _TIMED = 104, {1, *range(3, 11)}  # the byte of the point format, and the formats with times
+_EXTRA, _EXTRA_BYTES, _EXTRA_NAME = ("LASF_Spec", 4), 192, slice(4, 36)  # records of further dimensions
 _LASZIP, _GEO_KEYS, _WKT = ("laszip encoded", 22204), ("LASF_Projection", 34735), ("LASF_Projection", 2112)
 _MODEL, _GEOGRAPHIC, _LINEAR_UNITS = 1024, 2, 3076  # keys of GeoTIFF, and the model of degrees
 _EPSG_UNITS = {9001: "metre", 9002: "foot", 9003: "US survey foot"}
@@ -36,14 +38,15 @@ import sys
 import laspy, numpy
 
 start = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+names = sys.argv[3:] or ["x", "y", "z"]
 try:
     with laspy.open(sys.argv[1], laz_backend=laspy.LazBackend.Lazrs, read_evlrs=False) as file:
         if start:
             file.seek(start)
         missing = file.header.point_count - start
         for points in file.chunk_iterator(max(1, 32_000_000 // file.header.point_format.size)):
-            coordinates = numpy.stack([points.x, points.y, points.z], axis=-1)
-            sys.stdout.buffer.write(coordinates.astype("<f8").tobytes())
+            numbers = numpy.stack([numpy.asarray(points[name]) for name in names], axis=-1)
+            sys.stdout.buffer.write(numbers.astype("<f8").tobytes())
             missing -= len(points)
 except laspy.errors.LaspyException as error:
     sys.exit(f"laspy: {error}")
@@ -69,6 +72,7 @@ class LasTable(Table):
             problem = f"is compressed by method {method} of LASzip{version}, lazrs reads methods 2 and 3"
             raise file_error(path, problem, "compress it again by a newer LASzip: laszip -i IN -o OUT")
         self.units, self.up = units_of(records), "z"
+        self.dimensions = _dimensions(head[_FORMAT] & 63, records.get(_EXTRA, b""))
         count = int.from_bytes(head[_COUNT_14 if head[_MINOR_VERSION] >= 4 else _COUNT], "little")
         self.rows = count or None  # some writers leave 0 there
 
@@ -81,6 +85,12 @@ class LasTable(Table):
                 columns = {name: points[:, "xyz".index(name)] for name in wanted.numbers}
                 yield RowBlock(start, start, len(points), columns)
                 start += len(points)
+
+    def numbers(self, names: Sequence[str]) -> dict[str, Floats]:
+        """Return dimensions of all points."""
+        with subprocess_reader.stream_stdout(LAS_READER, self.path, "0", *names) as stdout:
+            rows = np.frombuffer(stdout.read(), "<f8").reshape(-1, len(names))
+        return dict(zip(names, rows.T, strict=True))
 
     def block_at(self, row: int) -> tuple[int, int]:
         """Return the row itself."""
@@ -110,6 +120,13 @@ def _records(head: bytes, file: BinaryIO, path: Path) -> Records:
             user, number, length = _RECORD.unpack(record)
             found.setdefault((user.partition(b"\0")[0].decode("latin-1"), number), file.read(length))
     return found
+
+
+def _dimensions(point_format: int, extra: bytes) -> list[str]:
+    """Return the dimensions of a point that `POINT_FIELDS` may name."""
+    rows = [extra[start : start + _EXTRA_BYTES] for start in range(0, len(extra), _EXTRA_BYTES)]
+    names = [row[_EXTRA_NAME].partition(b"\0")[0].decode(errors="replace") for row in rows]
+    return ["intensity", *["gps_time"] * (point_format in _TIMED), *names]
 
 
 def units_of(records: Records) -> str | None:

@@ -1,0 +1,96 @@
+"""Fields of points, of the formats of scans: the numbers that the file has, by its own names."""
+
+import numpy as np
+import pytest
+
+import raybox as rb
+from raybox.io.formats.common import ReadOptions
+from raybox.io.formats.scans import point_fields, scan_around_zero
+
+POINTS = np.array([[1, 2, 0.5], [-3, 1, 0.25], [2, -4, 0]])
+INTENSITY, TIMES, RINGS = [0, 17, 255], [0.5, 1e9 + 0.25, 2.0], [3, 1, 2]
+PCD = """# .PCD v0.7
+VERSION 0.7
+FIELDS x y z Intensity time ring normal_x stamp
+SIZE 4 4 4 1 8 2 4 8
+TYPE F F F U F U F U
+COUNT 1 1 1 1 1 1 1 1
+WIDTH 3
+HEIGHT 1
+POINTS 3
+DATA {}
+"""
+FIELDS = [("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("Intensity", "u1"), ("time", "<f8"), ("ring", "<u2")]
+
+
+def rows(*more) -> np.ndarray:
+    made = np.zeros(3, [*FIELDS, *more])
+    for name, values in zip(
+        ("x", "y", "z", "Intensity", "time", "ring"), (*POINTS.T, INTENSITY, TIMES, RINGS), strict=True
+    ):
+        made[name] = values
+    return made
+
+
+def write_pcd(path, encoding):
+    made = rows(("normal_x", "<f4"), ("stamp", "<u8"))
+    made["stamp"] = 2**63  # which float64 does not hold exactly: a field that nobody reads is no error
+    lines = "".join(" ".join(map(str, row)) + "\n" for row in made.tolist())
+    path.write_bytes(
+        PCD.format(encoding).encode() + (lines.encode() if encoding == "ascii" else made.tobytes())
+    )
+
+
+def write_las(path):
+    laspy = pytest.importorskip("laspy")
+    header = laspy.LasHeader(version="1.4", point_format=6)
+    header.scales = [0.25] * 3
+    header.add_extra_dim(laspy.ExtraBytesParams("ring", "u2"))
+    las = laspy.LasData(header)
+    las.x, las.y, las.z = POINTS.T
+    las.intensity, las.gps_time, las["ring"] = INTENSITY, TIMES, RINGS
+    las.write(path)
+
+
+WRITERS = {
+    "text.pcd": lambda path: write_pcd(path, "ascii"),
+    "binary.pcd": lambda path: write_pcd(path, "binary"),
+    "scan.las": write_las,
+    "scan.npy": lambda path: np.save(path, rows()),
+    "scan.csv": lambda path: path.write_text(
+        "x,y,z,Intensity,time,ring,name\n"
+        + "".join(",".join(map(str, row)) + ",first\n" for row in rows().tolist())
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_points_have_the_fields_of_their_file(tmp_path, name):
+    WRITERS[name](tmp_path / name)
+    scan = scan_around_zero(tmp_path / name)
+    assert scan.has_points
+    np.testing.assert_array_equal(scan.rays.directions, POINTS)
+    names = ["intensity", "gps_time", "ring"] if name.endswith("las") else ["Intensity", "time", "ring"]
+    assert [*scan.fields] == names
+    for values, want in zip(scan.fields.values(), (INTENSITY, TIMES, RINGS), strict=True):
+        np.testing.assert_array_equal(values, np.array(want, np.float64))
+
+
+def test_a_layout_names_the_intensity(tmp_path):
+    np.column_stack([POINTS, INTENSITY]).astype("<f4").tofile(tmp_path / "scan.bin")
+    found = point_fields(tmp_path / "scan.bin", ReadOptions("rays", (0, 0, 0), layout="x,y,z,i"))
+    assert {name: values.tolist() for name, values in found.items()} == {"i": INTENSITY}
+
+
+def test_points_far_from_zero_need_an_origin(tmp_path):
+    (tmp_path / "scan.csv").write_text("x,y,z\n84900,447500,3\n84901,447502,4\n")
+    with pytest.raises(rb.FileFormatError, match=r"do not lie around 0 0 0; .*--origin X,Y,Z"):
+        scan_around_zero(tmp_path / "scan.csv")
+
+
+def test_rays_have_no_points(tmp_path):
+    rays = rb.Rays([[0, 0, 0]], [[1, 0, 0]])
+    rb.save(tmp_path / "rays.npz", rays)
+    scan = scan_around_zero(tmp_path / "rays.npz")
+    assert (scan.has_points, scan.fields) == (False, {})
+    assert scan.rays.equals(rays)
