@@ -122,7 +122,7 @@ def parse(text: str) -> Request:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _refusal("no JSON of finite numbers") from error
+        raise _refusal("no JSON") from error
     kind = found.get("kind") if isinstance(found, dict) else None
     if not isinstance(kind, str) or kind not in FORMS:
         raise _refusal(f"the kind {str(kind)[:40]!r}")

@@ -65,14 +65,12 @@ def content_policy(page: bytes, connect: str) -> str:
     )
 
 
-def _text(status: HTTPStatus, text: str) -> "Response":
-    return _response(status, "plain", f"{text}\n".encode(), "default-src 'none'")
-
-
-def _response(status: HTTPStatus, kind: str, body: bytes, policy: str) -> "Response":
+def _response(status: HTTPStatus, text: str | bytes, policy: str = "default-src 'none'") -> "Response":
+    """Return a page, of bytes, or a line of text."""
     from websockets.datastructures import Headers
     from websockets.http11 import Response
 
+    kind, body = ("plain", f"{text}\n".encode()) if isinstance(text, str) else ("html", text)
     headers = {
         "Content-Type": f"text/{kind}; charset=utf-8",
         "Content-Length": str(len(body)),
@@ -144,7 +142,7 @@ class PageServer:
         async with serve(
             self._serve,
             sock=self._socket,
-            process_request=self._response,
+            process_request=self._answer,
             max_size=self._limit,
             compression=None,  # so that limits hold for what arrives
             server_header=None,
@@ -156,23 +154,23 @@ class PageServer:
             self._ready.set()
             await self._end.wait()
 
-    def _response(self, _: "ServerConnection", request: "Request") -> "Response | None":
+    def _answer(self, _: "ServerConnection", request: "Request") -> "Response | None":
         """Return the answer to a request; None for a socket of the page, which is let in."""
         path, headers = request.path.partition("?")[0], request.headers
         hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
         if len(hosts) != 1 or len(origins) > 1:
-            return _text(HTTPStatus.BAD_REQUEST, "a request must have one Host, and one Origin at most")
+            return _response(HTTPStatus.BAD_REQUEST, "a request must have one Host, and one Origin at most")
         if not is_own_page(next(iter(origins), None), hosts[0], self._host, self._names):
             refusal = "only raybox's own page may connect, under an allowed host name"
-            return _text(HTTPStatus.FORBIDDEN, refusal)
+            return _response(HTTPStatus.FORBIDDEN, refusal)
         if getattr(request, "method", "GET") != "GET":  # websockets refuses others itself before version 17
-            return _text(HTTPStatus.METHOD_NOT_ALLOWED, "there is only GET")
+            return _response(HTTPStatus.METHOD_NOT_ALLOWED, "there is only GET")
         if path == "/socket":
             return None
         if path != "/":
-            return _text(HTTPStatus.NOT_FOUND, "there is only /")
+            return _response(HTTPStatus.NOT_FOUND, "there is only /")
         policy = f"{content_policy(self._page, _SELF)}; {_FRAMED_BY}"
-        return _response(HTTPStatus.OK, "html", self._page, policy)
+        return _response(HTTPStatus.OK, self._page, policy)
 
 
 def address_of(host: str, port: int) -> str:

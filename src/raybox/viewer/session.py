@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import PurePath
-from typing import IO, Any, final
+from typing import Any, final
 
 import numpy as np
 
@@ -238,21 +238,19 @@ class _Parts:
         try:
             async with asyncio.timeout(TOTAL_SECONDS):
                 with tempfile.TemporaryFile() as file:  # without a name
-                    await self._write(file)
+                    while part := await asyncio.wait_for(self._arrived.get(), self._silent):
+                        if file.tell() + len(part) > self._most:
+                            raise RayboxError(f"{self.name}: sent more bytes than announced; start it again")
+                        file.write(part)
                     file.seek(0)
-                    return file.read()
+                    content = file.read()
         except TimeoutError as error:
             raise RayboxError(f"{self.name}: was silent or slow for too long; start it again") from error
         finally:
             self._has_ended = True
-
-    async def _write(self, file: IO[bytes]) -> None:
-        while part := await asyncio.wait_for(self._arrived.get(), self._silent):
-            if file.tell() + len(part) > self._most:
-                raise RayboxError(f"{self.name}: sent more bytes than announced; start it again")
-            file.write(part)
         if part is None:
             raise RayboxError(f"{self.name}: the page has closed; open it again")
+        return content
 
 
 def _ray_of(request: messages.PickRay) -> Rays:
