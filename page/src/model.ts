@@ -86,20 +86,12 @@ function offlineReason(geometries: readonly Geometry[]): string {
 }
 
 function geometry(frame: Frame, prefix: string, header: Header): Geometry {
-  return { ...uncoloured(frame, prefix, header), paletteRows: paletteRows(frame, prefix) };
-}
-
-function paletteRows(frame: Frame, prefix: string): PaletteRows | null {
-  const found = frame.arrays.get(`${prefix}colors`);
-  return found instanceof Uint8Array || found instanceof Uint16Array ? found : null;
-}
-
-function uncoloured(frame: Frame, prefix: string, header: Header): Geometry {
   const size = {
     firstObject: Number(header.firstObject),
     objects: Number(header.objects),
     primitives: Number(header.primitives),
     color: header.color == null ? null : String(header.color),
+    paletteRows: paletteRows(frame, prefix),
   };
   switch (header.type) {
     case "boxes":
@@ -114,6 +106,11 @@ function uncoloured(frame: Frame, prefix: string, header: Header): Geometry {
     default:
       throw new Error(`geometries are boxes, mesh, instances, grid or planes; got ${JSON.stringify(header.type)}`);
   }
+}
+
+function paletteRows(frame: Frame, prefix: string): PaletteRows | null {
+  const found = frame.arrays.get(`${prefix}colors`);
+  return found instanceof Uint8Array || found instanceof Uint16Array ? found : null;
 }
 
 /** Returns boxes or a mesh, numbered from 0; a mesh without objects has one for each triangle. */
@@ -159,7 +156,7 @@ function planes(normals: Float64Array, offsets: Float64Array, size: Sizes): Plan
   return { type: "planes", ...size, points, normals, offsets };
 }
 
-type Sizes = Pick<Geometry, "firstObject" | "objects" | "primitives" | "color">;
+type Sizes = Pick<Geometry, "firstObject" | "objects" | "primitives" | "color" | "paletteRows">;
 
 function grid(frame: Frame, prefix: string, size: Sizes): GridGeometry {
   const edges: GridGeometry["edges"] = [f8(frame, `${prefix}x`), f8(frame, `${prefix}y`), f8(frame, `${prefix}z`)];

@@ -41,7 +41,7 @@ import { Picture, type Plan } from "./picture.ts";
 import { boundsWithPlanes } from "./planes.ts";
 import { composePicture } from "./png.ts";
 import { Pointing, type PointingHost } from "./pointing.ts";
-import { paletteTable, sharedUniforms } from "./program.ts";
+import { filledTable, sharedUniforms } from "./program.ts";
 import { distanceOfDepth, moved, projectionOf, relativeTo, sidesOf } from "./projection.ts";
 import {
   add,
@@ -152,7 +152,7 @@ export class Stage {
     this.model = model;
     this.table = lookTable(model.objects);
     this.shared.look.value = this.table.texture;
-    this.shared.palette.value = paletteTable(model.palette ?? new Uint8Array(4));
+    this.shared.palette.value = filledTable(model.palette ?? new Uint8Array(4));
     this.hasGlass = model.palette?.some((byte, i) => i > 3 && i % 4 === 3 && byte < 255) ?? false;
     this.shared.orderScale.value = 1 / (model.objects + 1);
     this.bounds = sceneBounds(model);
