@@ -145,6 +145,11 @@ export class Stage {
     canvas.addEventListener("webglcontextrestored", () => this.redraw());
   }
 
+  /** Whether only the shade of depths shows shapes apart: it is drawn while the camera moves, too. */
+  private get isUnlabelled(): boolean {
+    return this.model !== null && (this.model.points !== null || this.model.labels.length === 0);
+  }
+
   /** Draws a scene; the camera is not fitted to it yet. */
   load(model: SceneModel): void {
     const again = this.model !== null && sameScene(this.model, model);
@@ -367,7 +372,7 @@ export class Stage {
       layers: this.layers,
       points: (pixels) => this.overlays.drawnPoints(pixels),
       overlays: (pixels) => this.overlays.drawn(pixels),
-      depthCue: quality.depthCue,
+      depthCue: quality.depthCue && (!moving || this.isUnlabelled),
       view: this.prepareView(view, pixelScale, quality),
       width: Math.max(1, Math.round(view.width * pixelScale)),
       height: Math.max(1, Math.round(view.height * pixelScale)),
