@@ -30,7 +30,7 @@ const COLOURS = new Map(BY_WORD.flatMap(([colour, words]) => words.split(" ").ma
 
 /** Returns the colour of a class by the first known word of its name, such as "Wall" of "IfcWallStandardCase". */
 export function classColour(name: string): ClassColour | null {
-  const words = name.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? [];
-  const known = words.map((word) => COLOURS.get(word.toLowerCase()) ?? COLOURS.get(word.toLowerCase().replace(/s$/, "")));
+  const words = (name.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? []).map((word) => word.toLowerCase());
+  const known = words.map((word) => COLOURS.get(word) ?? COLOURS.get(word.replace(/s$/, "")));
   return known.find((colour) => colour !== undefined) ?? null;
 }

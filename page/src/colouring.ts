@@ -91,7 +91,8 @@ function meanLegend(label: Coded, order: number[], bytes: Uint8Array): Colouring
   const colours = label.words.map((_, code) =>
     hexOf([0, 1, 2].map((k) => Math.round(sums[3 * code + k] / (label.counts[code] || 1)))),
   );
-  return (shown) => wordLegend(label, order.slice(0, MOST_NAMED), colours, countShown(label, (object) => shown[object]));
+  const top = order.slice(0, MOST_NAMED);
+  return (shown) => wordLegend(label, top, colours, countShown(label, (object) => shown[object]));
 }
 
 function plain({ objects }: SceneModel): Colouring {
@@ -117,7 +118,8 @@ function countShown({ codes, words }: Coded, shown: (object: number) => boolean 
 
 /** The first words have colours, the others are grey; byName: classes have the colours of what they name. */
 function byWord(label: Coded, order: number[], byName: boolean): Colouring {
-  const named = new Map(order.slice(0, MOST_NAMED).map((code) => [code, byName ? classColour(label.words[code]) : null]));
+  const first = byName ? order.slice(0, MOST_NAMED) : [];
+  const named = new Map(first.map((code) => [code, classColour(label.words[code])]));
   const others = order.filter((code) => !named.get(code)).slice(0, CATEGORIES.length);
   const top = order.filter((code) => named.get(code) || others.includes(code));
   const hex = label.words.map((_, code) => named.get(code)?.colour ?? CATEGORIES[others.indexOf(code)] ?? OTHER);

@@ -84,16 +84,8 @@ function offlineReason(geometries: readonly Geometry[]): string {
   return say(`${count(total)} boxes and triangles, and a page from disk tests ${count(MOST_OFFLINE)} at most`);
 }
 
-function geometry(frame: Frame, prefix: string, header: GeometryHeader): Geometry {
-  return { ...uncoloured(frame, prefix, header), paletteRows: paletteRows(frame, prefix) };
-}
-
-function paletteRows(frame: Frame, prefix: string): PaletteRows | null {
-  const found = frame.arrays.get(`${prefix}colors`);
-  return found instanceof Uint8Array || found instanceof Uint16Array ? found : null;
-}
-
-function uncoloured(frame: Frame, prefix: string, { type, ...size }: GeometryHeader): Geometry {
+function geometry(frame: Frame, prefix: string, { type, ...sizes }: GeometryHeader): Geometry {
+  const size = { ...sizes, paletteRows: paletteRows(frame, prefix) };
   switch (type) {
     case "boxes":
     case "mesh":
@@ -107,6 +99,11 @@ function uncoloured(frame: Frame, prefix: string, { type, ...size }: GeometryHea
     default:
       throw new Error(`geometries are boxes, mesh, instances, grid or planes; got ${JSON.stringify(type)}`);
   }
+}
+
+function paletteRows(frame: Frame, prefix: string): PaletteRows | null {
+  const found = frame.arrays.get(`${prefix}colors`);
+  return found instanceof Uint8Array || found instanceof Uint16Array ? found : null;
 }
 
 /** Returns boxes or a mesh, numbered from 0; a mesh without objects has one for each triangle. */
@@ -152,7 +149,7 @@ function planes(normals: Float64Array, offsets: Float64Array, size: Sizes): Plan
   return { type: "planes", ...size, points, normals, offsets };
 }
 
-type Sizes = Pick<Geometry, "firstObject" | "objects" | "primitives" | "color">;
+type Sizes = Pick<Geometry, "firstObject" | "objects" | "primitives" | "color" | "paletteRows">;
 
 function grid(frame: Frame, prefix: string, size: Sizes): GridGeometry {
   const edges: GridGeometry["edges"] = [f8(frame, `${prefix}x`), f8(frame, `${prefix}y`), f8(frame, `${prefix}z`)];

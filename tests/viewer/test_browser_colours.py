@@ -65,6 +65,23 @@ def opened(request, browser):
         page.close()
 
 
+def test_what_lies_deeper_than_what_is_around_it_is_darker(browser):
+    step = rb.Boxes([[0, 0, 0], [4, 4, 1]], [[10, 10, 1], [6, 6, 3]])
+    with rb.view(step, port=0) as viewer:
+        page = Page(browser, viewer.url, always_draws=False)
+        page.run("() => { raybox.actions.store.set({ edges: false }); raybox.actions.toggleOrthographic() }")
+        page.run("() => { raybox.stage.standardView('top') }")
+        points = [[3.95, 5, 1], [1, 5, 1], [5, 5, 3], [4.05, 5, 3]]
+        pixels = page.run(
+            "(points) => points.map((point) => raybox.stage.pixelOf(point).map(Math.round))", points
+        )
+        near, *others = drawn_at(page, pixels)
+        plain = page.run("[...raybox.stage.drawing.look.rgba.slice(0, 3)]")
+        assert (near < 0.9 * np.array(plain)).all(), "next to the step"
+        assert [one.tolist() for one in others] == [plain] * 3, "far from it, and on top"
+        page.close()
+
+
 def drawn_at(page: Page, pixels) -> np.ndarray:
     left, top, _, _ = page.free()
     within = [[x - left, y - top] for x, y in pixels]

@@ -33,13 +33,14 @@ export function copiedRows(copies: InstancesGeometry, shift: Vec3, palette: Uint
       return indices[i % indices.length] + rowsOfEach * Math.floor(i / indices.length);
     });
   const faces = repeat(rows.faces, inBase);
-  const owners = Array.from({ length: rows.objects.length / OWNER }, (_, i) => rows.objects.subarray(OWNER * i + 2, OWNER * (i + 1)));
+  const inObjects = rows.objects.length / OWNER;
+  const owners = Array.from({ length: inObjects }, (_, i) => rows.objects.subarray(OWNER * i + 2, OWNER * (i + 1)));
   axes.forEach(([x, y, z], copy) => {
     if (dot(cross(x, y), z) < 0) turnOver(faces.subarray(copy * rows.faces.length, (copy + 1) * rows.faces.length));
   });
   return {
     points,
-    owners: repeat(rows.owners, owners.length),
+    owners: repeat(rows.owners, inObjects),
     objects: Float32Array.from(sizes.flatMap((size, copy) => {
       const object = copies.firstObject + copy;
       return owners.flatMap(([spacing, paletteRow]) => ownerRow(object, object, size * spacing, paletteRow));

@@ -84,7 +84,7 @@ export class Frames {
 
   /** Draws a full picture at once; the screen keeps what it shows. */
   drawNow(scale: number): void {
-    const quality: Quality = { kind: "fine", scale, depthCue: true, dotsBelow: this.restDots, mostBoxes: Infinity, stride: 1 };
+    const quality: Quality = { ...this.quality("fine"), scale, dotsBelow: this.restDots };
     const steps = this.picture.drawing(this.host.plan(quality, () => false));
     while (!steps.next().done);
     this.work = null;

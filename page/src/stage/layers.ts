@@ -1,6 +1,6 @@
 /** The layers that draw a scene: one for each kind of geometry, however many geometries there are. */
 
-import type { Geometry, InstancesGeometry, SceneModel, Vec3 } from "../types.ts";
+import type { Geometry, InstancesGeometry, SceneModel } from "../types.ts";
 import { BoxLayer, boxRows, joinedBoxes } from "./boxes.ts";
 import { copiedRows, trianglesOf } from "./copies.ts";
 import { GridLayer } from "./grid.ts";
@@ -19,7 +19,8 @@ const MOST_COPIED = 500_000;
 type Maker = (share: number) => Layer;
 
 /** Returns the layers of a scene relative to its shift; what is infinite ends at the bounds. */
-export function layersOf({ geometries, shift, palette = null }: SceneModel, bounds: Bounds, shared: SharedUniforms): Layer[] {
+export function layersOf(model: SceneModel, bounds: Bounds, shared: SharedUniforms): Layer[] {
+  const { geometries, shift, palette = null } = model;
   const of = <T extends Geometry["type"]>(type: T) => geometries.filter((one) => isDrawn(one, type));
   const boxes = of("boxes").map((one) => boxRows(one, shift, bounds));
   const { instanced, copied } = divided(of("instances"));
@@ -33,7 +34,7 @@ export function layersOf({ geometries, shift, palette = null }: SceneModel, boun
     ...some(boxes, (share) => BoxLayer.ofRows(joinedBoxes(boxes), shared, share)),
     ...some(grids, (share) => new GridLayer(grids, shift, shared, share)),
     ...some(meshes, (share) => new MeshLayer(joinedMeshes(meshes), shared, share)),
-    ...instanced.map((one): Maker => (share) => copiesLayer(one, { shift, palette }, shared, share)),
+    ...instanced.map((one): Maker => (share) => copiesLayer(one, model, shared, share)),
   ];
   return makers.map((make) => make(1 / makers.length));
 }
@@ -59,9 +60,12 @@ function divided(all: InstancesGeometry[]): { instanced: InstancesGeometry[]; co
   return { instanced, copied };
 }
 
-type InScene = { shift: Vec3; palette: Uint8Array | null };
-
-function copiesLayer(copies: InstancesGeometry, { shift, palette }: InScene, shared: SharedUniforms, share: number): Layer {
+function copiesLayer(
+  copies: InstancesGeometry,
+  { shift, palette = null }: SceneModel,
+  shared: SharedUniforms,
+  share: number,
+): Layer {
   const { base } = copies;
   if (base.type === "boxes") return BoxLayer.ofCopies({ ...copies, base }, shift, shared, share);
   return new MeshLayer(meshRows(base, [0, 0, 0], palette), shared, share, copies, shift);

@@ -103,16 +103,10 @@ export function table<T extends Float32Array | Uint8Array>(rows: number, make: (
 }
 
 /** Returns a table of numbers, four a row. */
-export function filledTable(numbers: Float32Array): THREE.DataTexture {
-  const { texture, data } = table(numbers.length / 4, (length) => new Float32Array(length));
+export function filledTable<T extends Float32Array | Uint8Array>(numbers: T): THREE.DataTexture {
+  const made = numbers.constructor as new (length: number) => T;
+  const { texture, data } = table(numbers.length / 4, (length) => new made(length));
   data.set(numbers);
-  return texture;
-}
-
-/** Returns a table of colours, four bytes each. */
-export function paletteTable(palette: Uint8Array): THREE.DataTexture {
-  const { texture, data } = table(palette.length / 4, (length) => new Uint8Array(length));
-  data.set(palette);
   return texture;
 }
 

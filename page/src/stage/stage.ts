@@ -41,7 +41,7 @@ import { Picture, type Plan } from "./picture.ts";
 import { boundsWithPlanes } from "./planes.ts";
 import { composePicture } from "./png.ts";
 import { Pointing, type PointingHost } from "./pointing.ts";
-import { paletteTable, sharedUniforms } from "./program.ts";
+import { filledTable, sharedUniforms } from "./program.ts";
 import { distanceOfDepth, moved, projectionOf, relativeTo, sidesOf } from "./projection.ts";
 import {
   add,
@@ -148,6 +148,11 @@ export class Stage {
     canvas.addEventListener("webglcontextrestored", () => this.redraw());
   }
 
+  /** Whether only the shade of depths shows shapes apart: it is drawn while the camera moves, too. */
+  private get isUnlabelled(): boolean {
+    return this.model !== null && (this.model.points !== null || this.model.labels.length === 0);
+  }
+
   /** Draws a scene; the camera is not fitted to it yet. */
   load(model: SceneModel): void {
     const again = this.model !== null && sameScene(this.model, model);
@@ -155,7 +160,7 @@ export class Stage {
     this.model = model;
     this.table = lookTable(model.objects);
     this.shared.look.value = this.table.texture;
-    this.shared.palette.value = paletteTable(model.palette ?? new Uint8Array(4));
+    this.shared.palette.value = filledTable(model.palette ?? new Uint8Array(4));
     this.hasGlass = model.palette?.some((byte, i) => i > 3 && i % 4 === 3 && byte < 255) ?? false;
     this.shared.orderScale.value = 1 / (model.objects + 1);
     this.bounds = sceneBounds(model);
@@ -371,7 +376,7 @@ export class Stage {
       layers: this.layers,
       points: (pixels) => this.overlays.drawnPoints(pixels),
       overlays: (pixels) => this.overlays.drawn(pixels),
-      depthCue: quality.depthCue,
+      depthCue: quality.depthCue && (!moving || this.isUnlabelled),
       view: this.prepareView(view, pixelScale, quality),
       width: Math.max(1, Math.round(view.width * pixelScale)),
       height: Math.max(1, Math.round(view.height * pixelScale)),
