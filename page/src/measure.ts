@@ -10,6 +10,8 @@ import type { Answer, BoxesGeometry, Geometry, Hit, MeshGeometry, Ray, SceneMode
 
 export const MOST_POINTS = 3;
 const SNAP_PIXELS = 10;
+/** The relative error of coordinates that were computed, such as those of IFC: 16 units in the last place. */
+const ROUNDING = 2 ** -48;
 /** Corners in turn of each face of a box; bit a of a corner: it is upper on axis a. */
 const BOX_FACES = [1, 2, 4].flatMap((bit) => {
   const [u, v] = [1, 2, 4].filter((other) => other !== bit);
@@ -116,7 +118,9 @@ export function measuredText(points: readonly Vec3[], unitName: string): string 
   const [from, to] = points.slice(-2);
   if (!from) return "Click two points to measure; a third gives an angle";
   if (!to) return `${from.map((value) => Number(value.toPrecision(10))).join(", ")} · click the other end`;
-  const delta = sub(to, from);
+  // A part as small as the rounding of coordinates is none.
+  const rounding = ROUNDING * Math.max(...from.map(Math.abs), ...to.map(Math.abs));
+  const delta = sub(to, from).map((value) => (Math.abs(value) < rounding ? 0 : value)) as Vec3;
   const parts = delta.map((value, a) => `d${"xyz"[a]}\u00a0${withUnit(value, unitName)}`);
   const angle = points.length === MOST_POINTS ? [`angle\u00a0${angleText(points)}`] : [];
   return [`distance\u00a0${withUnit(length(delta), unitName)}`, ...parts, ...angle].join(" · ");

@@ -97,6 +97,7 @@ test("measured lengths are those of the coordinates, to the last digits that flo
   assert.ok(Math.abs(length(sub(to, from)) - Math.hypot(4.3, 2.9)) < 1e-10);
   assert.equal(measuredText([from, to], "m").replaceAll("\u00a0", " "), "distance 5.18652 m · dx 4.3 m · dy 2.9 m · dz 0 m");
   assert.match(measuredText([from, to, [from[0] + 4.3, from[1], from[2]]], ""), /angle\u00a056\.0035°$/);
+  assert.match(measuredText([[8.8, 0, 0], [8.800000000000004, 1, 0]], ""), /dx\u00a00 /);
   assert.equal(angleText([[1, 0, 0], [0, 0, 0], [0, 5, 0]]), "90°");
   assert.match(measuredText([from], "m"), /^447500\.1, 84900\.3, 14\.4 /);
   assert.match(measuredText([], "m"), /^Click two points/);

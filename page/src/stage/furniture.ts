@@ -12,6 +12,8 @@ const CUT_COLOUR = "#c2410c";
 const MEASURE_COLOUR = "#c026d3";
 const FONT = "12px system-ui, sans-serif";
 const ARM = 26;
+/** How far the text of an angle is below its point, so that those of lengths have their room. */
+const ANGLE_BELOW = 30;
 /** The least cosine between the normal of a plane and the line of sight at which its outline is not drawn. */
 const FACING = 0.9999;
 
@@ -84,7 +86,7 @@ function drawMeasured(context: CanvasRenderingContext2D, what: Furniture): void 
   context.textBaseline = "bottom";
   const write = (text: string, x: number, y: number) => haloText(context, text, [x, y - 6], [ink, halo]);
   for (const { from, to, size } of shown) write(withUnit(size, unit), (from.x + to.x) / 2, (from.y + to.y) / 2);
-  if (shown.length === 2) write(angleText(measure), ends[1].x, ends[1].y);
+  if (shown.length === 2) write(angleText(measure), ends[1].x, ends[1].y + ANGLE_BELOW);
 }
 
 function haloText(context: CanvasRenderingContext2D, text: string, [x, y]: [number, number], [ink, halo]: [string, string]): void {
