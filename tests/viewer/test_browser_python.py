@@ -46,7 +46,7 @@ def test_an_added_geometry_keeps_the_view_of_the_page(viewer, page):
     page.until("raybox.actions.store.visibility.shownCount === 1")
     assert page.run(CAST, DOWN) == [1]
     page.run("() => raybox.actions.store.set({ dark: true })")
-    page.run("() => raybox.actions.standardView('front')")
+    page.run("() => raybox.stage.standardView('front')")
     camera = page.run("raybox.stage.camera()")
     viewer.add("roof", ABOVE, color="#112233")
     page.until("raybox.actions.store.model.objects === 4")
@@ -118,7 +118,7 @@ def test_a_click_and_a_selection_reach_python(viewer, page):
         heard.append((hits.ids.tolist(), lists(viewer.selection)))
         done.set()
 
-    page.run("() => raybox.actions.standardView('front')")
+    page.run("() => raybox.stage.standardView('front')")
     answer = page.pick(*page.pixels(1, 1)[0])
     assert [hit["object"] for hit in answer["hits"]] == [1]
     assert done.wait(90)
@@ -139,7 +139,7 @@ def test_a_click_and_a_selection_reach_python(viewer, page):
 
 def test_a_callback_may_change_the_page(viewer, page):
     viewer.on_pick(lambda hits: viewer.add("marks", hits, color="#ff0000"))
-    page.run("() => raybox.actions.standardView('front')")
+    page.run("() => raybox.stage.standardView('front')")
     page.pick(*page.pixels(1, 1)[0])
     page.until("raybox.actions.store.model.points?.distance.length === 1")
     assert page.state("selection") == [1]
