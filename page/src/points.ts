@@ -3,7 +3,7 @@
 import { short } from "./format.ts";
 import { extent } from "./labels.ts";
 import { DIVERGING, MISS, RAMP, ramp, rgb } from "./look.ts";
-import { distanceScale, FAINT, ownColours, rounded } from "./rays.ts";
+import { distanceScale, FAINT, ownColours, rounded, sorted } from "./rays.ts";
 import type { LegendEntry, PointCloud, PointsView, SceneModel, View } from "./types.ts";
 
 /** The automatic scale of residuals reaches this many times their median size: far ones do not take its colours. */
@@ -101,6 +101,6 @@ const finite = <T>(value: number, act: (value: number) => T): T | null => (Numbe
 
 /** The largest size of a residual with a colour of its own, unless the user chooses. */
 export function residualLimit(found: Float64Array): number {
-  const sizes = found.filter(Number.isFinite).map(Math.abs).sort();
+  const sizes = sorted(found.map(Math.abs));
   return Number((MEDIANS * (sizes[sizes.length >> 1] ?? 0)).toPrecision(2)) || sizes.at(-1) || 1;
 }

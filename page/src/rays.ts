@@ -41,10 +41,16 @@ export function drawRays(model: SceneModel, sample: RaySample, view: RaysView, o
 
 /** The rows that hit, and the number of the others: of all rays where there is a table, else of the sample. */
 function rowsOf(model: SceneModel, sample: RaySample, kept?: Uint8Array): { hits: Uint32Array; misses: number } {
-  const all = model.table ? Uint32Array.from({ length: model.table.total }, (_, row) => row) : sample.row;
-  const rows = kept ? all.filter((row) => kept[row]) : all;
-  const hits = rows.filter((row) => isHit(model, row));
-  return { hits, misses: rows.length - hits.length };
+  const total = model.table?.total ?? sample.row.length;
+  const hits = new Uint32Array(total);
+  let [found, misses] = [0, 0];
+  for (let at = 0; at < total; at++) {
+    const row = model.table ? at : sample.row[at];
+    if (kept?.[row] === 0) continue;
+    if (isHit(model, row)) hits[found++] = row;
+    else misses++;
+  }
+  return { hits: hits.subarray(0, found), misses };
 }
 
 /** Returns the function from a row to the colour that it has of its own; null for the page's. */
@@ -87,13 +93,18 @@ export const FAINT = 56;
 
 export function distanceScale(distances: Float64Array): { low: number; high: number; text: string } {
   const [low, farthest] = extent(distances) ?? [0, 1];
-  const step = Math.ceil(distances.length / MOST_SORTED);
-  const some = distances.filter((value, at) => at % step === 0 && Number.isFinite(value)).sort();
+  const some = sorted(distances);
   const high = some[Math.floor(NEARLY_ALL * (some.length - 1))] ?? farthest;
   if (high <= low || farthest - low <= MUCH_FARTHER * (high - low)) {
     return { low, high: farthest, text: `${rounded(low)} to ${rounded(farthest)}` };
   }
   return { low, high, text: `${rounded(low)} to ${rounded(high)}, and up to ${rounded(farthest)}` };
+}
+
+/** Finite values in ascending order; of many an even part. */
+export function sorted(values: Float64Array): Float64Array {
+  const step = Math.ceil(values.length / MOST_SORTED);
+  return values.filter((value, at) => at % step === 0 && Number.isFinite(value)).sort();
 }
 
 /** Four digits: of a scale, one reads no more. */

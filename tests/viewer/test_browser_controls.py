@@ -29,5 +29,5 @@ def test_each_control_has_an_effect(browser, window):
         uses = view_controls.use_all(page)
     assert not uses.problems, "\n".join(uses.problems)
     assert uses.there == uses.done
-    assert name != "lidar" or uses.there >= RAYS | POINTS | {"range-*-clear"}
+    assert name != "lidar" or uses.there >= RAYS | POINTS | {"range-*-0"}
     assert ABSENT[name].isdisjoint(uses.there), "a control that does nothing here"
