@@ -89,7 +89,7 @@ def test_measured_points_are_vertices_of_the_file_at_map_coordinates(page, house
 
 
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["1280", "390"])
-def test_a_floor_plan_is_seen_from_above_without_what_is_over_it(browser, size):
+def test_a_floor_plan_is_drawn_from_above_without_what_is_over_it(browser, size):
     page = Page(browser, served("house").url, size, density=0.2, always_draws=False)
     page.reset()
     before = page.run("raybox.stage.camera()")

@@ -94,14 +94,14 @@ class PageContent(NamedTuple):
         """Return what a page shows of layers; trees are used again if the geometries are the same."""
         return _content_of(layers, self.stage)
 
-    def kept(self, old: "PageContent") -> list[str]:
+    def staying(self, old: "PageContent") -> list[str]:
         """Return the names of the geometries that were shown before."""
         both = [name for name in self.objects if name in old.objects]
         return [name for name in both if self.layers[name].content is old.layers[name].content]
 
-    def runs_kept(self, old: "PageContent") -> list[tuple[int, int, int]]:
+    def runs_that_stay(self, old: "PageContent") -> list[tuple[int, int, int]]:
         """Return the first number before, the first number now, and the count, of objects shown before."""
-        pairs = [(old.objects[name], self.objects[name]) for name in self.kept(old)]
+        pairs = [(old.objects[name], self.objects[name]) for name in self.staying(old)]
         return [(before.start, now.start, len(now)) for before, now in pairs]
 
     def saved(self, state: object = None, mask: Bools | None = None) -> bytes:

@@ -203,7 +203,7 @@ class Session:
             reading = f"reading {parts.name}"
             await self.send(frame(messages.Progress(kind="progress", text=reading, fraction=1.0)))
             content, text = await asyncio.to_thread(with_file, self.content, parts.name, file)
-            await self.show(content, content.runs_kept(self.content) or None)
+            await self.show(content, content.runs_that_stay(self.content) or None)
             await self.send(frame(messages.Uploaded(kind="state", seq=seq, text=text)))
         except Exception as error:
             await self._send_error(error, seq)

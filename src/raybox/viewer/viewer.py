@@ -240,9 +240,9 @@ class Viewer:
         """Show layers on all open pages, whose view stays."""
         old = self._content
         self._content = new = old.with_layers(layers)
-        self._selection = {name: own for name, own in self._selection.items() if name in new.kept(old)}
+        self._selection = {name: own for name, own in self._selection.items() if name in new.staying(old)}
         self._view.pop("selection", None)
-        self._server.call(self._with_all(lambda page: page.show(new, new.runs_kept(old)), old))
+        self._server.call(self._with_all(lambda page: page.show(new, new.runs_that_stay(old)), old))
 
     def _change(self, view: ViewFields, shown: PageContent | None = None) -> None:
         """Change the view of pages that show some content, and of those that open later."""
