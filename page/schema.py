@@ -6,6 +6,7 @@ from types import NoneType, UnionType
 from raybox.viewer import messages
 
 NAMES = {int: "number", float: "number", str: "string", bool: "boolean", NoneType: "null"}
+LINE = 120  # characters
 HEADING = (
     "/** Messages of page and server. Written by page/schema.py from raybox.viewer.messages; do not edit. */"
 )
@@ -28,13 +29,14 @@ def text_of(form: object) -> str:
 
 
 def interface(form: type) -> str:
-    """Return an interface with the fields of a type."""
-    fields = typing.get_type_hints(form)
-    rows = (
-        f"  {name}{'' if name in form.__required_keys__ else '?'}: {text_of(one)};"
-        for name, one in fields.items()
-    )
-    return "\n".join([f"export interface {form.__name__} {{", *rows, "}"])
+    """Return an interface with the fields of a type: one line, if it is short."""
+    fields = [
+        f"{name}{'' if name in form.__required_keys__ else '?'}: {text_of(one)}"
+        for name, one in typing.get_type_hints(form).items()
+    ]
+    head = f"export interface {form.__name__} {{"
+    line = f"{head} {'; '.join(fields)} }}"
+    return line if len(line) <= LINE else "\n".join([head, *(f"  {one};" for one in fields), "}"])
 
 
 def schema() -> str:
@@ -46,7 +48,8 @@ def schema() -> str:
     first = {"MASK": messages.MASK, "UPLOAD_PART": messages.UPLOAD_PART}
     first |= {"PICTURE_PART": messages.PICTURE_PART, "SELECTION": messages.SELECTION}
     numbers = [f"export const {name} = {value[0]};" for name, value in first.items()]
-    return "\n\n".join([HEADING, *map(interface, forms), "\n".join(lines), "\n".join(numbers)]) + "\n"
+    parts = HEADING, "\n".join(map(interface, forms)), "\n".join(lines), "\n".join(numbers)
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

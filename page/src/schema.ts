@@ -6,7 +6,6 @@ export interface RayFields {
   t_min: number | null;
   t_max: number | null;
 }
-
 export interface PickRay {
   origin: [number, number, number];
   direction: [number, number, number];
@@ -15,30 +14,10 @@ export interface PickRay {
   kind: "pick" | "picked";
   seq: number;
 }
-
-export interface PickRow {
-  kind: "ray";
-  seq: number;
-  row: number;
-}
-
-export interface SavedState {
-  version: 1;
-}
-
-export interface SavePage {
-  kind: "save";
-  seq: number;
-  state: SavedState;
-}
-
-export interface BeginUpload {
-  kind: "upload";
-  seq: number;
-  name: string;
-  size: number;
-}
-
+export interface PickRow { kind: "ray"; seq: number; row: number }
+export interface SavedState { version: 1 }
+export interface SavePage { kind: "save"; seq: number; state: SavedState }
+export interface BeginUpload { kind: "upload"; seq: number; name: string; size: number }
 export interface Camera {
   eye: [number, number, number];
   target: [number, number, number];
@@ -47,16 +26,8 @@ export interface Camera {
   height: number;
   fov: number;
 }
-
-export interface ByLabel {
-  by: "label";
-  label: string;
-}
-
-export interface ByOther {
-  by: "file" | "class" | "height" | "plain";
-}
-
+export interface ByLabel { by: "label"; label: string }
+export interface ByOther { by: "file" | "class" | "height" | "plain" }
 export interface ViewFields {
   camera?: Camera;
   colour?: ByLabel | ByOther;
@@ -64,58 +35,15 @@ export interface ViewFields {
   hide?: number[];
   show?: number[];
 }
-
-export interface Begin {
-  kind: "begin";
-  session: string;
-  version: string;
-  view: ViewFields;
-}
-
-export interface Renumber {
-  kind: "renumber";
-  runs: [number, number, number][];
-}
-
-export interface ChangeView {
-  kind: "view";
-  view: ViewFields;
-}
-
-export interface Progress {
-  kind: "progress";
-  text: string;
-  fraction: number;
-}
-
-export interface DrawPicture {
-  kind: "picture";
-  scale: number;
-}
-
-export interface Failure {
-  kind: "error";
-  text: string;
-  seq: number | null;
-}
-
-export interface FileHeader {
-  kind: "file";
-  seq: number;
-  name: string;
-}
-
-export interface Uploaded {
-  kind: "state";
-  seq: number;
-  text: string;
-}
-
-export interface End {
-  kind: "end";
-  text: string;
-}
-
+export interface Begin { kind: "begin"; session: string; version: string; view: ViewFields }
+export interface Renumber { kind: "renumber"; runs: [number, number, number][] }
+export interface ChangeView { kind: "view"; view: ViewFields }
+export interface Progress { kind: "progress"; text: string; fraction: number }
+export interface DrawPicture { kind: "picture"; scale: number }
+export interface Failure { kind: "error"; text: string; seq: number | null }
+export interface FileHeader { kind: "file"; seq: number; name: string }
+export interface Uploaded { kind: "state"; seq: number; text: string }
+export interface End { kind: "end"; text: string }
 export interface HitsHeader {
   origin: [number, number, number];
   direction: [number, number, number];
@@ -126,7 +54,6 @@ export interface HitsHeader {
   row: number | null;
   total: number;
 }
-
 export interface GeometryHeader {
   type: "boxes" | "mesh" | "instances" | "grid" | "planes";
   primitives: number;
@@ -134,12 +61,7 @@ export interface GeometryHeader {
   objects: number;
   color: string | null;
 }
-
-export interface LabelHeader {
-  name: string;
-  words: string[] | null;
-}
-
+export interface LabelHeader { name: string; words: string[] | null }
 export interface SceneHeader {
   kind: "scene";
   name: string;
@@ -151,23 +73,9 @@ export interface SceneHeader {
   labels: LabelHeader[];
   ids: string[] | null;
 }
-
-export interface RaysHeader {
-  kind: "rays";
-  total: number;
-  colors: [string | null, number][];
-}
-
-export interface TableHeader {
-  kind: "table";
-  total: number;
-}
-
-export interface PointsHeader {
-  kind: "points";
-  fields: string[];
-  colors: [string | null, number][];
-}
+export interface RaysHeader { kind: "rays"; total: number; colors: [string | null, number][] }
+export interface TableHeader { kind: "table"; total: number }
+export interface PointsHeader { kind: "points"; fields: string[]; colors: [string | null, number][] }
 
 export type Request = PickRay | PickRow | SavePage | BeginUpload;
 export type Colors = [string | null, number][];
