@@ -120,9 +120,7 @@ def test_what_is_cut_looks_solid(browser, kind, halves):
         halves = halves[:1]  # of triangles, those behind the cut show, and the engine hits these
     with rb.view(cubes(halves, kind), port=0) as viewer:
         page = Page(browser, viewer.url)
-        page.run(
-            "() => { raybox.actions.cutTo('z', [-Infinity, 0.1]); raybox.stage.standardView('top') }"
-        )
+        page.run("() => { raybox.actions.cutTo('z', [-Infinity, 0.1]); raybox.stage.standardView('top') }")
         x, y = page.pixels(1, 1)[0]
         assert page.answers([(x, y)])[0]["hits"][0]["object"] == 0
         colour = "#{:02x}{:02x}{:02x}".format(*page.run("[...raybox.stage.drawing.look.rgba.slice(0, 3)]"))
