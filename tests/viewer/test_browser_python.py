@@ -55,7 +55,7 @@ def test_an_added_geometry_keeps_the_view_of_the_page(viewer, page):
     assert page.state("dark") is True
     assert page.state("selection") == [1]
     page.until("raybox.actions.store.state.answer?.hits.length === 2")  # the ray is cast again
-    assert page.run("Array.from(raybox.stage.look.rgba.slice(12, 16))") == [0x11, 0x22, 0x33, 255]
+    assert page.run("Array.from(raybox.stage.drawing.look.rgba.slice(12, 16))") == [0x11, 0x22, 0x33, 255]
     assert page.run(CAST, DOWN) == [3, 1]
     viewer.add("first", ABOVE)
     viewer.remove("scene")
