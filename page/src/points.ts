@@ -42,7 +42,7 @@ export function measuredOf({ ray, distance }: PointCloud, rows: number): Float64
   return measured;
 }
 
-/** One byte a point, and a ray of the table: 1 inside all ranges of fields, as no point without a value is. */
+/** One byte a point, and one a ray of the table: 1 inside all ranges of fields. A point without a value is outside. */
 export function keptBy(ranges: View["ranges"], model: SceneModel): { points: Uint8Array; rays: Uint8Array } | null {
   const active = pointRanges(model).filter(({ name }) => ranges[name]);
   if (!active.length) return null;

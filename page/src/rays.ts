@@ -126,7 +126,8 @@ function byObject(model: SceneModel, hits: Uint32Array, { rgb: colours, legend }
 function byMostHit(model: SceneModel, hits: Uint32Array): Palette {
   const counts = new Uint32Array(model.objects);
   for (const row of hits) counts[model.table!.object[row]]++;
-  const order = [...counts.entries()].filter(([, some]) => some).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+  const found = [...counts.keys()].filter((object) => counts[object]).sort((a, b) => counts[b] - counts[a] || a - b);
+  const order = found.map((object): [number, number] => [object, counts[object]]);
   const top = new Map(order.slice(0, CATEGORIES.length).map(([object], at) => [object, rgb(CATEGORIES[at])]));
   const colourOf = (row: number) => top.get(model.table!.object[row]) ?? rgb(OTHER);
   return { colourOf, legend: objectLegend(new Naming(model), order) };
