@@ -71,7 +71,8 @@ def test_modes_that_cannot_be_set_are_an_error(monkeypatch):
 STORED = {
     rb.Rays: "__init__ t_min t_max skipped units up shape ndim_space reshape",
     rb.Boxes: "lower upper ids labels colors properties skipped units up ndim_space",
-    rb.Mesh: "vertices faces objects ids labels colors properties skipped units up ndim_space triangles corners",
+    rb.Mesh: "vertices faces objects ids labels colors properties skipped units up ndim_space triangles"
+    " corners",
     rb.Planes: "normals offsets ids labels colors properties skipped units up ndim_space",
     rb.Grid: "shape edges occupied ids labels colors properties skipped units up ndim_space bounds",
     rb.Instances: "geometry transforms ids labels colors properties skipped units up ndim_space",
