@@ -70,11 +70,12 @@ def test_modes_that_cannot_be_set_are_an_error(monkeypatch):
 # Whatever is not listed must be guarded: these return or rearrange what is stored.
 STORED = {
     rb.Rays: "__init__ t_min t_max skipped units up shape ndim_space reshape",
-    rb.Boxes: "lower upper ids labels skipped units up ndim_space",
-    rb.Mesh: "vertices faces objects ids labels skipped units up ndim_space triangles corners",
-    rb.Planes: "normals offsets ids labels skipped units up ndim_space",
-    rb.Grid: "shape edges occupied ids labels skipped units up ndim_space bounds",
-    rb.Instances: "geometry transforms ids labels skipped units up ndim_space",
+    rb.Boxes: "lower upper ids labels colors properties skipped units up ndim_space",
+    rb.Mesh: "vertices faces objects ids labels colors properties skipped units up ndim_space triangles"
+    " corners",
+    rb.Planes: "normals offsets ids labels colors properties skipped units up ndim_space",
+    rb.Grid: "shape edges occupied ids labels colors properties skipped units up ndim_space bounds",
+    rb.Instances: "geometry transforms ids labels colors properties skipped units up ndim_space",
     rb.Hits: "__init__ index primitive t shape t_enter t_exit",
     rb.AllHits: "__init__ offsets index primitive t shape t_enter t_exit",
     rb.Scene: "geometry",
@@ -84,7 +85,7 @@ STORED = {
     RayMeshIntersector: "",
     trimesh.RayTriangleIntersector: "",
     open3d.RaycastingScene: "",
-    viewer.Viewer: "url selection on_pick wait stop",
+    viewer.Viewer: "url selection answer save_png on_pick wait stop",
 }
 DATA_ONLY = {"check_target", "install", "uninstall"}  # functions that test a path, or replace classes
 MODULES = (rb, rb.stream, rb.cluster, plotting, textbook, files, hits, viewer, trimesh, open3d)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry.row_ids import RowIndex
 from raybox.validation import Array, freeze
@@ -18,6 +19,7 @@ Properties: TypeAlias = dict[str, dict[str, Any]]
 
 
 @final
+@guard_class("texts", "of_rows", "lines")
 class PropertySets(Sequence[Properties]):
     """The property sets of each object: a read-only sequence of dicts, empty for an object without sets."""
 
