@@ -76,6 +76,12 @@ def random_boxes(count: int = 100_000) -> PageContent:
     return make_content(make_stage(boxes, f"{count} random boxes"))
 
 
+def million_rays() -> PageContent:
+    generator, stage = np.random.default_rng(1), house_boxes().stage
+    rays = rb.Rays(generator.uniform(*stage.scene.bounds, (10**6, 3)), generator.normal(size=(10**6, 3)))
+    return make_content(stage, rays)
+
+
 SCENES = {
     "house": house,
     "house_boxes": house_boxes,
@@ -84,7 +90,10 @@ SCENES = {
     "lidar": lidar,
     "boxes": random_boxes,
 }
-LARGE = {"million_boxes": partial(random_boxes, 1_000_000)}  # too large for tests
+LARGE = {
+    "million_boxes": partial(random_boxes, 1_000_000),
+    "million_rays": million_rays,
+}  # too large for tests
 
 
 def write_frames(content: PageContent, path: Path) -> None:
