@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from raybox.geometry.labels import with_colors
 from view_client import Client
 from waiting import wait_until
 
@@ -204,6 +205,14 @@ def test_the_view_is_that_of_open_pages_and_of_those_to_come(viewer, page, tmp_p
     assert viewer.selection == {}
 
 
+def test_colours_of_files_are_chosen_where_there_are_any():
+    painted = with_colors(ROW[:], np.full((len(ROW), 4), 9, np.uint8))
+    for scene in (painted, rb.Instances(painted, [np.eye(4)[:3]])):
+        with rb.view(scene, port=0) as viewer, Client(viewer) as page:
+            viewer.color_by("colors")
+            assert page.receive("view").header["view"] == {"colour": {"by": "file"}}
+
+
 # What users do
 
 
@@ -275,6 +284,7 @@ def test_a_click_of_python_selects_and_calls_nothing_back(viewer, page):
         (lambda viewer: viewer.hide("scene", "color == 1"), "there is no label 'color'"),
         (lambda viewer: viewer.select("scene", [True]), "objects must be numbers"),
         (lambda viewer: viewer.color_by("color"), "there is no label 'color'; there are: kind, height"),
+        (lambda viewer: viewer.color_by("colors"), "there is no label 'colors'; there are: kind, height"),
         (lambda viewer: viewer.camera([0, 0, 0], [0, 0, 0]), "eye and target must be two points"),
         (lambda viewer: viewer.camera([0, 0, math.nan], [0, 0, 0]), "eye and target must be two points"),
         (lambda viewer: viewer.camera([0, 0, 1], [0, 0, 0], fov=180), "fov within 0 and 180 degrees"),

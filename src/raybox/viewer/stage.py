@@ -98,6 +98,13 @@ class Stage(NamedTuple):
     """of lengths: "m", "ft" and the like, or "" where no file states one"""
     up: Up = "z"
 
+    @property
+    def has_colors(self) -> bool:
+        """Whether a geometry has colours, or the base of copies."""
+        solids = [part.geometry for part in self.parts]
+        bases = [one.geometry for one in solids if isinstance(one, Instances)]
+        return any(one.colors is not None for one in [*solids, *bases])
+
     def where(self, mask: Bools | None) -> MaskInput:
         """Return the argument `where` of queries, from a mask of objects; None: those visible at first."""
         mask = self.visible if mask is None else mask

@@ -25,7 +25,7 @@ from raybox.hits import AllHits
 from raybox.validation import ArrayInput, Bools, Ints, MaskInput
 from raybox.viewer.content import LayerInput, Layers, PageContent, built_page, layer_of, linked, make_content
 from raybox.viewer.frames import frame, hits_frame
-from raybox.viewer.messages import ByOther, Camera, End, Up, Vector, ViewFields
+from raybox.viewer.messages import ByLabel, ByOther, Camera, End, Up, Vector, ViewFields
 from raybox.viewer.server import PageServer, address_of
 from raybox.viewer.session import Session, Task
 from raybox.viewer.stage import Stage, ViewInput, make_stage, stage_of_bytes
@@ -116,12 +116,15 @@ class Viewer:
             self._change({"selection": (own + first).tolist()})
 
     def color_by(self, label: str | None) -> None:
-        """Colour objects by a label, or by "height"; for None, all alike."""
-        labels = self._content.stage.labels
-        if label is not None and label not in labels and label != "height":
-            raise InvalidInput(f"there is no label {label!r}; there are: {', '.join([*labels, 'height'])}.")
-        other: ByOther = {"by": "height" if label else "plain"}
-        self._change({"colour": {"by": "label", "label": label} if label in labels else other})
+        """Colour objects by a label, by "height", or by the "colors" of files; for None, all alike."""
+        stage = self._content.stage
+        others: dict[str | None, ByOther] = {None: {"by": "plain"}, "height": {"by": "height"}}
+        others |= {"colors": {"by": "file"}} if stage.has_colors else {}
+        if label not in stage.labels and label not in others:
+            names = ", ".join([*stage.labels, *filter(None, others)])
+            raise InvalidInput(f"there is no label {label!r}; there are: {names}.")
+        own: ByLabel = {"by": "label", "label": str(label)}
+        self._change({"colour": own if label in stage.labels else others[label]})
 
     def camera(self, eye: ArrayInput, target: ArrayInput, *, up: Up | None = None, fov: float = 45.0) -> None:
         """Look from a point at another, both (3,); fov is vertical, in degrees; up: None is the file's."""
