@@ -9,6 +9,8 @@ export interface ClassColour {
 const opaque = (colour: string): ClassColour => ({ colour, opacity: 255 });
 const GLASS: ClassColour = { colour: "#9fc9dd", opacity: 110 };
 const WALL = opaque("#ece8df");
+const CONCRETE = opaque("#cfcac0");
+const WOOD = opaque("#bf9468");
 const EARTH = opaque("#d9cdb2");
 const WATER = opaque("#9cc4de");
 const PLANTS = opaque("#a9c796");
@@ -19,6 +21,8 @@ const ROOF = opaque("#bf7a62");
 const BY_WORD: [ClassColour, string][] = [
   [GLASS, "glass glazing window skylight curtain pane"],
   [WALL, "wall building plaster facade"],
+  [CONCRETE, "slab floor stair ramp footing foundation pile concrete"],
+  [WOOD, "door wood timber"],
   [EARTH, "earth ground soil sand land terrain relief site geographic topography dirt"],
   [WATER, "water river lake canal sea pond waterway"],
   [PLANTS, "plant vegetation tree grass forest park garden meadow shrub bush leaves"],

@@ -4,11 +4,11 @@
 export const CATEGORIES: readonly string[] = [
   "#737edb",
   "#f49777",
-  "#299e00",
   "#ffd75a",
-  "#50dafc",
   "#975882",
+  "#50dafc",
   "#606533",
+  "#299e00",
   "#094083",
 ];
 

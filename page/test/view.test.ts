@@ -85,7 +85,8 @@ test("ways to colour without effect are absent", () => {
 test("the legend has the colours of the objects, with counts of what is shown", () => {
   const made = colouring(model, { by: "class" });
   assert.deepEqual([...made.rgb.subarray(0, 3)], rgb(classColour("wall")!.colour));
-  assert.deepEqual([...made.rgb.subarray(6, 9)], rgb(CATEGORIES[0]));
+  assert.deepEqual([...made.rgb.subarray(6, 9)], rgb(classColour("door")!.colour));
+  assert.deepEqual([...colouring(model, { by: "label", label: "type" }).rgb.subarray(6, 9)], rgb(CATEGORIES[1]));
   const legend = made.legend(Uint8Array.of(1, 0, 1, 0, 1));
   assert.deepEqual(
     legend.map(({ text, count }) => [text, count]),
@@ -238,7 +239,7 @@ test("colours of the file come first, then those of classes", () => {
   const { byFile, rgba } = lookOf(store);
   assert.equal(byFile, true);
   assert.deepEqual([...rgba.subarray(0, 8)], [255, 0, 0, 26, 0, 0, 0, 0]);
-  assert.deepEqual([...rgba.subarray(8)], [...rgb(CATEGORIES[0]), 255, ...rgb(OTHER), 255, 0, 255, 0, 128]);
+  assert.deepEqual([...rgba.subarray(8)], [...rgb(classColour("door")!.colour), 255, ...rgb(OTHER), 255, 0, 255, 0, 128]);
   const legend = colouring(painted, colour).legend(new Uint8Array(5).fill(1));
   assert.deepEqual(legend[0], { text: "wall", colours: ["#aa5500"], count: 3 });
   const restored = (given: unknown, of: SceneModel = painted) => restoredView(of, { colour: given }, startView(of, false)).colour;
