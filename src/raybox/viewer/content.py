@@ -15,11 +15,12 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from raybox.errors import FileFormatError, InvalidInput
+from raybox.errors import InvalidInput
 from raybox.geometry import Rays
 from raybox.hits import AllHits, Hits
 from raybox.hits.concatenation import concatenate
 from raybox.hits.image import write_png
+from raybox.io.formats.common import HoldsRays
 from raybox.io.formats.scans import Scan
 from raybox.validation import Bools, MaskInput
 from raybox.viewer.frames import Points, points_frame, rays_frame, scene_frame, table_frame
@@ -31,7 +32,6 @@ MAX_RAYS = 5_000_000  # in the table of a page
 MAX_OUTPUT = 2_500_000  # characters: Jupyter cuts outputs of 3 MB
 MAX_FRAMES = 20 * MAX_OUTPUT  # bytes, whose page is larger in any case
 _SANDBOX = "allow-scripts allow-downloads allow-modals"  # no access to the notebook
-_HOLDS_RAYS = "not a scene", "no triangles"  # in errors
 _SIZE = 960, 560  # pixels of the picture in a notebook
 LayerInput: TypeAlias = ViewInput | Rays | Hits | AllHits
 _TITLE = re.compile(rb"<title>.*?</title>", re.DOTALL)
@@ -183,10 +183,8 @@ def with_file(shown: PageContent, name: str, content: bytes) -> tuple[PageConten
     """Return what a page shows once a file is opened, and a text on its rays, which are added."""
     try:
         return make_content(stage_of_bytes(name, content)), ""
-    except FileFormatError as error:
-        if not any(reason in str(error) for reason in _HOLDS_RAYS):
-            raise
-    scan = scan_of_bytes(name, content)
+    except HoldsRays:
+        scan = scan_of_bytes(name, content)
     added = _scan_layers(scan, name, f"points of {name}")
     start = " from 0 0 0 to its points" * scan.has_points
     text = f"{name}: {len(scan.rays):,} rays{start} added"

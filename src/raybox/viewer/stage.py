@@ -19,6 +19,7 @@ from raybox.geometry.object_rows import combined, row_masks, shared_dtype
 from raybox.geometry.property_sets import PropertySets
 from raybox.hits import AllHits, Hits
 from raybox.io.formats import FORMATS, announced, read
+from raybox.io.formats.common import HoldsRays
 from raybox.io.formats.ifc import NO_MATTER
 from raybox.io.formats.scans import Scan, scan_around_zero
 from raybox.scene.scene import Scene
@@ -203,7 +204,8 @@ def _uploaded(name: str, content: bytes) -> Iterator[tuple[Path, str]]:
             _check_size(str(path), announced(path).bytes, MAX_UNPACKED, " once unpacked")
             yield path, plain
         except RayboxError as error:
-            raise FileFormatError(str(error).replace(str(path), plain)) from error
+            kind = HoldsRays if isinstance(error, HoldsRays) else FileFormatError
+            raise kind(str(error).replace(str(path), plain)) from error
 
 
 def _check_size(name: str, size: int, most: int, state: str) -> None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from raybox.errors import FileFormatError, InvalidInput
-from raybox.io.formats.common import ReadOptions, file_error, quoted
+from raybox.io.formats.common import HoldsRays, ReadOptions, file_error, quoted
 
 Columns: TypeAlias = dict[str, list[str]]  # the columns of each array
 RANGES = ("t_min", "t_max")
@@ -122,8 +122,10 @@ def choose_kind(found: Iterable[str], path: Path, options: ReadOptions) -> str:
     if options.origin is not None and "points" in kinds:
         return "points"
     if not kinds:
-        wanted = "a scene" if options.kind == "scene" else "rays"
-        raise file_error(path, f"holds {' and '.join(found)}, not {wanted}", f"give a file of {wanted} here")
+        is_scene = options.kind == "scene"
+        wanted, error = ("a scene", HoldsRays) if is_scene else ("rays", FileFormatError)
+        problem = f"holds {' and '.join(found)}, not {wanted}"
+        raise file_error(path, problem, f"give a file of {wanted} here", kind=error)
     if len(kinds) > 1 and options.kind is None and kinds != ["oriented boxes", "points"]:
         raise file_error(path, f"holds {' and '.join(kinds)}", 'say which: kind="scene" or kind="rays"')
     return kinds[0]

@@ -177,6 +177,10 @@ def file_below(folder: Path, name: str) -> Path | None:
         return None
 
 
+class HoldsRays(FileFormatError):
+    """A scene was wanted of a file of rays or points."""
+
+
 def file_error(
     path: Path, problem: str, way_out: str, place: str = "", kind: type[FileFormatError] = FileFormatError
 ) -> FileFormatError:

@@ -15,7 +15,7 @@ from raybox.geometry.colors import Colors, joined_colors
 from raybox.geometry.labels import with_colors, with_properties
 from raybox.geometry.polygons import Triangles, triangulate, without_holes
 from raybox.geometry.property_sets import PropertySets
-from raybox.io.formats.common import Floats, Loaded, ReadOptions, counts_in_words, file_error
+from raybox.io.formats.common import Floats, HoldsRays, Loaded, ReadOptions, counts_in_words, file_error
 from raybox.io.formats.object_boxes import boxes_of_objects
 
 Ints = NDArray[np.int64]
@@ -64,8 +64,10 @@ def to_scene(
     parts = [part for part in parts if len(part.faces)]
     if not parts and (skipped or not may_be_empty):
         problem = "holds no triangles" + (f", but {counts_in_words(skipped)}" if skipped else "")
-        hint = " (point sets need origin, or --origin)" if path.suffix.lower() == ".ply" else ""
-        raise file_error(path, problem, f"check that it is a mesh{hint}")
+        may_be_points = path.suffix.lower() == ".ply"
+        hint = " (point sets need origin, or --origin)" if may_be_points else ""
+        error = HoldsRays if may_be_points and not skipped else FileFormatError
+        raise file_error(path, problem, f"check that it is a mesh{hint}", kind=error)
     vertices, faces = joined(parts, path)
     names = dict.fromkeys(name for part in parts for name in part.labels)
     labels = {name: column_of([part.labels.get(name) for part in parts]) for name in names}
