@@ -457,11 +457,11 @@ void main() {
   vec3 normal = normalize(cross(dFdx(vPoint), dFdy(vPoint)));
   if (isCut(vPoint)) discard;
   if (dot(normal, orthographic ? forward : vPoint) > 0.0) normal = -normal;
-  // What a plane opens is drawn inside as the plane would cut it, so that it looks solid.
+  // What a plane opens is drawn inside as the plane would cut it, and darker, as walls are in floor plans.
   vec3 opened;
   bool isInside = cutCount > 0 && gl_FrontFacing == (vMirrored == 1);
-  if (isInside && openingOf(orthographic ? forward : vPoint, opened) >= 0.0) normal = opened;
-  write(vTone.rgb * shade(normal));
+  bool isOpened = isInside && openingOf(orthographic ? forward : vPoint, opened) >= 0.0;
+  write(vTone.rgb * (isOpened ? 0.55 * shade(opened) : shade(normal)));
 #endif
 }
 `;
