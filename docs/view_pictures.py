@@ -140,9 +140,8 @@ def colours_of_a_city(page: Page) -> None:
 
 
 def voxels(page: Page) -> None:
-    """Colour voxels by height, click one, and turn until the ray shows."""
+    """Click a voxel, and turn until the ray shows."""
     page.show("colour")
-    page.find("colour-by").select_option(label="height")
     page.pick(560, 420)
     turn(page, -18, 3)
 

@@ -12,6 +12,7 @@ import raybox as rb
 from browser import Page
 from test_browser_pictures import READ
 
+OPENED = 0.55  # of its brightness: what a cut opens of triangles
 UNIT = [[0.0, 0.0, 0.0]], [[1.0, 1.0, 1.0]]
 TURN = np.array([[0.0, -1, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])  # of the unit cube onto itself
 
@@ -115,7 +116,10 @@ def cubes(halves: list[float], kind: type) -> rb.Boxes | rb.Instances | rb.Mesh:
 @pytest.mark.parametrize("kind", [rb.Boxes, rb.Instances, rb.Mesh])
 @pytest.mark.parametrize("halves", [[1.0], [1.0, 0.5], [0.5, 1.0]], ids=str)
 def test_what_is_cut_looks_solid(browser, kind, halves):
-    """The cut of a box is a face of its colour; of boxes that overlap, of that which the engine hits."""
+    """The cut of a box is a face of its colour; of boxes that overlap, of that which the engine hits.
+
+    What a cut opens of triangles is darker.
+    """
     if kind is rb.Mesh:
         halves = halves[:1]  # of triangles, those behind the cut show, and the engine hits these
     with rb.view(cubes(halves, kind), port=0) as viewer:
@@ -123,7 +127,9 @@ def test_what_is_cut_looks_solid(browser, kind, halves):
         page.run("() => { raybox.actions.cutTo('z', [-Infinity, 0.1]); raybox.stage.standardView('top') }")
         x, y = page.pixels(1, 1)[0]
         assert page.answers([(x, y)])[0]["hits"][0]["object"] == 0
-        colour = "#{:02x}{:02x}{:02x}".format(*page.run("[...raybox.stage.drawing.look.rgba.slice(0, 3)]"))
+        tone = page.run("[...raybox.stage.drawing.look.rgba.slice(0, 3)]")
+        shade = OPENED if kind is rb.Mesh else 1.0
+        colour = "#{:02x}{:02x}{:02x}".format(*(round(shade * byte) for byte in tone))
         content = base64.b64encode(page.picture((x - 20, y - 20, 40, 40))).decode()
         assert page.run(READ, [content, [colour]])["counts"] == [1600]
         page.close()

@@ -20,6 +20,8 @@ export interface Plan {
   moving: boolean;
   /** Whether what lies deeper than what is around it is darker. */
   depthCue: boolean;
+  /** Pixels of the largest boxes that are points, 0 without boxes: their depths are even, also on a slope. */
+  dots: number;
   /** Which passes are needed. */
   ties: boolean;
   translucent: boolean;
@@ -59,7 +61,7 @@ export class Picture {
     this.sums = target(false, THREE.HalfFloatType);
     this.copyOver = screen("copy", { source: { value: null } }, {});
     this.blendOver = screen("blend", { source: { value: this.sums.texture }, most: { value: 1 } }, {});
-    this.depthCue = screen("cue", { ...shared, radius: { value: 1 } }, { transparent: false });
+    this.depthCue = screen("cue", { ...shared, radius: { value: 1 }, dots: { value: 0 } }, { transparent: false });
     const pixel = { value: new THREE.Vector2() };
     this.readDepth = screen("depth", { source: { value: this.colour.depthTexture }, pixel }, { transparent: false });
     shared.depthMap.value = this.colour.depthTexture;
@@ -136,6 +138,7 @@ export class Picture {
   private drawDepthCue(plan: Plan): void {
     this.clear(this.sums, plan, 0);
     uniforms(this.depthCue).radius.value = CUE_RADIUS * plan.scale;
+    uniforms(this.depthCue).dots.value = plan.dots;
     this.render([this.depthCue], this.sums);
     this.over(this.copyOver, this.sums.texture);
   }

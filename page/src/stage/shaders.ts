@@ -613,6 +613,7 @@ uniform mat4 projection;
 uniform bool orthographic;
 uniform float pixels;
 uniform float radius;
+uniform float dots;
 out vec4 colour;
 
 float depthAt(ivec2 pixel) {
@@ -632,7 +633,7 @@ void main() {
     ivec2 aside = ivec2(round(reach * vec2(cos(angle), sin(angle))));
     vec2 ends = vec2(depthAt(at + aside), depthAt(at - aside));
     float around = 0.5 * (ends.x + ends.y);
-    if (max(ends.x, ends.y) < 1.0) sum += clamp(widths * (depth - around) / reach - 0.05, 0.0, 1.0);
+    if (max(ends.x, ends.y) < 1.0) sum += clamp((widths * (depth - around) - dots) / reach - 0.05, 0.0, 1.0);
   }
   colour = vec4(0.0, 0.0, 0.0, 1.0 - exp(-0.13 * sum));
 }

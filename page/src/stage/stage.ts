@@ -153,6 +153,10 @@ export class Stage {
     return this.model !== null && (this.model.points !== null || this.model.labels.length === 0);
   }
 
+  private get hasBoxes(): boolean {
+    return this.model?.geometries.some((one) => one.type === "grid" || (one.type === "instances" ? one.base : one).type === "boxes") ?? false;
+  }
+
   /** Draws a scene; the camera is not fitted to it yet. */
   load(model: SceneModel): void {
     const again = this.model !== null && sameScene(this.model, model);
@@ -377,6 +381,7 @@ export class Stage {
       points: (pixels) => this.overlays.drawnPoints(pixels),
       overlays: (pixels) => this.overlays.drawn(pixels),
       depthCue: quality.depthCue && (!moving || this.isUnlabelled),
+      dots: this.hasBoxes ? quality.dotsBelow * this.density() : 0,
       view: this.prepareView(view, pixelScale, quality),
       width: Math.max(1, Math.round(view.width * pixelScale)),
       height: Math.max(1, Math.round(view.height * pixelScale)),
