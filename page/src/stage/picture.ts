@@ -80,12 +80,13 @@ export class Picture {
       this.over(this.copyOver, this.ties.texture);
     }
     this.render(plan.points(plan.scale), this.colour);
-    if (plan.depthCue) this.drawDepthCue(plan);
+    if (plan.depthCue) yield* this.drawDepthCue(plan);
     if (plan.translucent) {
       this.clear(this.sums, plan, 0);
       yield* this.pass("translucent", plan, this.sums);
       uniforms(this.blendOver).most.value = plan.mostOpacity;
-      this.over(this.blendOver, this.sums.texture);
+      uniforms(this.blendOver).source.value = this.sums.texture;
+      yield* this.overAll(this.blendOver, this.colour);
     }
     if (plan.edges) yield* this.pass("lines", plan, this.colour);
     this.render(plan.overlays(plan.scale), this.colour);
@@ -93,6 +94,7 @@ export class Picture {
 
   private begin(plan: Plan): void {
     this.drawCalls = 0;
+    for (const one of [this.colour, this.sums]) one.scissorTest = false; // of a picture that was not finished
     if (this.colour.width !== plan.width || this.colour.height !== plan.height) {
       for (const one of [this.colour, this.ties, this.sums]) one.setSize(plan.width, plan.height);
     }
@@ -135,12 +137,25 @@ export class Picture {
   }
 
   /** The depths are those of the picture, so the shade is drawn apart and then put over it. */
-  private drawDepthCue(plan: Plan): void {
+  private *drawDepthCue(plan: Plan): Generator<void, void> {
     this.clear(this.sums, plan, 0);
     uniforms(this.depthCue).radius.value = CUE_RADIUS * plan.scale;
     uniforms(this.depthCue).dots.value = plan.dots;
-    this.render([this.depthCue], this.sums);
+    yield* this.overAll(this.depthCue, this.sums);
     this.over(this.copyOver, this.sums.texture);
+  }
+
+  /** Draws over all of a picture, on a slow device in strips: a click waits for a step. */
+  private *overAll(mesh: THREE.Mesh, into: THREE.WebGLRenderTarget): Generator<void, void> {
+    const strip = Math.ceil(into.height / (this.slow ? STRIPS : 1));
+    into.scissorTest = true;
+    for (let y = 0; y < into.height; y += strip) {
+      into.scissor.set(0, y, into.width, strip);
+      this.render([mesh], into);
+      this.wait();
+      yield;
+    }
+    into.scissorTest = false;
   }
 
   private over(mesh: THREE.Mesh, source: THREE.Texture): void {
@@ -192,6 +207,7 @@ export class Picture {
 
 /** Pixels of the page. */
 const CUE_RADIUS = 2;
+const STRIPS = 8;
 const BLACK = new THREE.Color(0);
 
 function withMaterial({ object, material }: Part): THREE.Object3D {

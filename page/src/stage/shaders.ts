@@ -460,8 +460,12 @@ void main() {
   // What a plane opens is drawn inside as the plane would cut it, and darker, as walls are in floor plans.
   vec3 opened;
   bool isInside = cutCount > 0 && gl_FrontFacing == (vMirrored == 1);
-  bool isOpened = isInside && openingOf(orthographic ? forward : vPoint, opened) >= 0.0;
-  write(vTone.rgb * (isOpened ? 0.55 * shade(opened) : shade(normal)));
+  float tone = 1.0;
+  if (isInside && openingOf(orthographic ? forward : vPoint, opened) >= 0.0) {
+    normal = opened;
+    tone = 0.55;
+  }
+  write(vTone.rgb * (tone * shade(normal)));
 #endif
 }
 `;

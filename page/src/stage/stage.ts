@@ -380,7 +380,7 @@ export class Stage {
       layers: this.layers,
       points: (pixels) => this.overlays.drawnPoints(pixels),
       overlays: (pixels) => this.overlays.drawn(pixels),
-      depthCue: quality.depthCue && (!moving || this.isUnlabelled),
+      depthCue: quality.depthCue && (this.isUnlabelled || !(moving || this.slow)),
       dots: this.hasBoxes ? quality.dotsBelow * this.density() : 0,
       view: this.prepareView(view, pixelScale, quality),
       width: Math.max(1, Math.round(view.width * pixelScale)),
