@@ -122,7 +122,9 @@ function inOrder(faces: Uint32Array, order: Uint32Array): Uint32Array {
 }
 
 /** The most chunks of a layer that has all draw calls of a picture: three calls each, if all passes are needed. */
-const MOST_CHUNKS = 12;
+const MOST_CHUNKS = 10;
+/** Triangles of the first chunk, the largest ones: a click on a slow device waits until a chunk is drawn. */
+const FIRST_CHUNK = 1024;
 
 /** Draws triangles and their sharp edges. */
 export class MeshLayer implements Layer {
@@ -151,7 +153,7 @@ export class MeshLayer implements Layer {
     const base = geometryOf(rows, hasOwners, copies ? copies.transforms.length / 12 : null);
     const index = new THREE.BufferAttribute(rows.faces, 1);
     const triangles = rows.faces.length / 3;
-    const limits = copies ? [0, triangles] : growingLimits(triangles, Math.max(1, Math.floor(share * MOST_CHUNKS)));
+    const limits = copies ? [0, triangles] : growingLimits(triangles, Math.max(1, Math.floor(share * MOST_CHUNKS)), FIRST_CHUNK);
     this.objects = limits.slice(1).map((end, k) => {
       const geometry = sharing(base, index);
       geometry.setDrawRange(3 * limits[k], 3 * (end - limits[k]));

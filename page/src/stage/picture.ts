@@ -207,7 +207,7 @@ export class Picture {
 
 /** Pixels of the page. */
 const CUE_RADIUS = 2;
-const STRIPS = 8;
+const STRIPS = 6;
 const BLACK = new THREE.Color(0);
 
 function withMaterial({ object, material }: Part): THREE.Object3D {
