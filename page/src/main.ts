@@ -48,8 +48,8 @@ function connect(view: unknown): void {
     notice.clear("progress");
     const before = page.actions?.store;
     if (before && !runs && sameScene(before.model, model)) return page.update(model);
-    const kept = before && runs && renumbered(before.state, before.model, model, runs);
-    page.open(model, caster, before ? kept : (view ?? caster.view));
+    const same = before && runs && renumbered(before.state, before.model, model, runs);
+    page.open(model, caster, before ? same : (view ?? caster.view));
     if (before) page.actions?.filtersChanged(); // the server may have the filters of the scene before
     follow();
   };

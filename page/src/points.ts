@@ -43,7 +43,7 @@ export function measuredOf({ ray, distance }: PointCloud, rows: number): Float64
 }
 
 /** One byte a point, and one a ray of the table: 1 inside all ranges of fields. A point without a value is outside. */
-export function keptBy(ranges: View["ranges"], model: SceneModel): { points: Uint8Array; rays: Uint8Array } | null {
+export function insideRanges(ranges: View["ranges"], model: SceneModel): { points: Uint8Array; rays: Uint8Array } | null {
   const active = pointRanges(model).filter(({ name }) => ranges[name]);
   if (!active.length) return null;
   const inside = (at: number) => active.every(({ name, values }) => values[at] >= ranges[name][0] && values[at] <= ranges[name][1]);
@@ -54,7 +54,7 @@ export function keptBy(ranges: View["ranges"], model: SceneModel): { points: Uin
 }
 
 /** Four bytes a point, opacity 0 where it is left out, with the legend; a point without a value is faint. */
-export function drawPoints(model: SceneModel, view: PointsView, kept: Uint8Array | null) {
+export function drawPoints(model: SceneModel, view: PointsView, inside: Uint8Array | null) {
   const { distance, colors } = model.points!;
   const { colourOf, scale, missing } = view.colour === "residual" ? byResidual(model, view.limit) : byValue(model, view.colour);
   const own = ownColours(colors ?? []);
@@ -62,7 +62,7 @@ export function drawPoints(model: SceneModel, view: PointsView, kept: Uint8Array
   const faint = rgb(MISS);
   let without = 0;
   for (let at = 0; at < distance.length; at++) {
-    if (kept && !kept[at]) continue;
+    if (inside && !inside[at]) continue;
     const colour = own(at) ?? colourOf(at);
     rgba.set(colour ?? faint, 4 * at);
     rgba[4 * at + 3] = colour ? 255 : FAINT;

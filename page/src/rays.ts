@@ -19,15 +19,15 @@ export function hitTimes({ table }: SceneModel, { row }: RaySample): Float64Arra
 }
 
 /** Colour and visibility of the drawn rays, next to objects in their colours. */
-export function drawRays(model: SceneModel, sample: RaySample, view: RaysView, objects: Colouring, kept?: Uint8Array): DrawnRays {
-  const rows = rowsOf(model, sample, kept);
+export function drawRays(model: SceneModel, sample: RaySample, view: RaysView, objects: Colouring, inside?: Uint8Array): DrawnRays {
+  const rows = rowsOf(model, sample, inside);
   const { colourOf, legend } = palettes[view.colour](model, rows.hits, objects);
   const own = ownColours(sample.colors ?? []);
   const rgba = new Uint8Array(4 * sample.row.length);
   let drawn = 0;
   for (let at = 0; at < sample.row.length; at++) {
     const hit = isHit(model, sample.row[at]);
-    if (!(hit ? view.hits : view.misses) || kept?.[sample.row[at]] === 0) continue;
+    if (!(hit ? view.hits : view.misses) || inside?.[sample.row[at]] === 0) continue;
     rgba.set(own(sample.row[at]) ?? (hit ? colourOf(sample.row[at]) : rgb(MISS)), 4 * at);
     rgba[4 * at + 3] = hit ? 255 : FAINT;
     drawn++;
@@ -40,13 +40,13 @@ export function drawRays(model: SceneModel, sample: RaySample, view: RaysView, o
 }
 
 /** The rows that hit, and the number of the others: of all rays where there is a table, else of the sample. */
-function rowsOf(model: SceneModel, sample: RaySample, kept?: Uint8Array): { hits: Uint32Array; misses: number } {
+function rowsOf(model: SceneModel, sample: RaySample, inside?: Uint8Array): { hits: Uint32Array; misses: number } {
   const total = model.table?.total ?? sample.row.length;
   const hits = new Uint32Array(total);
   let [found, misses] = [0, 0];
   for (let at = 0; at < total; at++) {
     const row = model.table ? at : sample.row[at];
-    if (kept?.[row] === 0) continue;
+    if (inside?.[row] === 0) continue;
     if (isHit(model, row)) hits[found++] = row;
     else misses++;
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { restoredView, startView } from "../src/controls.ts";
 import { DIVERGING, MISS, RAMP, ramp, rgb } from "../src/look.ts";
-import { drawPoints, keptBy, measuredOf, pointColours, pointRanges, rangeOf, residualLimit, residuals } from "../src/points.ts";
+import { drawPoints, insideRanges, measuredOf, pointColours, pointRanges, rangeOf, residualLimit, residuals } from "../src/points.ts";
 import { remarksOf } from "../src/panel/legend.ts";
 import { FAINT } from "../src/rays.ts";
 import { Store } from "../src/store.ts";
@@ -60,11 +60,11 @@ test("points have the colours of a field, and ranges of fields leave out points 
   assert.deepEqual([colourOf(rgba, 0), colourOf(rgba, 3)], [rgb(RAMP[0]), rgb(RAMP.at(-1)!)]);
   assert.deepEqual(legend.map(({ text }) => text), ["points, intensity: 0 to 100", "points without intensity"]);
   assert.deepEqual(pointRanges(model).map(({ extent }) => extent), [[0, 100], [1e9, 1e9 + 3]]);
-  const kept = keptBy({ [rangeOf("time")]: [1e9 + 1, 1e9 + 3], [rangeOf("intensity")]: [0, 60] }, model)!;
-  assert.deepEqual([...kept.points], [0, 1, 0, 0], "a point without a value is outside");
-  assert.deepEqual([...kept.rays], [1, 0, 0, 1], "a ray without a point stays");
-  assert.deepEqual(opacities(drawPoints(model, VIEW, kept.points).rgba), [0, 255, 0, 0]);
-  assert.equal(keptBy({ height: [0, 1] }, model), null, "ranges of labels are of objects");
+  const inside = insideRanges({ [rangeOf("time")]: [1e9 + 1, 1e9 + 3], [rangeOf("intensity")]: [0, 60] }, model)!;
+  assert.deepEqual([...inside.points], [0, 1, 0, 0], "a point without a value is outside");
+  assert.deepEqual([...inside.rays], [1, 0, 0, 1], "a ray without a point stays");
+  assert.deepEqual(opacities(drawPoints(model, VIEW, inside.points).rgba), [0, 255, 0, 0]);
+  assert.equal(insideRanges({ height: [0, 1] }, model), null, "ranges of labels are of objects");
 });
 
 test("one far point does not take the colours of all others, and points may have a colour of their own", () => {

@@ -158,8 +158,8 @@ test("counts are of all rays of the file, also where a sample is drawn; misses a
   const model = { ...scene, table: { total, t: numbers, distance: numbers, object } };
   const sample = { ...scene.rays!, total, row };
   const plain = colouring(model, { by: "plain" });
-  const legendOf = (colour: RayColour, kept?: Uint8Array) =>
-    drawRays(model, sample, { hits: true, misses: true, points: true, colour }, plain, kept);
+  const legendOf = (colour: RayColour, inside?: Uint8Array) =>
+    drawRays(model, sample, { hits: true, misses: true, points: true, colour }, plain, inside);
   const { legend, rgba } = legendOf("status");
   assert.deepEqual(
     legend.map((entry) => [entry.text, entry.count]),
@@ -168,8 +168,8 @@ test("counts are of all rays of the file, also where a sample is drawn; misses a
   assert.deepEqual([rgba[3], rgba[7], rgba[11]], [255, 255, FAINT]);
   assert.deepEqual(legendOf("object").legend.slice(0, 2).map(({ count }) => count), [5000, 5000]);
   assert.match(legendOf("distance").legend[0].text, /up to 9$/, "of a ray that is not drawn");
-  const kept = Uint8Array.from(object, (_, k) => Number(k < 10));
-  const some = legendOf("status", kept);
+  const inside = Uint8Array.from(object, (_, k) => Number(k < 10));
+  const some = legendOf("status", inside);
   assert.deepEqual(some.legend.map((entry) => entry.count), [2, 8, undefined]);
   assert.equal(some.legend[2].text, "1 of 10 rays drawn, an even sample");
   assert.deepEqual([some.rgba[3], some.rgba[7]], [255, 0]);

@@ -4,7 +4,7 @@ import type { Actions } from "../actions.ts";
 import { colouring } from "../colouring.ts";
 import { choice, el, replace } from "../dom.ts";
 import { count, distanceTitle, short } from "../format.ts";
-import { drawPoints, keptBy, measuredOf } from "../points.ts";
+import { drawPoints, insideRanges, measuredOf } from "../points.ts";
 import { drawRays, hitTimes, isHit } from "../rays.ts";
 import type { LegendEntry, RayColour, RaysView, SceneModel } from "../types.ts";
 import { button } from "./command.ts";
@@ -33,7 +33,7 @@ export class Rays {
   private readonly toggles: Record<Kind, HTMLElement>;
   private readonly table: VirtualTable | null;
   /** The rows of the table that ranges of points leave; all if undefined. */
-  private kept: Uint8Array | undefined;
+  private inside: Uint8Array | undefined;
 
   constructor(
     private readonly actions: Actions,
@@ -68,13 +68,13 @@ export class Rays {
     this.colour.value = state.rays.colour;
     const there = kinds(model);
     for (const kind of KINDS) this.toggles[kind].hidden = !there[kind];
-    const kept = keptBy(state.ranges, model);
-    this.kept = kept?.rays;
-    const drawn = model.rays && drawRays(model, model.rays, state.rays, colouring(model, state.colour), this.kept);
+    const inside = insideRanges(state.ranges, model);
+    this.inside = inside?.rays;
+    const drawn = model.rays && drawRays(model, model.rays, state.rays, colouring(model, state.colour), this.inside);
     const rays = drawn && { sample: model.rays!, rgba: drawn.rgba, times: hitTimes(model, model.rays!) };
-    const points = model.points && state.rays.points ? drawPoints(model, state.points, kept && kept.points) : null;
+    const points = model.points && state.rays.points ? drawPoints(model, state.points, inside?.points ?? null) : null;
     stage.draw({ rays, points: points && points.rgba });
-    this.note.textContent = noteOf(model, this.kept);
+    this.note.textContent = noteOf(model, this.inside);
     const entries = [...(drawn?.legend ?? []), ...(points?.legend ?? [])];
     replace(this.legend, ...legendRows(entries));
     this.changed(entries);
@@ -84,7 +84,7 @@ export class Rays {
   private fill(): void {
     const { rays, table } = this.actions.store.model;
     const rows = Uint32Array.from({ length: table?.total ?? rays?.total ?? 0 }, (_, row) => row);
-    this.table?.fill(this.kept ? rows.filter((row) => this.kept![row]) : rows);
+    this.table?.fill(this.inside ? rows.filter((row) => this.inside![row]) : rows);
   }
 
   private makeTable(): VirtualTable {
@@ -149,11 +149,11 @@ function summaryOf({ rays, points }: SceneModel): string {
   return rays.row.length < rays.total ? `${total}; at most ${count(rays.row.length)} drawn` : total;
 }
 
-function noteOf({ table, points }: SceneModel, kept?: Uint8Array): string {
+function noteOf({ table, points }: SceneModel, inside?: Uint8Array): string {
   const hits = table?.object.reduce((sum, object) => sum + Number(object >= 0), 0);
-  const inside = kept?.reduce((sum, byte) => sum + byte, 0);
+  const rays = inside?.reduce((sum, byte) => sum + byte, 0);
   const parts = [
-    inside !== undefined && `${count(inside)} in the ranges`,
+    rays !== undefined && `${count(rays)} in the ranges`,
     hits !== undefined && `${count(hits)} hit an object`,
     points && `${count(points.distance.length)} points`,
   ];

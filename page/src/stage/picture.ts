@@ -207,6 +207,7 @@ export class Picture {
 
 /** Pixels of the page. */
 const CUE_RADIUS = 2;
+/** Steps in which a slow device draws over all of a picture. */
 const STRIPS = 6;
 const BLACK = new THREE.Color(0);
 
