@@ -63,6 +63,12 @@ DRAW_AWAITED = """(() => {
 })()"""
 
 
+CAST = """async ({ origin, direction }) => {
+    await raybox.actions.castTyped(origin, direction);
+    return raybox.actions.store.state.answer?.hits.map((hit) => hit.object) ?? null;
+}"""
+
+
 class Size(NamedTuple):
     """The width and height of a window in pixels, and whether fingers touch it."""
 
@@ -306,6 +312,10 @@ class Page:
             }""",
             [list(pixel) for pixel in pixels],
         )
+
+    def cast(self, ray: dict[str, list[float]]) -> list[int] | None:
+        """Cast a ray of typed numbers; return the objects of its hits, None if there is no answer."""
+        return self.run(CAST, ray)
 
     def rays(self, pixels: list[tuple[int, int]]) -> rb.Rays:
         """Return the rays through pixels."""

@@ -20,10 +20,6 @@ ROW = rb.Boxes(
 )
 TABLE = b"min_x,min_y,min_z,max_x,max_y,max_z,id\n0,0,0,1,1,1,alone\n"
 ALONG = {"origin": [-5.0, 0.5, 0.5], "direction": [1.0, 0.0, 0.0]}
-CAST = """async ({ origin, direction }) => {
-    await raybox.actions.castTyped(origin, direction);
-    return raybox.actions.store.state.answer?.hits.map((hit) => hit.object) ?? null;
-}"""
 
 
 @pytest.fixture
@@ -67,7 +63,7 @@ def test_a_file_that_is_none_is_one_message(page, name):
     page.until("document.querySelector('[data-test=notice].error')?.innerText.includes(given)", name)
     assert len(messages(page)) == 1
     assert page.tab.locator("img").count() == 0, "a name is no markup"
-    assert page.run(CAST, ALONG) == [0, 1, 2]
+    assert page.cast(ALONG) == [0, 1, 2]
     page.press("notice-close")
     assert not messages(page)
     choose_file(page, "one.csv", TABLE)
@@ -81,7 +77,7 @@ def test_an_abandoned_upload_is_harmless(viewer, page):
         other.upload("large.csv", TABLE * 1000, parts=10, sent=2)
     choose_file(page, "one.csv", TABLE)
     page.until("raybox.actions.store.model.objects === 1")
-    assert page.run(CAST, ALONG) == [0]
+    assert page.cast(ALONG) == [0]
     page.tab.evaluate(
         """() => {
             const file = new File([new Uint8Array(40 << 20)], "large.npz");
@@ -90,7 +86,7 @@ def test_an_abandoned_upload_is_harmless(viewer, page):
     )
     page.open(viewer.url)  # while the file is sent
     assert page.run("raybox.actions.store.model.objects") == 3
-    assert page.run(CAST, ALONG) == [0, 1, 2]
+    assert page.cast(ALONG) == [0, 1, 2]
     assert not messages(page)
 
 
@@ -98,13 +94,13 @@ def test_two_pages_differ(browser, viewer, page):
     other = Page(browser, viewer.url, WIDE)
     page.press("tree-hide")  # walls
     page.until("raybox.actions.store.visibility.shownCount === 1")
-    assert page.run(CAST, ALONG) == [1]
-    assert other.run(CAST, ALONG) == [0, 1, 2]
+    assert page.cast(ALONG) == [1]
+    assert other.cast(ALONG) == [0, 1, 2]
     assert other.run("raybox.actions.store.visibility.shownCount") == 3
     choose_file(other, "one.csv", TABLE)
     other.until("raybox.actions.store.model.objects === 1")
     assert page.run("raybox.actions.store.model.objects") == 3
-    assert page.run(CAST, ALONG) == [1]
+    assert page.cast(ALONG) == [1]
     other.close()
 
 
@@ -120,7 +116,7 @@ def test_300_silent_sockets_do_not_block_a_page(browser, viewer):
         for line in lines[::2]:
             line.sendall("\r\n".join(upgrade).encode())
         page = Page(browser, viewer.url)
-        assert page.run(CAST, ALONG) == [0, 1, 2]
+        assert page.cast(ALONG) == [0, 1, 2]
         assert not messages(page)
         page.close()
 
@@ -130,7 +126,7 @@ def test_a_connection_that_is_lost_comes_back(page):
     page.until("raybox.actions.store.visibility.shownCount === 1 && raybox.actions.maskSent")
     page.run("() => { raybox.actions.caster.socket.close() }")
     page.notice("Connected again")
-    assert page.run(CAST, ALONG) == [1], "the new connection has the filters"
+    assert page.cast(ALONG) == [1], "the new connection has the filters"
     assert page.run("raybox.actions.store.visibility.shownCount") == 1
     assert len(messages(page)) == 1
 
@@ -153,8 +149,8 @@ def test_a_server_that_stops_and_starts_again(browser):
     with rb.view(ROW, port=port) as again:
         assert again.url.endswith(f":{port}")
         page.notice("Connected again")
-        assert page.run(CAST, ALONG) == [1]
-        assert page.run(f"({CAST})({{ origin: [0.5, 0.5, 5], direction: [0, 0, -1] }})") == []
+        assert page.cast(ALONG) == [1]
+        assert page.cast({"origin": [0.5, 0.5, 5.0], "direction": [0.0, 0.0, -1.0]}) == []
         page.close()
 
 
@@ -163,13 +159,13 @@ def test_a_click_of_python_is_shown_on_the_page(viewer, page):
     page.until("raybox.actions.store.state.selection[0] === 1")
     assert "middle" in page.find("selected-name").inner_text()
     page.run("() => { raybox.actions.clearRay() }")
-    assert page.run(CAST, ALONG) == [0, 1, 2]
+    assert page.cast(ALONG) == [0, 1, 2]
 
 
 def test_a_damaged_link_opens_the_scene(browser, viewer):
     for damaged in ("#z=abc", "#v=%%", "#v=e30", "#nothing"):
         page = Page(browser, viewer.url + damaged)
-        assert page.run(CAST, ALONG) == [0, 1, 2]
+        assert page.cast(ALONG) == [0, 1, 2]
         page.close()
 
 

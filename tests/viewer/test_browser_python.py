@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from browser import WIDE, Page
+from browser import CAST, WIDE, Page
 from waiting import wait_until
 
 ROW = rb.Boxes(
@@ -18,10 +18,6 @@ ROW = rb.Boxes(
 )
 ABOVE = rb.Boxes([[0, 0, 3]], [[5, 1, 4]], ids=["roof"])
 DOWN = {"origin": [2.5, 0.5, 9.0], "direction": [0.0, 0.0, -1.0]}
-CAST = """async ({ origin, direction }) => {
-    await raybox.actions.castTyped(origin, direction);
-    return raybox.actions.store.state.answer?.hits.map((hit) => hit.object) ?? null;
-}"""
 
 
 @pytest.fixture
@@ -44,7 +40,7 @@ def lists(selection) -> dict[str, list[int]]:
 def test_an_added_geometry_keeps_the_view_of_the_page(viewer, page):
     page.press("tree-hide")  # walls
     page.until("raybox.actions.store.visibility.shownCount === 1")
-    assert page.run(CAST, DOWN) == [1]
+    assert page.cast(DOWN) == [1]
     page.run("() => raybox.actions.store.set({ dark: true })")
     page.run("() => raybox.stage.standardView('front')")
     camera = page.run("raybox.stage.camera()")
@@ -56,18 +52,18 @@ def test_an_added_geometry_keeps_the_view_of_the_page(viewer, page):
     assert page.state("selection") == [1]
     page.until("raybox.actions.store.state.answer?.hits.length === 2")  # the ray is cast again
     assert page.run("Array.from(raybox.stage.drawing.look.rgba.slice(12, 16))") == [0x11, 0x22, 0x33, 255]
-    assert page.run(CAST, DOWN) == [3, 1]
+    assert page.cast(DOWN) == [3, 1]
     viewer.add("first", ABOVE)
     viewer.remove("scene")
     page.until("raybox.actions.store.model.objects === 2")
     assert page.state("hidden") == []
-    assert page.run(CAST, DOWN) == [0, 1]
+    assert page.cast(DOWN) == [0, 1]
 
 
 def test_python_hides_selects_colours_and_looks(viewer, page):
     viewer.hide("scene", "`class` == 'wall'")
     page.until("raybox.actions.store.visibility.shownCount === 1")
-    assert page.run(CAST, {"origin": [-5, 0.5, 0.5], "direction": [1, 0, 0]}) == [1]
+    assert page.cast({"origin": [-5, 0.5, 0.5], "direction": [1, 0, 0]}) == [1]
     viewer.show("scene", [2])
     page.until("raybox.actions.store.visibility.shownCount === 2")
     viewer.select("scene", [0, 2])

@@ -165,9 +165,9 @@ def with_facts(
 def with_colors(geometry: H, colors: Colors | None) -> H:
     """Return a geometry, whose arrays are shared, with colours of its primitives; zeros alone are none."""
     found = colors if colors is not None and colors.any() else None
-    return (
-        geometry if found is geometry.colors else geometry._with(geometry._attributes._replace(colors=found))
-    )
+    if found is geometry.colors:
+        return geometry
+    return geometry._with(geometry._attributes._replace(colors=found))
 
 
 def with_properties(geometry: H, properties: PropertySets | None) -> H:
@@ -194,7 +194,7 @@ def checked_attributes(ids: IdsInput, labels: LabelsInput, count: int, noun: str
 
 
 def frozen_attributes(attributes: Attributes) -> Attributes:
-    """Return attributes that were pickled or copied, read-only again."""
+    """Return attributes whose arrays are read-only."""
     freeze(*(values for values in (attributes.ids, attributes.colors) if values is not None))
     return attributes
 

@@ -1,4 +1,4 @@
-"""Property sets of objects, such as those of IFC products: kept as JSON, parsed when they are read."""
+"""Property sets of objects, such as those of IFC products: stored as JSON, parsed when they are read."""
 
 from __future__ import annotations
 

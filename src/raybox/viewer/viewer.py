@@ -243,9 +243,10 @@ class Viewer:
         """Show layers on all open pages, whose view stays."""
         old = self._content
         self._content = new = old.with_layers(layers)
-        self._selection = {name: own for name, own in self._selection.items() if name in new.staying(old)}
+        runs, names = new.runs_that_stay(old), new.staying(old)
+        self._selection = {name: own for name, own in self._selection.items() if name in names}
         self._view.pop("selection", None)
-        self._server.call(self._with_all(lambda page: page.show(new, new.runs_that_stay(old)), old))
+        self._server.call(self._with_all(lambda page: page.show(new, runs), old))
 
     def _change(self, view: ViewFields, shown: PageContent | None = None) -> None:
         """Change the view of pages that show some content, and of those that open later."""
@@ -334,8 +335,9 @@ def view(  # noqa: PLR0913
     allowed_hosts : list of str
         Host names, besides IP addresses and localhost, under which browsers may request the page.
     live : bool
-        A notebook shows the served page, which methods of `Viewer` change, and which needs the notebook's own
-        machine; else a page of its own, as it is when the cell ends, or of large scenes a picture and a link.
+        A notebook shows the served page, which methods of `Viewer` change; its browser must run on the same
+        machine. False: it shows a page of its own, as it is when the cell ends; of a large scene, a picture
+        and a link.
 
     Returns
     -------

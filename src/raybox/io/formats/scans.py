@@ -1,7 +1,6 @@
 """Rays of a file as a viewer shows them: those to points have fields, such as intensity, time and ring."""
 
 import os
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -17,12 +16,10 @@ from raybox.io.formats.table import format_of
 from raybox.io.formats.tables import Table, Wanted
 from raybox.io.formats.typed_labels import label
 
-_BY_MEANING = {
-    "intensity": ("intensity", "reflectivity", "reflectance", "i"),
-    "ring": ("ring", "channel", "laser", "laser_id"),
-    "time": ("t", "time", "timestamp", "gps_time", "gpstime", "offset_time"),
-}
-POINT_FIELDS = frozenset(chain.from_iterable(_BY_MEANING.values()))
+_INTENSITY = "intensity reflectivity reflectance i"
+_RING = "ring channel laser laser_id"
+_TIME = "t time timestamp gps_time gpstime offset_time"
+POINT_FIELDS = frozenset(f"{_INTENSITY} {_RING} {_TIME}".split())
 """The names of fields that are read, in small letters."""
 _RAYS = ReadOptions("rays")
 
