@@ -7,6 +7,7 @@ import pytest
 
 import raybox as rb
 from browser import PHONE, WIDE, Page, served
+from needs import package
 from real_data import HOUSE
 
 OFFSET = np.array([447_500.25, 84_900.75, 12.5])  # as of a map
@@ -35,6 +36,7 @@ CORNERS = """async (pixels) => {
 
 @pytest.fixture(scope="module")
 def house():
+    package("ifcopenshell")
     mesh = rb.load(HOUSE)
     return rb.Mesh(mesh.vertices + OFFSET, mesh.faces, objects=mesh.objects)
 
