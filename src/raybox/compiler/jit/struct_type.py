@@ -13,6 +13,7 @@ Numba's types of arguments, from the text of their kinds (`raybox.compiler.kinds
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
@@ -104,12 +105,13 @@ def load_data(context: Any, builder: Any, kind: Any, place: Any) -> Any:
 
 
 def load_size(context: Any, builder: Any, kind: Any, place: Any) -> Any:
-    """Return the length of an array of one dimension.
+    """Return the number of items of an array.
 
     place: as for `load_data`.
     """
     number = context.data_model_manager.lookup(kind).get_field_position("shape")
-    return _load(builder, cgutils.gep_inbounds(builder, place, 0, number, 0))
+    lengths = (cgutils.gep_inbounds(builder, place, 0, number, axis) for axis in range(kind.ndim))
+    return reduce(builder.mul, [_load(builder, length) for length in lengths])
 
 
 def _load(builder: Any, place: Any) -> Any:
