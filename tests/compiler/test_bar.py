@@ -16,10 +16,10 @@ from raybox.compiler.jit import bar
 SCRIPT = """
 import numpy as np, sys
 from raybox.compiler.jit import bar, processes
-from raybox.geometry.ray_blocks import are_finite, copy_finite
+from raybox.geometry.ray_blocks import copy_finite
 bar.DELAY, processes.cores = DELAY, lambda: 1
 BEFORE
-print(are_finite(np.zeros((2, 3))), copy_finite(np.zeros(3), np.zeros(3), False))
+print(*(copy_finite(np.zeros(3, kind), np.zeros(3), False) for kind in ("f4", "f8")))
 """
 
 

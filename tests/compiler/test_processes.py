@@ -29,7 +29,7 @@ import numpy as np
 from raybox.compiler import cores, entry_points
 from raybox.compiler.jit import compile as jit
 from raybox.compiler.jit import processes
-from raybox.geometry.ray_blocks import are_finite
+from raybox.queries.path_sums.finite import _count_others
 cores.cores = processes.cores = lambda: 2
 made, make, started, begin = [], jit.compile_entry, [], processes._Process.start
 def compile_entry(function, *rest):
@@ -40,9 +40,9 @@ def start(process):
     begin(process)
 jit.compile_entry, processes._Process.start = compile_entry, start
 BEFORE
-entry_points.expect([are_finite])
+entry_points.expect([_count_others])
 AFTER
-print(are_finite(np.zeros((2, 3))), are_finite(np.full((2, 3), np.inf)), len(started), *made)
+print(*(_count_others(np.full(3, value).view(np.int64)) for value in (0.0, np.inf)), len(started), *made)
 """
 STARTED = """
 import time
@@ -54,9 +54,9 @@ import time
 while processes._QUEUE:
     time.sleep(0.01)
 """
-THERE, HERE = "True False 1\n", "True False 1 are_finite\n"
-NONE = "True False 0 are_finite\n"
-FINITE = "raybox.geometry.ray_blocks.are_finite(f8:2r)"
+THERE, HERE = "0 3 1\n", "0 3 1 _count_others\n"
+NONE = "0 3 0 _count_others\n"
+LINE = "raybox.queries.path_sums.finite._count_others(i8:1r)"
 
 
 def run(cache, before="", after="", *flags, **environment):
@@ -66,7 +66,7 @@ def run(cache, before="", after="", *flags, **environment):
 
 def test_a_kernel_is_compiled_by_another_process_and_stored(tmp_path):
     assert run(tmp_path, after=TAKEN) == THERE
-    assert run(tmp_path, after=TAKEN) == "True False 0\n"  # stored: nothing is started
+    assert run(tmp_path, after=TAKEN) == "0 3 0\n"  # stored: nothing is started
 
 
 def test_the_process_has_the_flags_and_the_modules_of_this_one(tmp_path):
@@ -177,12 +177,12 @@ def is_running(pid):
 
 
 def test_callers_share_code_whether_their_arrays_are_read_only(tmp_path):
-    array = "array = np.zeros((2, 3)); array.flags.writeable = False; are_finite(array)"
+    array = "array = np.zeros(6, np.int64); array.flags.writeable = False; _count_others(array)"
     assert run(tmp_path, "entry_points.expect = len", array) == NONE
     assert len(list(tmp_path.rglob("*.o"))) == 1
-    name = FINITE.partition("(")[0]
-    assert lines.marked(name, "f8:2") == lines.marked(name, "f8:2r") == "f8:2r"
-    assert lines.marked(name, "f4:2") == "f4:2"
+    name = LINE.partition("(")[0]
+    assert lines.marked(name, "i8:1") == lines.marked(name, "i8:1r") == "i8:1r"
+    assert lines.marked(name, "f4:1") == "f4:1"
     assert lines.marked("raybox.bvh.cell_tree.count_bits", "i8:1,i8:1r") == "i8:1,i8:1r"  # it is written
 
 

@@ -121,7 +121,6 @@ UNIT = rb.Boxes([0, 0, 0], [1, 1, 1])
 BY_POSITION = {
     "origins": lambda frame: rb.Rays(frame, [1, 0, 0]).origins,
     "directions": lambda frame: rb.Rays([0, 0, 0], frame).directions,
-    "uncopied": lambda frame: rb.Rays(frame, [1, 0, 0], copy=False).origins,
     "starts": lambda frame: rb.Rays.segments(frame, [0, 0, 0]).origins,
     "ends": lambda frame: rb.Rays.segments([0, 0, 0], frame).directions,
     "points": lambda frame: rb.Rays.lines(frame, [1, 0, 0]).origins,

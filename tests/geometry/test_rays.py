@@ -30,12 +30,12 @@ def assert_sound(rays, dims=3):
             values[...] = 0
     assert rays.origins.shape == rays.directions.shape == (*rays.shape, dims)
     assert rays.t_min.shape == rays.t_max.shape == rays.shape
-    assert rays.origins.flags.c_contiguous
-    assert rays.directions.flags.c_contiguous
     rows = rays._rows()
     count = int(np.prod(rays.shape))
-    assert rows.origins.shape == rows.directions.shape == (count, 3)
-    assert np.array_equal(rows.origins[:, :dims], rays.origins.reshape(-1, dims), equal_nan=True)
+    assert rows.directions.shape == (count, 3)
+    assert rows.origins.shape in ((1, 3), (count, 3))
+    origins = np.broadcast_to(rows.origins, (count, 3))
+    assert np.array_equal(origins[:, :dims], rays.origins.reshape(-1, dims), equal_nan=True)
     assert np.array_equal(rows.directions[:, :dims], rays.directions.reshape(-1, dims), equal_nan=True)
     assert not rows.directions[:, dims:].any()
     for row, t in zip(rows[2:], (rays.t_min, rays.t_max), strict=True):

@@ -184,7 +184,7 @@ def _set_up(frame, workspace, rows, order, span):
 
 def set_up(frame, rays, ids):
     """Return a workspace with the packed rays of some rays."""
-    workspace, number = make_workspace(len(ids)), len(rays.origins)
+    workspace, number = make_workspace(len(ids)), len(rays.directions)
     rows = np.full((number, 8), np.nan)
     copy_rows(rays, 0, np.arange(number, dtype=np.int32), (0, number), rows)
     order = np.concatenate([[-1, -1], ids]).astype(np.int32)

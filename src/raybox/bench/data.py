@@ -115,7 +115,8 @@ def _rays_of(path: Path, corner: Floats) -> RaySet:
     loaded = load(path, kind="rays")
     assert isinstance(loaded, Rays)
     rows = loaded._rows()
-    return RaySet(_single(rows.origins - corner), _single(_unit(rows.directions)))
+    origins = np.broadcast_to(rows.origins - corner, rows.directions.shape).copy()
+    return RaySet(_single(origins), _single(_unit(rows.directions)))
 
 
 def _camera(count: int, around: Floats) -> RaySet:

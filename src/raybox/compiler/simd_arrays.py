@@ -172,6 +172,12 @@ def on_stack(builder: Any, item: Any, size: int) -> Memory:
     return Memory(builder, item, cgutils.alloca_once(builder, ir.ArrayType(item, size)))
 
 
+def vector_at(builder: Any, vectors: Memory, number: Any) -> Any:
+    """Return where a vector of three begins; an array of one vector has it at any number."""
+    several = builder.icmp_signed(">", vectors.size, I64(3))
+    return builder.select(several, builder.mul(number, I64(3)), I64(0))
+
+
 def _squeezed(module: Any) -> Any:
     """Return a module's table of the true lanes of 8-bit masks.
 

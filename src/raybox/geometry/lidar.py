@@ -8,7 +8,7 @@ from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry.angles import check_degrees
 from raybox.geometry.camera import are_rotations
-from raybox.validation import ArrayInput, Floats, Ints
+from raybox.validation import ArrayInput, Floats
 
 
 class LidarSweep(NamedTuple):
@@ -22,11 +22,6 @@ class LidarSweep(NamedTuple):
     """(1, A, 2), or (E, A, 2): likewise"""
     rotations: Floats
     """(1, 3, 3), or (N, 3, 3); (0, 3, 3) without one"""
-
-    @property
-    def rays_of_pose(self) -> int:
-        """E * A."""
-        return len(self.elevations) * int(self.azimuths.shape[1])
 
 
 class ShapedSweep(NamedTuple):
@@ -90,31 +85,6 @@ def _rotations(value: ArrayInput) -> Floats:
         way_out = "For a matrix from world to sensor, pass its transpose: np.swapaxes(x, -1, -2)"
         validation.refuse_rows(bad, f"{rule}right-handed", {"rotation": found}, "pose", way_out)
     return found
-
-
-def directions_of(sweep: LidarSweep, numbers: Ints) -> Floats:
-    """Return unit vectors (K, 3) of rays; `ray_blocks.write_lidar` has their bits."""
-    pose, rest = np.divmod(numbers, sweep.rays_of_pose)
-    row, column = np.divmod(rest, sweep.azimuths.shape[1])
-    (cosine, z), across = sweep.elevations[row].T, sweep.azimuths[row % len(sweep.azimuths), column]
-    x, y = cosine * across[:, 0], cosine * across[:, 1]
-    if not len(sweep.rotations):
-        return np.stack([x, y, z], axis=-1)
-    axes = np.moveaxis(sweep.rotations[pose % len(sweep.rotations)], 0, -1)  # (3, 3, K)
-    return np.stack([a[0] * x + a[1] * y + a[2] * z for a in axes], axis=-1)
-
-
-def poses_of(sweep: LidarSweep, begin: int, end: int) -> LidarSweep:
-    """Return the sweep of the poses begin <= k < end."""
-    origins, rotations = (
-        each[begin:end] if len(each) > 1 else each for each in (sweep.origins, sweep.rotations)
-    )
-    return sweep._replace(origins=origins, rotations=rotations)
-
-
-def origins_of(sweep: LidarSweep, numbers: Ints) -> Floats:
-    """Return the origins (K, 3) of rays."""
-    return sweep.origins[numbers // sweep.rays_of_pose % len(sweep.origins)]
 
 
 def sine_and_cosine(degrees: Floats) -> tuple[Floats, Floats]:

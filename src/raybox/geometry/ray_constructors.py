@@ -9,9 +9,8 @@ import numpy as np
 
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
-from raybox.geometry import camera, lidar, ray_input, segment_margins, table_columns
+from raybox.geometry import camera, lidar, ray_input, segment_margins, sensor_rays, table_columns
 from raybox.geometry.ray_input import INF, MINUS_INF, ONE, ZERO, Invalid, RayArrays
-from raybox.geometry.ray_sources import CameraRays, LidarRays, SensorRays, calibrated_rays
 from raybox.geometry.table_columns import TableInput
 from raybox.validation import ArrayInput, Floats
 
@@ -35,11 +34,6 @@ class RayConstructors:
     @classmethod
     def _of(cls, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> Self:
         """Return rays of valid, C-ordered arrays, which are frozen."""
-        raise NotImplementedError
-
-    @classmethod
-    def _of_sensor(cls, source: SensorRays) -> Self:
-        """Return the rays of a sensor, of the shape of its pixels."""
         raise NotImplementedError
 
     @classmethod
@@ -195,11 +189,8 @@ class RayConstructors:
         (array([ 0.,  0., -5.]), array([ 0.5, -0.5,  1. ]))
         """
         found = camera.calibrated(K, R, t, (width, height), convention)
-        source = calibrated_rays(found)
-        if found.is_bounded:
-            return cls._of_sensor(source)
-        o, d = (values.reshape(*source.shape, 3) for values in source.arrays())
-        return cls._of(*ray_input.validated(RayArrays(o, d, ZERO, INF), "raise"))
+        rays = RayArrays(found.centre, sensor_rays.calibrated_directions(found), ZERO, INF)
+        return cls._of(*ray_input.validated(rays, "raise", found.is_bounded))
 
     @classmethod
     def lidar(
@@ -213,8 +204,8 @@ class RayConstructors:
         """Return the rays of a spinning lidar, at one pose or at several.
 
         There is a ray for each pose, elevation and azimuth: the shape is (N, E, A), or (E, A) if neither
-        origin nor rotation has a first axis of poses. Stored are these parameters, and no rays: queries make
-        them block by block, as do ``rays[i]`` and slices of the first axis.
+        origin nor rotation has a first axis of poses. A ray takes 24 bytes of memory, with several origins
+        48: make the rays of a long drive some poses at a time.
 
         Parameters
         ----------
@@ -259,7 +250,8 @@ class RayConstructors:
         >>> drive.shape, drive[9].origins[0, 0]
         ((10, 2, 180), array([9. , 0. , 1.8]))
         """
-        return cls._of_sensor(LidarRays(*lidar.sweep_of(origin, azimuths, elevations, rotation)))
+        sweep, shape = lidar.sweep_of(origin, azimuths, elevations, rotation)
+        return cls._of(*sensor_rays.lidar_vectors(sweep, shape), ZERO, INF)
 
     @classmethod
     def pinhole(
@@ -302,4 +294,5 @@ class RayConstructors:
         >>> rays.shape, rays[1, 1].directions
         ((3, 3), array([0., 1., 0.]))
         """
-        return cls._of_sensor(CameraRays(*camera.pinhole(eye, target, up, fov, (width, height))))
+        origin, rows, columns = camera.pinhole(eye, target, up, fov, (width, height))
+        return cls._of(origin, sensor_rays.pinhole_directions(rows, columns), ZERO, INF)

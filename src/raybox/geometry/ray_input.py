@@ -8,7 +8,7 @@ import numpy as np
 from raybox import validation
 from raybox.compiler import huge_pages
 from raybox.errors import InvalidInput
-from raybox.geometry.ray_blocks import copy_finite
+from raybox.geometry.ray_blocks import copy_finite, goes_past_caches
 from raybox.validation import ArrayInput, Bools, Floats
 
 ZERO, ONE, INF, MINUS_INF = (np.array(number) for number in (0.0, 1.0, inf, -inf))
@@ -18,8 +18,6 @@ Invalid = Literal["raise", "miss"]
 
 FLOATS = np.dtype(np.float64), np.dtype(np.float32)
 LARGE = 1 << 17  # numbers of an array for which memory is reused
-_PAST_CACHES = 1 << 20  # numbers of an array that is copied past the caches
-_LINE = 64  # bytes of a cache line
 _WAY_OUT = 'Drop those rows, or pass invalid="miss" and they hit nothing'
 
 
@@ -44,10 +42,9 @@ def points(value: ArrayInput, name: str) -> tuple[Floats, bool]:
         return validation.points(value, name), False
     copied: Floats = huge_pages.pooled_input(validation.with_width(value, name).shape, np.float64)
     if value.flags.c_contiguous and value.flags.aligned:
-        past = value.size >= _PAST_CACHES and copied.ctypes.data % _LINE == 0
         flat = value.reshape(-1)  # a view
         validation.freeze(flat)
-        return copied, copy_finite(flat, copied.reshape(-1), past)
+        return copied, copy_finite(flat, copied.reshape(-1), goes_past_caches(copied))
     np.copyto(copied, value)
     return copied, False
 
@@ -57,9 +54,9 @@ def validated(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return valid origins and directions of one shape, and t_min and t_max.
 
-    t_min and t_max have one number for each ray, or are scalar arrays. invalid: "raise" raises `InvalidInput`
-    for invalid rays; "miss" sets their range to an empty one. finite: whether origins and directions are
-    known to be finite.
+    A single origin of many directions is (D,). t_min and t_max have one number for each ray, or are scalar
+    arrays. invalid: "raise" raises `InvalidInput` for invalid rays; "miss" sets their range to an empty one.
+    finite: whether origins and directions are known to be finite.
     """
     if invalid not in ("raise", "miss"):
         raise InvalidInput(f'invalid must be "raise" or "miss"; got {invalid!r}.')
@@ -67,8 +64,8 @@ def validated(
     finite = finite or validation.all_below(inf, o, d)
     if o.shape != d.shape:
         shape = common_shape(rays)
-        o, d = (np.array(np.broadcast_to(values, shape), order="C") for values in (o, d))
-    low, high = ranges_of(rays, o.shape[:-1])
+        o, d = o.reshape(-1) if o.size == shape[-1] else _repeated(o, shape), _repeated(d, shape)
+    low, high = ranges_of(rays, d.shape[:-1])
     ordered = low.item() <= high.item() if low.ndim == 0 == high.ndim else bool((low <= high).all())
     if not (finite and ordered):
         checked = rays._replace(origins=o, directions=d, t_min=low, t_max=high)
@@ -76,6 +73,10 @@ def validated(
             refuse_invalid(checked)
         low, high = without_invalid(checked)
     return o, d, low, high
+
+
+def _repeated(values: Floats, shape: tuple[int, ...]) -> Floats:
+    return values if values.shape == shape else np.array(np.broadcast_to(values, shape), order="C")
 
 
 def ranges_of(rays: RayArrays, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
@@ -122,9 +123,10 @@ class _Rule(NamedTuple):
 
 
 def _rules(rays: RayArrays) -> list[_Rule]:
-    shape = rays.origins.shape[:-1]
+    full = rays.directions.shape
+    shape = full[:-1]
     ranges = {name: np.broadcast_to(t, shape) for name, t in (("t_min", rays.t_min), ("t_max", rays.t_max))}
-    vectors = {rays.o_name: rays.origins, rays.d_name: rays.directions}
+    vectors = {rays.o_name: np.broadcast_to(rays.origins, full), rays.d_name: rays.directions}
     t_min, t_max = ranges.values()
     return [
         *(

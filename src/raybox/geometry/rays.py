@@ -16,11 +16,10 @@ from raybox.geometry import ray_input
 from raybox.geometry.file_facts import NO_FACTS, FromFile, SourceFacts
 from raybox.geometry.ray_constructors import RayConstructors, segment_arrays
 from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
-from raybox.geometry.ray_sources import FROM_START, TO_INFINITY, RaySource, SensorRays, all_rows
-from raybox.geometry.row_ids import ArrayIndex, leading_span
+from raybox.geometry.ray_rows import FROM_START, TO_INFINITY
+from raybox.geometry.row_ids import ArrayIndex
 from raybox.geometry.rows import RayRows, in_space
 from raybox.geometry.two_arrays import of_two_arrays, refuse_one_of_rays
-from raybox.geometry.uncopied_rays import UncopiedRays, as_floats, as_points
 from raybox.validation import ArrayInput, Floats
 
 _START = 0.0
@@ -33,7 +32,7 @@ class Rays(RayConstructors, FromFile):
 
     Input is converted to float64 exactly, without rounding, and all results are exact for these numbers. **t
     counts in lengths of d**, and d may have any length; a ray with a zero direction is the single point o.
-    All arrays are read-only copies, but for ``copy=False``.
+    All arrays are read-only copies; one origin of all rays is stored once.
 
     Parameters
     ----------
@@ -46,10 +45,6 @@ class Rays(RayConstructors, FromFile):
     invalid : {"raise", "miss"}
         How to handle rays with NaN, an infinite origin or direction, or t_min > t_max: ``"raise"`` refuses
         them; ``"miss"`` sets their range to the empty one, t_min = +inf, t_max = -inf.
-    copy : bool
-        False: arrays of float32 or float64 stay where they are, contiguous or not, and are converted block by
-        block when a query reads them. Who changes them later changes the rays. They are checked in the first
-        pass of each query, which raises the same error. Other input is converted at once, and checked then.
 
     Raises
     ------
@@ -64,16 +59,12 @@ class Rays(RayConstructors, FromFile):
     Rays(shape=(2,), D=3)
     >>> rays[1].at(3.0)
     array([0., 6., 0.])
-    >>> import numpy as np
-    >>> starts, ways = np.zeros((4, 3), np.float32), np.ones((4, 3), np.float32)
-    >>> rb.Rays(starts, ways, copy=False).directions.dtype
-    dtype('float64')
     """
 
     __slots__ = ("_facts", "_rays", "_shape", "_t_max", "_t_min")
     _AS_ARRAY = "numpy.concatenate([rays.origins, rays.directions], axis=-1)"
-    _rays: RayRows | tuple[Floats, Floats] | RaySource
-    """all as kernels read it; origins and directions of another shape; or what makes them"""
+    _rays: RayRows | tuple[Floats, Floats]
+    """all as kernels read it; or origins, of which one may be (D,), and directions of another shape"""
     _shape: tuple[int, ...]
     _t_min: Floats
     _t_max: Floats
@@ -88,12 +79,11 @@ class Rays(RayConstructors, FromFile):
         t_min: ArrayInput = _START,
         t_max: ArrayInput = inf,
         invalid: Invalid = "raise",
-        copy: bool = True,
     ) -> None:
-        is_usual = copy and t_min is _START and t_max is inf and invalid == "raise"
+        is_usual = t_min is _START and t_max is inf and invalid == "raise"
         vectors = validation.finite_vectors(ray_input.LARGE, origins, directions) if is_usual else None
         if vectors is None:
-            self._convert((origins, directions), (t_min, t_max), invalid, copy)
+            self._convert((origins, directions), (t_min, t_max), invalid)
         else:
             _set_vectors(self, *vectors)
 
@@ -103,19 +93,13 @@ class Rays(RayConstructors, FromFile):
         vectors: tuple[ArrayInput, ArrayInput],
         ranges: tuple[ArrayInput, ArrayInput],
         invalid: Invalid,
-        copy: bool,
     ) -> None:
         """Set the arrays of these rays to input of any kind, converted and checked."""
         (origins, directions), (t_min, t_max) = vectors, ranges
         if directions is None:
             refuse_one_of_rays(origins)
-        floats = validation.floats if copy else as_floats
-        low = ZERO if t_min is _START else floats(t_min, "t_min")
-        high = INF if t_max is inf else floats(t_max, "t_max")
-        if not copy:
-            o, d = as_points(origins, "origins"), as_points(directions, "directions")
-            _made_of(self, UncopiedRays(RayArrays(o, d, low, high), invalid))
-            return
+        low = ZERO if t_min is _START else validation.floats(t_min, "t_min")
+        high = INF if t_max is inf else validation.floats(t_max, "t_max")
         o, o_finite = ray_input.points(origins, "origins")
         d, d_finite = ray_input.points(directions, "directions")
         if low is ZERO and high is INF and invalid == "raise":
@@ -130,24 +114,16 @@ class Rays(RayConstructors, FromFile):
     def _of(cls, origins: Floats, directions: Floats, t_min: Floats, t_max: Floats) -> Rays:
         return _made(object.__new__(cls), origins, directions, t_min, t_max)
 
-    @classmethod
-    def _of_sensor(cls, source: SensorRays) -> Rays:
-        return _made_of(object.__new__(cls), source)
-
     @property
     def origins(self) -> Floats:
-        """The points at t = 0: shape (..., D), read-only."""
-        return self._arrays[0]
+        """The points at t = 0: shape (..., D), read-only; a broadcast view where one point is stored."""
+        origins, directions = self._rays[:2]
+        return _spread(origins, directions.shape)
 
     @property
     def directions(self) -> Floats:
         """The directions, of any length: shape (..., D), read-only."""
-        return self._arrays[1]
-
-    @property
-    def _arrays(self) -> tuple[Floats, Floats]:
-        rays = self._rays
-        return rays[:2] if isinstance(rays, tuple) else arrays_in(rays, self._shape)
+        return self._rays[1]
 
     @property
     def t_min(self) -> Floats:
@@ -168,9 +144,7 @@ class Rays(RayConstructors, FromFile):
     def ndim_space(self) -> int:
         """D, the dimensions of space: 2 or 3."""
         rays = self._rays
-        if type(rays) is RayRows:
-            return 3
-        return rays[0].shape[-1] if isinstance(rays, tuple) else rays.ndim_space
+        return 3 if type(rays) is RayRows else rays[1].shape[-1]
 
     def __len__(self) -> int:
         if not self._shape:
@@ -193,23 +167,13 @@ class Rays(RayConstructors, FromFile):
             key = (*key, Ellipsis)
         # The last axis is that of coordinates, which the caller's index must not reach.
         rows = (*key, slice(None))
-        rays = self._rays
-        if isinstance(rays, SensorRays) and (span := leading_span(index, self._shape)):
-            part = rays.part(span.begin, span.end).reshaped(span.shape)
-            return _made_of(object.__new__(Rays), part, facts=self._facts)
-        vectors = rays.given[:2] if isinstance(rays, UncopiedRays) else self._arrays
+        o, d = self._rays[:2]
         try:
-            o, d = (values[rows] for values in vectors)
+            o, d = o if o.shape != d.shape else o[rows], d[rows]
         except IndexError:
             np.broadcast_to(ZERO, self._shape)[index]  # the same error with the caller's number of axes
             raise
         low, high = (t if t.ndim == 0 else t[key] for t in (self._t_min, self._t_max))
-        if isinstance(rays, UncopiedRays):
-            return _made_of(
-                object.__new__(Rays),
-                rays.like(rays.given._replace(origins=o, directions=d, t_min=low, t_max=high)),
-                facts=self._facts,
-            )
         made = (np.asarray(values, order="C") for values in (o, d, low, high))
         return _made(object.__new__(Rays), *made, facts=self._facts)
 
@@ -230,12 +194,11 @@ class Rays(RayConstructors, FromFile):
                 f"rays of shape {self.shape} do not fit into shape {tuple(wanted)}. "
                 f"Keep their number, {prod(self.shape)}."
             ) from error
-        made, rays = places.shape, self._rays
+        made, (o, d) = places.shape, self._rays[:2]
+        full = *made, d.shape[-1]
+        o = o if o.shape != d.shape else o.reshape(full)
         ranges = [t if t.ndim == 0 else t.reshape(made) for t in (self._t_min, self._t_max)]
-        if not isinstance(rays, tuple):
-            return _made_of(object.__new__(Rays), rays.reshaped(made), facts=self._facts)
-        arrays = [values.reshape((*made, self.ndim_space)) for values in rays[:2]]
-        return _made(object.__new__(Rays), *arrays, *ranges, facts=self._facts)
+        return _made(object.__new__(Rays), o, d.reshape(full), *ranges, facts=self._facts)
 
     def at(self, t: ArrayInput) -> Floats:
         """Return the points o + t*d in float64 (two roundings; one where t*d alone would overflow).
@@ -275,40 +238,20 @@ class Rays(RayConstructors, FromFile):
         return points
 
     def _compared(self) -> tuple[object, ...]:
-        return *self._arrays, self.t_min, self.t_max
+        return self.origins, self.directions, self.t_min, self.t_max
 
     def _rows(self) -> RayRows:
-        """Return the arrays for kernels, all valid; in 3D without a copy, if they are in memory."""
+        """Return the arrays for kernels, all valid; in 3D without a copy."""
         rays = self._rays
-        if isinstance(rays, RayRows):
+        if type(rays) is RayRows:
             return rays
-        if not isinstance(rays, tuple):
-            return rows_of(rays)
         return RayRows(in_space(rays[0]), in_space(rays[1]), *_flat_ranges(self._t_min, self._t_max))
-
-    def _kernel_rays(self) -> RayRows:
-        """Return `_rows`, or what makes them block by block: see `raybox.geometry.ray_sources`."""
-        rays = self._rays
-        return self._rows() if type(rays) is tuple else rays  # type: ignore[return-value]  # or a source
-
-    def _with_arrays(self) -> Rays:
-        """Return rays with arrays of their own, all valid."""
-        if isinstance(self._rays, tuple):
-            return self
-        o, d, low, high = self._rows()
-        shape, width = self._shape, self.ndim_space
-        vectors = (np.ascontiguousarray(v[:, :width]).reshape(*shape, width) for v in (o, d))
-        ranges = (t.reshape(()) if t.size == 1 else t.reshape(shape) for t in (low, high))
-        return _made(object.__new__(Rays), *vectors, *ranges, facts=self._facts)
 
     def __repr__(self) -> str:
         return f"Rays(shape={self.shape}, D={self.ndim_space})"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        if isinstance(self._rays, SensorRays):
-            return _restored_sensor, (self._rays, self._shape, self._facts)
-        rays = self._with_arrays()
-        return _restored, (*rays._arrays, rays._t_min, rays._t_max, self._facts)
+        return _restored, (*self._rays[:2], self._t_min, self._t_max, self._facts)
 
 
 def _put_exactly(points: Floats, *terms: Floats) -> None:
@@ -339,15 +282,18 @@ def _made(
     *,
     facts: SourceFacts = NO_FACTS,
 ) -> Rays:
-    """Return ``rays`` with valid, C-ordered arrays, which are frozen."""
-    shape = origins.shape
+    """Return ``rays`` with valid, C-ordered arrays, which are frozen.
+
+    origins: of the shape of directions, or one point, (D,) or (1, D).
+    """
+    shape = directions.shape
     rays._shape, rays._t_min, rays._t_max, rays._facts = shape[:-1], t_min, t_max, facts
     validation.freeze(origins, directions, t_min, t_max)
     if len(shape) == 2 and shape[1] == 3:
-        low, high = _flat_ranges(t_min, t_max)
+        origins, (low, high) = origins.reshape(-1, 3), _flat_ranges(t_min, t_max)
         rays._rays = RayRows(origins, directions, low, high)
     else:
-        rays._rays = origins, directions
+        rays._rays = origins if origins.shape == shape else origins.reshape(-1), directions
     return rays
 
 
@@ -358,31 +304,8 @@ def _flat_ranges(t_min: Floats, t_max: Floats) -> tuple[Floats, Floats]:
     return t_min.reshape(-1), t_max.reshape(-1)
 
 
-def _made_of(rays: Rays, source: RaySource, *, facts: SourceFacts = NO_FACTS) -> Rays:
-    """Return ``rays`` made of a source."""
-    rays._rays, rays._shape, rays._facts = source, source.shape, facts
-    rays._t_min, rays._t_max = (
-        t.reshape(()) if t.size == 1 else t.reshape(source.shape) for t in (source.t_min, source.t_max)
-    )
-    validation.freeze(rays._t_min, rays._t_max)
-    return rays
-
-
-@in_default_environment
-def arrays_in(source: RaySource, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """Return the origins and directions of a source in this shape."""
-    o, d = (values.reshape(*shape, source.ndim_space) for values in source.arrays())
-    return o, d
-
-
-@in_default_environment
-def rows_of(source: RaySource) -> RayRows:
-    """Return the rows of all rays of a source."""
-    return all_rows(source)
-
-
-def _spread(t: Floats, shape: tuple[int, ...]) -> Floats:
-    return t if t.shape == shape else np.broadcast_to(t, shape)
+def _spread(values: Floats, shape: tuple[int, ...]) -> Floats:
+    return values if values.shape == shape else np.broadcast_to(values, shape)
 
 
 def own(arrays: tuple[Floats, Floats, Floats | None, Floats | None], invalid: Invalid, finite: bool) -> Rays:
@@ -410,7 +333,3 @@ def _restored(
     facts: SourceFacts = NO_FACTS,
 ) -> Rays:
     return _made(object.__new__(Rays), origins, directions, t_min, t_max, facts=facts)
-
-
-def _restored_sensor(source: SensorRays, shape: tuple[int, ...], facts: SourceFacts) -> Rays:
-    return _made_of(object.__new__(Rays), source.reshaped(shape), facts=facts)

@@ -3,9 +3,8 @@
 import operator
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from math import prod
 from types import EllipsisType
-from typing import NamedTuple, SupportsIndex, TypeAlias
+from typing import SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,30 +21,6 @@ RowIndex: TypeAlias = SupportsIndex | slice | Sequence[int] | Sequence[bool] | N
 
 ArrayIndex: TypeAlias = RowIndex | EllipsisType | tuple[RowIndex | EllipsisType | None, ...] | None
 """Any index of an array."""
-
-
-class LeadingSpan(NamedTuple):
-    """Items begin <= k < end of a flat array, and the shape that they have."""
-
-    begin: int
-    end: int
-    shape: tuple[int, ...]
-
-
-def leading_span(index: ArrayIndex, shape: tuple[int, ...]) -> LeadingSpan | None:
-    """Return the items at an integer or a slice of step 1 of the first axis; None for any other index."""
-    if not shape or isinstance(index, bool | np.bool_ | np.ndarray):
-        return None
-    size = prod(shape[1:])
-    if isinstance(index, slice):
-        begin, end, step = index.indices(shape[0])
-        count = max(0, end - begin)
-        return LeadingSpan(begin * size, (begin + count) * size, (count, *shape[1:])) if step == 1 else None
-    try:
-        row = range(shape[0])[operator.index(index)]  # type: ignore[arg-type]
-    except (TypeError, IndexError):
-        return None
-    return LeadingSpan(row * size, (row + 1) * size, shape[1:])
 
 
 def checked_ids(ids: IdsInput, count: int, noun: str) -> Ids | None:

@@ -17,7 +17,7 @@ class RayRows(NamedTuple):
     """Arrays of rays, flat; in 2D the third column is zero."""
 
     origins: Floats
-    """(N, 3)"""
+    """(1, 3), one point of all rays, or (N, 3)"""
     directions: Floats
     """(N, 3)"""
     t_min: Floats

@@ -40,4 +40,4 @@ def turned(geometry: FromFile, up: Up) -> FromFile:
 def _points(points: Floats, up: Up) -> Floats:
     """Return turned points (..., 3); zeros stay without a sign."""
     x, y, z = np.moveaxis(points, -1, 0)
-    return np.stack([x, 0.0 - z, y] if up == "z" else [x, z, 0.0 - y], axis=-1)
+    return np.ascontiguousarray(np.stack([x, 0.0 - z, y] if up == "z" else [x, z, 0.0 - y], axis=-1))

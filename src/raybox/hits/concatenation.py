@@ -86,9 +86,8 @@ def _joined(arrays: Sequence[Array]) -> Any:
 
 def _rays(parts: Sequence[Rays]) -> Rays:
     _check_spaces(parts)
-    parts = [part._with_arrays() for part in parts]
     t_min = _joined([part.t_min for part in parts])  # checks the shapes, without the axis of coordinates
-    origins = np.concatenate([part.origins for part in parts])
+    origins = np.ascontiguousarray(np.concatenate([part.origins for part in parts]))  # of views, too
     directions = np.concatenate([part.directions for part in parts])
     joined = Rays._of(origins, directions, t_min, _joined([part.t_max for part in parts]))
     facts = joined_facts([part._facts for part in parts])

@@ -34,7 +34,8 @@ from raybox.primitives import exact_table
 from raybox.primitives.exact_table import FirstContact, instance_contact
 from raybox.validation import Array, Floats, Ints, freeze
 
-_ZERO = np.zeros(1)
+_ZERO, _ANY_ORIGIN = np.zeros(1), np.zeros((1, 3))
+freeze(_ZERO, _ANY_ORIGIN)
 _OBJECT = np.dtype(object)
 H = TypeVar("H")
 LabelColumns: TypeAlias = Mapping[str, NDArray[Any]]
@@ -269,8 +270,8 @@ def derive_exactly(source: Source, ray_of: Ints, hit_id: Ints, field: str, some:
 def distances_of(source: Source, ray_of: Ints, hit_id: Ints, t: Floats) -> Floats:
     """Return t times the direction's length for each hit; +inf for a miss."""
     rays, hit = source.rays, hit_id >= 0
-    origins, directions = (in_space(values) for values in (rays.origins, rays.directions))
-    found, lost = distances(RayRows(origins, directions, _ZERO, _ZERO), ray_of, np.where(hit, t, 0.0))
+    rows = RayRows(_ANY_ORIGIN, in_space(rays.directions), _ZERO, _ZERO)
+    found, lost = distances(rows, ray_of, np.where(hit, t, 0.0))
     lost = lost[hit[lost]]
     if lost.size and isinstance(rays, Rays):
         derive_exactly(source, ray_of, hit_id, "distances_of", lost, found)

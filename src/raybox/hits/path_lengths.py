@@ -30,7 +30,7 @@ def path_lengths(rays: RayRows, ray_of: Ints, t_enter: Floats, t_exit: Floats) -
     lengths = np.empty(t_enter.size)
     if not write_lengths(rays, ray_of, t_enter, t_exit, lengths):
         return PathLengths(lengths, np.empty(0, np.int64))
-    t_min, t_max = (np.broadcast_to(t, len(rays.origins))[ray_of] for t in (rays.t_min, rays.t_max))
+    t_min, t_max = (np.broadcast_to(t, len(rays.directions))[ray_of] for t in (rays.t_min, rays.t_max))
     near, far, directions = np.maximum(t_enter, t_min), np.minimum(t_exit, t_max), rays.directions[ray_of]
     largest, latest = np.abs(directions).max(axis=1, initial=0.0), np.maximum(np.abs(near), np.abs(far))
     lost = ((latest == inf) & (largest > 0.0)) | ((latest < NORMAL) & (largest > MODERATE))
@@ -65,6 +65,6 @@ def _endless(rays: RayRows, boxes: BoxRows, ray_of: Ints, index: Ints) -> Bools:
     d, lower, upper = rays.directions[ray_of], boxes.lower[index], boxes.upper[index]
     near, far = np.where(d > 0.0, lower, upper), np.where(d > 0.0, upper, lower)
     early, late = (((d == 0.0) | np.isinf(planes)).all(axis=1) for planes in (near, far))
-    t_min, t_max = (np.broadcast_to(t, len(rays.origins))[ray_of] for t in (rays.t_min, rays.t_max))
+    t_min, t_max = (np.broadcast_to(t, len(rays.directions))[ray_of] for t in (rays.t_min, rays.t_max))
     endless: Bools = (early & (t_min == -inf)) | (late & (t_max == inf))
     return endless

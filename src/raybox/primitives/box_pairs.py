@@ -36,6 +36,7 @@ from raybox.primitives.box_simd import (
     upper_bound,
 )
 from raybox.primitives.pairs import Pairing, decide_pair, ray_of
+from raybox.primitives.ray import origin_row
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.validation import Floats, Ints
 
@@ -136,6 +137,7 @@ class _Fixed(NamedTuple):
     """What is the same in all pairs of a run, and in the tile: 1, or 0."""
 
     ray: int
+    origin: int
     t_min: int
     t_max: int
     box: int
@@ -155,8 +157,8 @@ def _decide_run(b: Builder, work: Fields, fixed: Fields, run: Fields, index: Mem
     """Decide a run of at least eight pairs; return how many stay undecided."""
     rays, boxes, tile = work.rays, work.boxes, work.tile
     ray, item, pair, number = run.ray, run.item, run.pair, run.number
-    same_ray, same_low, same_high, same_box = (
-        b.icmp_signed("!=", f, I64(0)) for f in (fixed.ray, fixed.t_min, fixed.t_max, fixed.box)
+    same_ray, same_origin, same_low, same_high, same_box = (
+        b.icmp_signed("!=", f, I64(0)) for f in (fixed.ray, fixed.origin, fixed.t_min, fixed.t_max, fixed.box)
     )
     undecided = Register(b, I64(0))
     zero = I64(0)
@@ -177,7 +179,7 @@ def _decide_run(b: Builder, work: Fields, fixed: Fields, run: Fields, index: Mem
         high_t, high_at = rows(rays.t_max, same_high, 4 * _ROW + LANES, ray_at)
         d = triples(rays.directions, same_ray, _ROW, ray_at)
         one = _Ray(
-            triples(rays.origins, same_ray, 0, ray_at),
+            triples(rays.origins, same_origin, 0, ray_at),
             d,
             [inverse_of(x) for x in d],
             low_t.load(low_at, LANES) + 0.0,
@@ -231,7 +233,7 @@ def _fill(rays: RayRows, boxes: BoxRows, ray: int, item: int, tile: Floats) -> N
     for k in range(LANES):
         for axis in range(3):
             at = 3 * k + axis
-            tile[at] = rays.origins[ray, axis]
+            tile[at] = rays.origins[origin_row(rays, ray), axis]
             tile[_ROW + at] = rays.directions[ray, axis]
             tile[2 * _ROW + at] = boxes.lower[item, axis]
             tile[3 * _ROW + at] = boxes.upper[item, axis]
@@ -245,8 +247,9 @@ def decide_runs(work: Work, span: tuple[int, int], index: Ints, t: Floats) -> in
     rays, boxes, pairing, tile = work
     undecided = 0
     same_ray, same_box = pairing.column == 0, pairing.step == 0
+    same_origin = same_ray or rays.origins.shape[0] == 1
     same_low, same_high = same_ray or rays.t_min.size == 1, same_ray or rays.t_max.size == 1
-    fixed = _Fixed(int(same_ray), int(same_low), int(same_high), int(same_box))
+    fixed = _Fixed(int(same_ray), int(same_origin), int(same_low), int(same_high), int(same_box))
     k = span[0]
     while k < span[1]:
         at = k % pairing.inner

@@ -7,7 +7,7 @@ import numpy as np
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import Fields, vector_code, void
 from raybox.compiler.simd import F64, I1, I64, Builder, Lanes, Scalar, constant
-from raybox.compiler.simd_arrays import Memory, loop
+from raybox.compiler.simd_arrays import Memory, loop, vector_at
 from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box import span
 from raybox.primitives.box_simd import (
@@ -48,7 +48,7 @@ def _write_certain_spans(
         with b.if_then(b.icmp_signed("<", soon, number)):
             for box in _numbers(b, index, soon):
                 prefetch_box(b, boxes, box)
-        spans = _spans(b, rays, boxes, _rows(b, ray_of, at), _rows(b, index, at))
+        spans = _spans(b, rays, boxes, _numbers(b, ray_of, at), _numbers(b, index, at))
         for times, memory in zip((spans.enter, spans.leave), out, strict=True):
             memory.store(spans.known.choose(times, np.nan), at)
 
@@ -57,11 +57,6 @@ def _numbers(b: Builder, memory: Memory, at: Scalar) -> list[Scalar]:
     """Return eight numbers of rays or boxes; 0 for a miss."""
     numbers = (memory.get(b.add(at, I64(k))) for k in range(LANES))
     return [b.select(b.icmp_signed("<", n, I64(0)), I64(0), n) for n in numbers]
-
-
-def _rows(b: Builder, memory: Memory, at: Scalar) -> list[Scalar]:
-    """Return the places of the rows, of three numbers each, of eight rays or boxes."""
-    return [b.mul(number, I64(3)) for number in _numbers(b, memory, at)]
 
 
 class _Spans(NamedTuple):
@@ -79,15 +74,15 @@ class _Side(NamedTuple):
     times: list[Lanes]
 
 
-def _spans(b: Builder, rays: Fields, boxes: Fields, ray_rows: list[Scalar], box_rows: list[Scalar]) -> _Spans:
+def _spans(b: Builder, rays: Fields, boxes: Fields, ray_of: list[Scalar], index: list[Scalar]) -> _Spans:
     """Return where lines enter and leave boxes."""
     origins, directions, lower, upper = (
-        [memory.gather([b.add(row, I64(k)) for row in rows]) for k in range(3)]
-        for memory, rows in (
-            (rays.origins, ray_rows),
-            (rays.directions, ray_rows),
-            (boxes.lower, box_rows),
-            (boxes.upper, box_rows),
+        [memory.gather([b.add(vector_at(b, memory, n), I64(k)) for n in numbers]) for k in range(3)]
+        for memory, numbers in (
+            (rays.origins, ray_of),
+            (rays.directions, ray_of),
+            (boxes.lower, index),
+            (boxes.upper, index),
         )
     )
     known, endless = constant(b, I1, LANES, 1), constant(b, F64, LANES, -np.inf)

@@ -216,7 +216,8 @@ def ray_at(rays: RayRows, i: int) -> Ray1:
     """Return one ray as plain numbers."""
     low = rays.t_min[i if rays.t_min.size > 1 else 0]
     high = rays.t_max[i if rays.t_max.size > 1 else 0]
-    origin, direction = rays.origins[i].tolist(), rays.directions[i].tolist()
+    origin = rays.origins[i if len(rays.origins) > 1 else 0].tolist()
+    direction = rays.directions[i].tolist()
     return Ray1(tuple(origin), tuple(direction), float(low), float(high))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, overload
 
 import numpy as np
 
-from raybox.compiler.decorators import declare, device
+from raybox.compiler.decorators import declare, device, inlined
 from raybox.exact.double_double import Vector3
 from raybox.geometry import MovingBoxRows, RayRows
 
@@ -36,12 +36,19 @@ class Mover(NamedTuple):
     t_max: float
 
 
+@inlined
+def origin_row(rays: RayRows, i: int) -> int:
+    """Return the row of a ray's origin."""
+    return i if rays.origins.shape[0] != 1 else 0
+
+
 @device
 def _get_ray(rays: RayRows, i: int) -> Ray:
     o = rays.origins
     d = rays.directions
+    k = origin_row(rays, i)
     return Ray(
-        (o[i, 0], o[i, 1], o[i, 2]),
+        (o[k, 0], o[k, 1], o[k, 2]),
         (d[i, 0], d[i, 1], d[i, 2]),
         rays.t_min[i if rays.t_min.size > 1 else 0] + 0.0,  # -0.0 becomes 0.0
         rays.t_max[i if rays.t_max.size > 1 else 0],
@@ -61,7 +68,7 @@ def _get_mover(movers: MovingBoxRows, i: int) -> Mover:
 
 
 class GetRay(Protocol):
-    """Return ray (or moving box) i of its rows; a range of one row is that of every ray."""
+    """Return ray (or moving box) i of its rows; an array of one row is that of every ray."""
 
     @overload
     def __call__(self, rays: RayRows, i: int, /) -> Ray: ...

@@ -15,8 +15,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.buffer_pool import BufferPool, SizedPool
 from raybox.compiler.entry_points import alongside
 from raybox.compiler.struct_ref import laid_out
-from raybox.geometry import RayRows
-from raybox.geometry.ray_sources import NO_ROWS, Window, all_rows, select_rows, windows
+from raybox.geometry.ray_rows import NO_ROWS
 from raybox.primitives.table import fills_boxes
 from raybox.threads.chunks import Run, uncounted
 from raybox.traversal import packet_batches, ray_groups
@@ -65,8 +64,7 @@ class Plan(NamedTuple, Generic[R]):
     group_width: int = 1  # groups are of up to so many times as many rays, a power of two
     grow: Callable[[R, float], R] | None = None  # a recorder with room for so many times the hits so far
     release: Callable[[R], R] | None = None  # one without its scratch memory, which is stored for reuse
-    packet_recorder: Callable[[int, int], R] | None = None
-    """(rays, first ray) -> recorder of so many rays in packets; None: none are looked for"""
+    packet_recorder: Callable[[int], R] | None = None  # of so many rays in packets; None: none are looked for
     scattered: bool = False  # whether groups are wide only if few rays go one way from one place
     packet_width: int = 1  # groups of packets are of up to so many times as many rays
     grains: float = GRAINS  # how many boxes a packet may be wide
@@ -155,7 +153,6 @@ def traverse_small(
 def _traverse_unsorted(job: Job, span: RaySpan, plan: Plan[R]) -> StreamPart[R]:
     """Traverse a small batch of a plan."""
     count = span.end - span.begin
-    job = job._replace(rays=all_rows(job.rays))
     plan.write_misses(*span)
     recorder, undecided = traverse_small(
         job, span.begin, count, plan.recorder(max(count, LEAST_ROOM)), plan.grow
@@ -232,21 +229,9 @@ def _packet_form(job: Job, span: RaySpan, plan: Plan[R]) -> PacketForm | None:
     if plan.packet_recorder is None or job.frame is None or not is_packed:
         return None
     rays, numbers, (begin, end) = job.rays, job.frame.numbers, span
-    lengths = [
-        row_length(block.rays, numbers, block.begin - block.first, block.end - block.first, plan.grains)
-        for block in windows(rays, begin, min(end, begin + _SCANNED))
-    ]
-    form = PacketForm(stride_of(lengths[0]), plan.grains)
-    if isinstance(rays, RayRows):
-        return form if packet_batches.seem_coherent(rays, numbers, begin, end, form) else None
-    count = packet_batches.SAMPLES
-    last = max(0, end - begin - (SIDE - 1) * form.stride - SIDE)
-    starts = begin + np.arange(count) * last // (count - 1)
-    lanes = np.add.outer(np.arange(SIDE) * form.stride, np.arange(SIDE)).reshape(-1)
-    samples = select_rows(rays, (starts[:, None] + lanes).reshape(-1))
-    in_rows = form._replace(stride=SIDE)
-    coherent = packet_batches.seem_coherent(samples, numbers, 0, count * LANES, in_rows)
-    return form if coherent else None
+    length = row_length(rays, numbers, begin, min(end, begin + _SCANNED), plan.grains)
+    form = PacketForm(stride_of(length), plan.grains)
+    return form if packet_batches.seem_coherent(rays, numbers, begin, end, form) else None
 
 
 def _key(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) -> _Keyed[R]:
@@ -254,39 +239,27 @@ def _key(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) -> _Keye
     base, begin, end = span
     plan.write_misses(base + begin, base + end)
     counts, keys = np.zeros(MISS_KEY, np.int64), np.empty(ray_groups.CACHED_RAYS + LANES, np.int32)
-    row = begin
-    for block in windows(job.rays, base + begin, base + end):
-        part, there = _in_window(job, base, block)
-        row = ray_groups.list_keys(part, KeySpan(*there, row, past), order, counts, keys)
+    row = ray_groups.list_keys(job, KeySpan(*span, begin, past), order, counts, keys)
     return _Keyed(RaySpan(begin, end), counts, row - begin, _NONE, [])
-
-
-def _in_window(job: Job, base: int, block: Window) -> tuple[Job, Span]:
-    """Return a job on the rays of a block, and their span, whose base is such that rays are its rows."""
-    span = Span(base - block.first, block.begin - base, block.end - base)
-    return job._replace(rays=block.rays), span
 
 
 def _key_packets(
     job: Job, span: Span, plan: Plan[R], order: Order, form: PacketForm, past: bool
 ) -> _Keyed[R]:
     """Traverse with the packets among some rays; list the others by their keys."""
-    base, begin, end = span
+    _, begin, end = span
     order, packets = _part_of(order, span), []
     size, make_recorder = GROUP * plan.packet_width, plan.packet_recorder
     assert make_recorder is not None  # as `_sort` checks
     memory, workspace = _PACKETS.take(size)
-    counts, row = np.zeros(MISS_KEY, np.int64), begin
-    for block in windows(job.rays, base + begin, base + end, SIDE * form.stride):
-        part, there = _in_window(job, base, block)
-        left = 0
-        while (first := next_ray(order)) < there.end:
-            recorder = make_recorder(min(there.end - first, size), block.first)
-            packet_recorder = PacketRecorder(recorder, *memory)
-            left += packet_batches.traverse_packets(part, there, order, workspace, packet_recorder, form)
-            packets.append(PacketPart(recorder, RaySpan(first, next_ray(order))))
-        if left:
-            row = ray_groups.list_keys(part, KeySpan(*there, row, past), order, counts, _LISTED)
+    counts, row, left = np.zeros(MISS_KEY, np.int64), begin, 0
+    while (first := next_ray(order)) < end:
+        recorder = make_recorder(min(end - first, size))
+        packet_recorder = PacketRecorder(recorder, *memory)
+        left += packet_batches.traverse_packets(job, span, order, workspace, packet_recorder, form)
+        packets.append(PacketPart(recorder, RaySpan(first, next_ray(order))))
+    if left:
+        row = ray_groups.list_keys(job, KeySpan(*span, row, past), order, counts, _LISTED)
     _PACKETS.put_back((memory, workspace), size)
     return _Keyed(RaySpan(begin, end), counts, row - begin, _part_undecided(order), packets)
 

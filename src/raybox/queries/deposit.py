@@ -10,7 +10,7 @@ import numpy as np
 from raybox.compiler import huge_pages
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, Rays
-from raybox.geometry.ray_sources import ray_count
+from raybox.geometry.ray_rows import ray_count
 from raybox.hits.hit_ids import Source
 from raybox.queries.batches import Plan, traverse_batch
 from raybox.queries.columns import ChunkResults, Columns, index_dtypes, sum_columns, sum_dtypes
@@ -108,7 +108,7 @@ class _Deposit:
         own, memory = weights[rays] if len(weights) else weights, self.copies.take()
         own.flags.writeable = False  # Numba compiles anew for arrays that can be written to
         if isinstance(part.rows, GridRows):
-            cells.add_cells(part, self.sums(memory, own, len(part.rays.origins)))
+            cells.add_cells(part, self.sums(memory, own, len(part.rays.directions)))
         else:
             for hits in listed_hits(part):
                 count = len(hits.counts)
@@ -153,7 +153,7 @@ def _prepare(options: tuple[Any, Any, Any], rays: Rays, target: Target) -> Depos
     huge_pages.check_size(8 * sum(target.counts) * (channels or 1))
     limits = None
     if arguments.check_flag(reproducible, "reproducible"):
-        limits = fixed_point.limits_of(rays._kernel_rays(), given, per == "hit")
+        limits = fixed_point.limits_of(rays._rows(), given, per == "hit")
     return DepositOptions(given, per == "hit", limits, channels, target.counts, target.is_list)
 
 

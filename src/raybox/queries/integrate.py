@@ -58,7 +58,7 @@ class _Integrate(PerRay[IntegrateResults, IntegrateOptions]):
 
     def run_exact(self, job: Job, options: IntegrateOptions) -> IntegrateResults:
         """Return the sums of all rays of a job, which the stream traversal leaves out."""
-        results = self.allocate(len(job.rays.origins), options)
+        results = self.allocate(len(job.rays.directions), options)
         if isinstance(job.rows, GridRows):
             cells.add_cells(job, RaySums(results.sums, options.values[0], results.sums))
             return IntegrateResults(*results)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raybox.geometry.ray_sources import select_rows
+from raybox.geometry.ray_rows import select_rows
 from raybox.primitives import exact_table
 from raybox.queries.query import Request
 from raybox.validation import Floats, Ints

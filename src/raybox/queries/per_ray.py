@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from raybox.compiler import huge_pages
 from raybox.compiler.buffer_pool import BufferPool
 from raybox.geometry import with_scratch
-from raybox.geometry.ray_sources import select_rows
+from raybox.geometry.ray_rows import select_rows
 from raybox.queries.batches import GRAINS
 from raybox.queries.exact_fallback import OrderedHits, undecided_hits
 from raybox.traversal.job import Job, Recorder
@@ -96,7 +96,7 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
 
     def run_exact(self, job: Job, options: Opt) -> Res:
         """Return the results of all rays of a job, one by one: every decision is exact in the loop."""
-        total = len(job.rays.origins)
+        total = len(job.rays.directions)
         results = self.allocate_misses(total, options)
         scratch = _SCRATCH.take()
         traverse_rays(job, RaySpan(0, total), scratch, self.exact_recorder(results))
@@ -108,14 +108,14 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
 
 def exact_job(job: Job) -> Job:
     """Return a job on all rays, which are in memory, for the single-ray traversal."""
-    rows = with_scratch(job.rows, len(job.rays.origins))
+    rows = with_scratch(job.rows, len(job.rays.directions))
     return job if rows is job.rows else job._replace(rows=rows)
 
 
 def select_rays(job: Job, numbers: Ints | slice) -> Job:
     """Return the job of some rays alone, for the single-ray traversal."""
     rays = select_rows(job.rays, numbers)
-    return job._replace(rays=rays, rows=with_scratch(job.rows, len(rays.origins)), frame=None)
+    return job._replace(rays=rays, rows=with_scratch(job.rows, len(rays.directions)), frame=None)
 
 
 def join_arrays(arrays: Sequence[NDArray[N]], dtype: type[N]) -> NDArray[N]:

@@ -14,7 +14,6 @@ import numpy as np
 from raybox.compiler.buffer_pool import BufferPool
 from raybox.compiler.entry_points import prepared
 from raybox.geometry import InstanceRows, RayRows, with_scratch
-from raybox.geometry.ray_sources import AnyRays
 from raybox.queries import batches
 from raybox.queries.exact_fallback import undecided_hits
 from raybox.queries.per_ray import Opt, PerRay, Res
@@ -38,12 +37,12 @@ class PreparedQueries:
         self._job = job  # without rays
         self._free: dict[tuple[str, object], BufferPool[_Prepared[Any, Any]]] = {}
 
-    def run(self, per_ray: PerRay[Res, Opt], name: str, rays: AnyRays, options: Opt) -> Res | None:
-        """Return the results of few rays in memory; None of others, or if a query takes long.
+    def run(self, per_ray: PerRay[Res, Opt], name: str, rays: RayRows, options: Opt) -> Res | None:
+        """Return the results of few rays; None of others, or if a query takes long.
 
         name: of the query.
         """
-        if type(rays) is not RayRows or len(rays.origins) > ray_groups.SMALL_BATCH:
+        if len(rays.directions) > ray_groups.SMALL_BATCH:
             return None
         free = self._free.get((name, options))
         if free is None:
@@ -93,7 +92,7 @@ class _Streams(_Prepared[Res, Opt]):
     def run(self, rays: RayRows) -> Res | None:
         """Return the results of rays; None if they take long."""
         o, d, low, high = rays
-        count, memory = len(o), batches.SMALL.take()
+        count, memory = len(d), batches.SMALL.take()
         order, workspace, undecided, place = memory
         has_room, arrays = self._call(count, o, d, low, high, order, workspace)
         end, undecided_count = place.tolist()
@@ -120,7 +119,7 @@ class _Exact(_Prepared[Res, Opt]):
 
     def run(self, rays: RayRows) -> Res:
         """Return the results of rays."""
-        count, rows = len(rays.origins), self._job.rows
+        count, rows = len(rays.directions), self._job.rows
         _, arrays = self._call(count, *rays)
         results = self._make(arrays)
         if isinstance(rows, InstanceRows) and rows.undecided_rays[:count].any():

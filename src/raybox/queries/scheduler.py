@@ -9,8 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 
-from raybox.geometry import RayRows
-from raybox.geometry.ray_sources import all_rows, ray_count
+from raybox.geometry.ray_rows import ray_count
 from raybox.primitives.table import has_volumes
 from raybox.queries.batches import BATCH, LEAST_ROOM, Plan, traverse_batch, traverse_small
 from raybox.queries.per_ray import Opt, PerRay, Res, exact_job, select_rays
@@ -32,14 +31,12 @@ def run(per_ray: PerRay[Res, Opt], job: Job, options: Opt, workers: int, progres
         return _run_many(per_ray, job, options, workers, progress)
     if workers != -1:  # -1 is valid, and to count the cores costs a system call
         check_workers(workers)
-    if type(job.rays) is not RayRows:
-        job = job._replace(rays=all_rows(job.rays))
     return _run_small(per_ray, job, options)
 
 
 def _run_small(per_ray: PerRay[Res, Opt], job: Job, options: Opt) -> Res:
     """Return the results of a small batch without a thread pool, and with as few objects as it takes."""
-    total = len(job.rays.origins)
+    total = len(job.rays.directions)
     if job.frame is None:
         return per_ray.run_exact(exact_job(job), options)
     results = per_ray.allocate_misses(total, options)
@@ -77,18 +74,14 @@ def _recorder(per_ray: PerRay[Res, Opt], results: Res, options: Opt) -> Callable
 
 def _plan(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt) -> Plan[Recorder]:
     triangles = has_volumes(job.rows)
-
-    def packet_recorder(size: int, first: int) -> Recorder:
-        from_first = type(results)(*(array[first:] for array in results))
-        return per_ray.recorder(from_first, size, options)
-
+    recorder = _recorder(per_ray, results, options)
     return Plan(
-        _recorder(per_ray, results, options),
+        recorder,
         partial(per_ray.write_misses, results),
         group_width(job, per_ray.group_widths),
         grow=per_ray.grow,
         release=per_ray.release,
-        packet_recorder=packet_recorder if per_ray.packets(options) else None,
+        packet_recorder=recorder if per_ray.packets(options) else None,
         scattered=per_ray.scattered,
         packet_width=PACKET_WIDTH,
         grains=per_ray.triangle_grains if triangles else per_ray.grains,

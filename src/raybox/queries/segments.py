@@ -9,7 +9,7 @@ import numpy as np
 from raybox.compiler.decorators import device, inlined, yes
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, Rays
-from raybox.geometry.ray_sources import ray_count
+from raybox.geometry.ray_rows import ray_count
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
@@ -71,7 +71,7 @@ def _run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
 
 def cut(job: Job) -> AllResults:
     """Return the cells of the rays of a job, by one thread."""
-    begin, end = 0, len(job.rays.origins)
+    begin, end = 0, len(job.rays.directions)
     counts = np.empty(end, np.int64)
     indices, times = [np.empty(0, np.int64)], [np.empty(0)]
     size = EXACT_ROOM

@@ -223,7 +223,7 @@ def measure_rate(rays: RayRows, boxes: BoxRows, seconds: float = 1.0) -> float:
     are not; rays that miss the bounds of all boxes are neither tested nor counted.
     """
     task, workspace = make_task(rays, boxes), make_workspace()
-    out = make_results(len(rays.origins), np.empty(0, np.int64), np.empty(0))
+    out = make_results(len(rays.directions), np.empty(0, np.int64), np.empty(0))
     intersect_all_pairs(task, (0, min(out.single_rays.size, 1)), workspace, out)
     done, start = 0, perf_counter()
     while (spent := perf_counter() - start) < seconds:

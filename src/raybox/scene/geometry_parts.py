@@ -36,7 +36,7 @@ from raybox.geometry import (
     row_masks,
     with_scratch,
 )
-from raybox.geometry.ray_sources import NO_ROWS
+from raybox.geometry.ray_rows import NO_ROWS
 from raybox.hits.hit_ids import SceneRows
 from raybox.primitives import exact_table
 from raybox.primitives.table import bounds, has_simd, own_tree
@@ -262,7 +262,7 @@ class View(NamedTuple):
 
     def jobs(self, rays: Rays) -> list[Job]:
         """Return the jobs of a query, one for each part."""
-        given = rays._kernel_rays()
+        given = rays._rows()
         return [_job(target, given) for target in self.targets]
 
 
@@ -300,7 +300,7 @@ def target(part: Part, allowed: Bools, cull: Cull) -> JobTarget:
 
 def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
     """Return the job of a query on one part, for the kernels."""
-    return _job(target(part, allowed, cull), rays._kernel_rays())
+    return _job(target(part, allowed, cull), rays._rows())
 
 
 def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> list[Bools]:

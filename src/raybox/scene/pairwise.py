@@ -228,4 +228,4 @@ def _run_all_pairs(task: _PairTask, how: _How) -> None:
         for ray in out.single_rays[: out.single_count[0]].tolist():
             _decide_span(task, ray * box_count, (ray + 1) * box_count)
 
-    run_chunks(work, len(rays.origins) * parts, **how._asdict())
+    run_chunks(work, len(rays.directions) * parts, **how._asdict())

@@ -241,7 +241,7 @@ class Scene(QueryMethods):
                 check_rays(rays, view.ndim_space)
             prepared, per_ray = view.prepared, query.per_ray
             if prepared is not None and per_ray is not None and workers == -1:
-                found = prepared.run(per_ray, query.name, rays._kernel_rays(), options)
+                found = prepared.run(per_ray, query.name, rays._rows(), options)
                 if found is not None:
                     return query.present(found, rays.shape, source_of(rays, view.rows), options)
             return self._run_jobs(view, query, rays, options, workers=workers, progress=progress)

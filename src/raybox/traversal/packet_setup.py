@@ -39,7 +39,7 @@ from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import has_volumes
 from raybox.traversal.packed_rays import PackedRays, pack_rays
 from raybox.traversal.packet_box import BLOCK
-from raybox.traversal.packet_tiles import load_bounds, load_columns, rows_of
+from raybox.traversal.packet_tiles import load_bounds, load_vectors, rows_of
 from raybox.traversal.packet_triangles import store_ways
 from raybox.traversal.protocol import PACKET
 from raybox.traversal.ray_bounds import SINGLE, ClippedRays, clip_rays
@@ -211,7 +211,7 @@ def _set_up(
 def _load_tile(b: Builder, job: Fields, tile: Fields) -> tuple[ClippedRays, Float64Rays]:
     """Load the rays of a tile: whole vectors, transposed by shuffles."""
     rows = rows_of(b, tile.first, tile.stride)
-    o, d = (load_columns(b, v, rows) for v in (job.rays.origins, job.rays.directions))
-    ends = [load_bounds(b, bound, rows) for bound in (job.rays.t_min, job.rays.t_max)]
+    o, d = load_vectors(b, job.rays, rows)
+    ends = [load_bounds(bound, rows) for bound in (job.rays.t_min, job.rays.t_max)]
     given = Float64Rays(o, d, *ends)
     return clip_rays(b, given, job.frame), given

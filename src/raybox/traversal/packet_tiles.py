@@ -17,6 +17,7 @@ Results do not depend on s. So `row_length` may guess the width: there direction
 not say it of flat arrays, of files' chunks and of batches).
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from raybox.compiler.decorators import device, inlined, whole
@@ -26,6 +27,7 @@ from raybox.compiler.simd import F64, I1, I64, Builder, Lanes, Scalar, constant,
 from raybox.compiler.simd_arrays import Memory
 from raybox.compiler.target import has
 from raybox.geometry import RayRows
+from raybox.primitives.ray import origin_row
 from raybox.traversal.ray_setup import CENTER, GRAIN, LANES, SCALE
 from raybox.validation import Floats
 
@@ -86,19 +88,45 @@ def load_rows(memory: Memory, places: list[Scalar], numbers: int = 1) -> Lanes:
     return joined([memory.load(memory.b.mul(place, I64(numbers)), count) for place in places])
 
 
-def load_bounds(b: Builder, bound: Memory, places: list[Scalar]) -> Lanes:
-    """Load one bound of sixteen rays; one given once serves every ray."""
-    with b.if_else(b.icmp_signed(">", bound.size, I64(1))) as (many, once):
+def _loaded(
+    memory: Memory, width: int, each: Callable[[], list[Lanes]], one: Callable[[], list[Lanes]]
+) -> list[Lanes]:
+    """Return what `each` loads of an array of rows of this width, or `one` of a single row."""
+    b = memory.b
+    with b.if_else(b.icmp_signed(">", memory.size, I64(width))) as (many, once):
         with many:
-            each = load_rows(bound, places).value
-            there = b.block
+            several, there = each(), b.block
         with once:
-            same = bound.splat(0, LANES).value
-            here = b.block
-    chosen = b.phi(each.type)
-    chosen.add_incoming(each, there)
-    chosen.add_incoming(same, here)
-    return Lanes(b, chosen)
+            same, here = one(), b.block
+    chosen = [b.phi(some.value.type) for some in several]
+    for phi, *ways in zip(chosen, several, same, strict=True):
+        for lanes, block in zip(ways, (there, here), strict=True):
+            phi.add_incoming(lanes.value, block)
+    return [Lanes(b, phi) for phi in chosen]
+
+
+def load_bounds(bound: Memory, places: list[Scalar]) -> Lanes:
+    """Load one bound of sixteen rays; one given once serves every ray."""
+    return _loaded(bound, 1, lambda: [load_rows(bound, places)], lambda: [bound.splat(0, LANES)])[0]
+
+
+def load_origins(origins: Memory, places: list[Scalar]) -> Lanes:
+    """Load the origins of sixteen rays as `load_rows`; a single one serves every ray."""
+    one = [k % 3 for k in range(3 * LANES)]
+    return _loaded(
+        origins, 3, lambda: [load_rows(origins, places, 3)], lambda: [origins.load(0, 3).permuted(one)]
+    )[0]
+
+
+def load_vectors(b: Builder, rays: Fields, rows: list[Scalar]) -> tuple[list[Lanes], list[Lanes]]:
+    """Load origins and directions of a tile, axis by axis; a single origin serves every ray."""
+    origins = _loaded(
+        rays.origins,
+        3,
+        lambda: load_columns(b, rays.origins, rows),
+        lambda: [rays.origins.splat(k, LANES) for k in range(3)],
+    )
+    return origins, load_columns(b, rays.directions, rows)
 
 
 def load_columns(b: Builder, vectors: Memory, rows: list[Scalar]) -> list[Lanes]:
@@ -134,14 +162,15 @@ def _columns(b: Builder, vectors: Memory, rows: list[Scalar]) -> list[Lanes]:
 def apart(rays: RayRows, numbers: Floats, one: int, other: int) -> float:
     """Return how far apart two rays are near the centre of the scene, roughly, in the scene's units."""
     o, d = rays.origins, rays.directions
+    start, end = origin_row(rays, one), origin_row(rays, other)
     size = larger(larger(abs(d[one, 0]), abs(d[one, 1])), abs(d[one, 2]))
     away = between = 0.0
     for axis in range(3):
-        away += abs(o[one, axis] - numbers[CENTER + axis])
+        away += abs(o[start, axis] - numbers[CENTER + axis])
         between += abs(d[one, axis] - d[other, axis])
     between *= away / size
     for axis in range(3):
-        between += abs(o[one, axis] - o[other, axis])
+        between += abs(o[start, axis] - o[end, axis])
     return between
 
 
@@ -159,7 +188,7 @@ def is_coherent(b: Builder, rays: Fields, numbers: Memory, tile: Fields, grains:
     boxes are long. (In vectors: one by one, the rays at the corners alone took 5 % of `nearest`.)
     """
     rows = rows_of(b, tile.first, tile.stride)
-    o, d = (load_columns(b, v, rows) for v in (rays.origins, rays.directions))
+    o, d = load_vectors(b, rays, rows)
     first, ways = ([x.permuted([0] * LANES) for x in columns] for columns in (o, d))
     size = greater(greater(ways[0].magnitude(), ways[1].magnitude()), ways[2].magnitude())
     away = between = turned = constant(b, F64, LANES, 0.0)

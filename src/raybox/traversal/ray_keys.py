@@ -25,8 +25,8 @@ from raybox.compiler.simd import (
     lined_up,
     steps,
 )
-from raybox.compiler.simd_arrays import Memory, Register, loop
-from raybox.traversal.packet_tiles import load_bounds, load_rows, rows_of, store_tile
+from raybox.compiler.simd_arrays import Memory, Register, loop, vector_at
+from raybox.traversal.packet_tiles import load_bounds, load_origins, load_rows, rows_of, store_tile
 from raybox.traversal.ray_setup import CELLS, CELLS_A_UNIT, CENTER, CORNER, HIGH, LANES, LOW, NUMBERS, SCALE
 from raybox.validation import Ints, Ints32
 
@@ -87,10 +87,10 @@ def sort_tile(b: Builder, rays: Fields, frame: Fields, base: Scalar, tile: Field
 
 def _prefetch_rays(b: Builder, rays: Fields, at: Scalar) -> None:
     """Prefetch sixteen rays to come: a core by itself fetches too few lines at once."""
-    row = b.mul(b.add(at, I64(_AHEAD)), I64(3))
     for vectors in (rays.origins, rays.directions):
+        first = vector_at(b, vectors, b.add(at, I64(_AHEAD)))
         for item in range(0, 3 * LANES, _LINE):
-            vectors.prefetch(b.add(row, I64(item)))
+            vectors.prefetch(b.add(first, I64(item)))
 
 
 @vector_code(int64)
@@ -147,8 +147,8 @@ def copy_ray(b: Builder, rays: Fields, ray: Scalar, rows: Memory, row: Scalar) -
 
 def _row_of(b: Builder, rays: Fields, ray: Scalar) -> Lanes:
     """Return the row of a ray: origin, direction, t_min, t_max."""
-    first = b.mul(ray, I64(3))
-    ways = [v.get(b.add(first, I64(axis))) for v in (rays.origins, rays.directions) for axis in range(3)]
+    vectors = rays.origins, rays.directions
+    ways = [v.get(b.add(vector_at(b, v, ray), I64(axis))) for v in vectors for axis in range(3)]
     low, high = (
         bound.get(b.select(b.icmp_signed(">", bound.size, I64(1)), ray, I64(0)))
         for bound in (rays.t_min, rays.t_max)
@@ -173,9 +173,9 @@ class _Sorter:
     def key(self, rays: Fields, places: list[Scalar]) -> Lanes:
         """Return the keys of sixteen rays, which begin at one place, or in rows at several."""
         b = self.b
-        o, d = (load_rows(vectors, places, 3) for vectors in (rays.origins, rays.directions))
+        o, d = load_origins(rays.origins, places), load_rows(rays.directions, places, 3)
         v, w = columns_of(((o - self.center) * self.scale).to(F32)), columns_of(d.to(F32))
-        low_t, high_t = (load_bounds(b, bound, places) for bound in (rays.t_min, rays.t_max))
+        low_t, high_t = (load_bounds(bound, places) for bound in (rays.t_min, rays.t_max))
         real = (low_t <= high_t) & (low_t < np.inf) & (high_t > -np.inf)
         longest = greater(w[0].magnitude(), greater(w[1].magnitude(), w[2].magnitude()))
         start, stop = ((t * self.unit).to(F32) for t in (low_t, high_t))

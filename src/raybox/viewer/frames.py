@@ -175,7 +175,7 @@ def rays_frame(rays: Rays, colors: messages.Colors | None = None) -> bytes:
     row = np.arange(drawn) * total // max(drawn, 1)
     arrays: Arrays = {
         "row": row.astype(np.uint32),
-        "origin": rows.origins[row],
+        "origin": np.broadcast_to(rows.origins, rows.directions.shape)[row],
         "direction": rows.directions[row],
         "t_min": np.broadcast_to(rows.t_min, total)[row],
         "t_max": np.broadcast_to(rows.t_max, total)[row],

@@ -94,7 +94,7 @@ def _geometry(kind: str, parts: FileArrays, path: Path, options: ReadOptions) ->
         return made.boxes() if options.boxes else made
     if "origins" in arrays:
         ranges = {name: arrays[name] for name in RANGES if name in arrays}
-        return Rays(arrays["origins"], arrays["directions"], invalid=invalid, **ranges)  # type: ignore[arg-type]  # ranges
+        return Rays(arrays["origins"], arrays["directions"], invalid=invalid, **ranges)
     if "starts" in arrays:
         return Rays.segments(arrays["starts"], arrays["ends"], invalid=invalid)
     points, origin = arrays["points"], np.array(options.origin)

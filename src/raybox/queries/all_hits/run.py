@@ -9,7 +9,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.buffer_pool import BufferPool
 from raybox.compiler.decorators import device, inlined
 from raybox.geometry import Rows
-from raybox.geometry.ray_sources import part_of, ray_count
+from raybox.geometry.ray_rows import ray_count, select_rows
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import get_ray
@@ -111,7 +111,7 @@ def run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
 
 def _part_of(job: Job, span: RaySpan) -> Job:
     """Return the job of one batch of rays."""
-    return job._replace(rays=part_of(job.rays, *span))
+    return job._replace(rays=select_rows(job.rays, slice(*span)))
 
 
 def _run_batch(job: Job, threads: Run) -> AllResults:
@@ -119,17 +119,17 @@ def _run_batch(job: Job, threads: Run) -> AllResults:
     count = ray_count(job.rays)
     where, counts = np.empty(count, np.int64), np.zeros(count, np.int64)
 
-    def make_recorder(pairs: Pairs, starts: Ints, hits: HitArrays, first: int = 0) -> AllHitsRecorder:
+    def make_recorder(pairs: Pairs, starts: Ints, hits: HitArrays) -> AllHitsRecorder:
         pair_count, sorted_count = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        return AllHitsRecorder(pairs, pair_count, sorted_count, starts, hits, where[first:], counts[first:])
+        return AllHitsRecorder(pairs, pair_count, sorted_count, starts, hits, where, counts)
 
     def recorder(size: int) -> AllHitsRecorder:
         pairs = _PAIRS.take() or make_pairs(8 * size)
         return make_recorder(pairs, np.empty(size + 2, np.int64), make_hit_arrays(16 * size))
 
-    def packet_recorder(size: int, first: int) -> AllHitsRecorder:
+    def packet_recorder(size: int) -> AllHitsRecorder:
         hits = make_hit_arrays(_PACKET_GROUPS * MAX_PACKET_HITS * size + LANES)
-        return make_recorder(_NO_PAIRS, np.empty(0, np.int64), hits, first)
+        return make_recorder(_NO_PAIRS, np.empty(0, np.int64), hits)
 
     plan = Plan(
         recorder,
@@ -180,7 +180,7 @@ def _collected(
 
 def run_exact(job: Job) -> ExactRows:
     """Return every hit of the rays of a job by the exact single-ray traversal."""
-    begin, end = 0, len(job.rays.origins)
+    begin, end = 0, len(job.rays.directions)
     counts, count = np.empty(end, np.int64), np.empty(1, np.int64)
     indices, times = [np.empty(0, np.int64)], [np.empty(0)]
     size = EXACT_ROOM

@@ -58,7 +58,7 @@ from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, reach, undecided, valid
 from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.packet_box import BLOCK, PacketAtBox, add_undecided, entry_at
-from raybox.traversal.packet_tiles import load_bounds, load_columns, rows_of, store_tile
+from raybox.traversal.packet_tiles import load_bounds, load_vectors, rows_of, store_tile
 from raybox.traversal.protocol import PacketHooks
 from raybox.traversal.ray_keys import copy_ray
 from raybox.traversal.ray_setup import LANES, PASSES
@@ -233,8 +233,7 @@ def _write_entries(
         with b.if_else(hit.any()) as (some, none):
             with some:
                 if has_volumes(job.rows):
-                    rays = [load_columns(b, v, rows) for v in (job.rays.origins, job.rays.directions)]
-                    known, times = triangle_times(b, job, result, rays)
+                    known, times = triangle_times(b, job, result, load_vectors(b, job.rays, rows))
                 else:
                     known, times = _entry_times(b, packets, job, p, rows)
                 _write(recorder, (hit & known).choose(result, MISS_INDEX), times, rows)
@@ -283,8 +282,8 @@ def _entry_times(
     """
     numbers = packets.state.load(_column(b, packet, ENTRY), LANES)
     place = b.lshr(_column(b, packet, 0), I64(1))
-    origins, ways = (load_columns(b, v, rows) for v in (job.rays.origins, job.rays.directions))
-    starts = load_bounds(b, job.rays.t_min, rows).halves()
+    origins, ways = load_vectors(b, job.rays, rows)
+    starts = load_bounds(job.rays.t_min, rows).halves()
     known, times = [], []
     for k, number in enumerate(numbers.halves()):
         o, d = (_picked(number, [column.halves()[k] for column in columns]) for columns in (origins, ways))

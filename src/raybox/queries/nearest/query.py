@@ -10,12 +10,12 @@ import numpy as np
 
 from raybox.compiler.decorators import device, inlined, yes
 from raybox.compiler.entry_points import entry
-from raybox.geometry import Cull, Rays, Rows
-from raybox.geometry.ray_sources import with_ends
+from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.hits.tables import part_columns
 from raybox.primitives.instance_ray import AnyRay
+from raybox.primitives.ray import origin_row
 from raybox.primitives.table import intersect
 from raybox.queries.columns import ChunkResults, Columns, Scratch, Sparse, hit_dtypes
 from raybox.queries.exact_fallback import OrderedHits
@@ -40,7 +40,7 @@ from raybox.validation import Bools, Floats, Ints, MaskInput
 
 
 @entry
-def points_of(origins: Floats, directions: Floats, t: Floats, hit: Bools, points: tuple[Floats, ...]) -> int:
+def points_of(rays: RayRows, t: Floats, hit: Bools, points: tuple[Floats, ...]) -> int:
     """Write the points of first hits side by side; return how many there are.
 
     points: an array for each axis, in a tuple, over which loops are unrolled (two thirds of the time). A
@@ -48,11 +48,12 @@ def points_of(origins: Floats, directions: Floats, t: Floats, hit: Bools, points
     """
     at = 0
     for i in range(hit.size):
+        origin = origin_row(rays, i)
         for k in range(
             len(points)
         ):  # of a miss, too, in the place of the next one: no branch is mispredicted
-            step = directions[i, k]
-            points[k][at] = origins[i, k] + (0.0 if step == 0.0 else t[i] * step)
+            step = rays.directions[i, k]
+            points[k][at] = rays.origins[origin, k] + (0.0 if step == 0.0 else t[i] * step)
         at += hit[i]
     return at
 
@@ -118,7 +119,7 @@ def merge_geometries(
         with np.errstate(over="ignore"):  # of a hit at the largest float
             ends = np.minimum(job.rays.t_max, np.nextafter(t, np.inf))
         ends.flags.writeable = False
-        other, t_other = run_one(job._replace(rays=with_ends(job.rays, ends)))
+        other, t_other = run_one(job._replace(rays=job.rays._replace(t_max=ends)))
         found = other >= 0
         other[found] += start
         tied = np.flatnonzero(found & (index >= 0) & (t_other == t))
@@ -147,7 +148,7 @@ def _columns(rays: Rays, hits: Hits, first: int, scratch: Scratch) -> Columns:
     index, t, hit = hits.index, hits.t, hits.hit
     if len(scratch.get("points", [()])[0]) < len(t):
         scratch["points"] = np.empty((rays.ndim_space, len(t)))
-    found = points_of(rays.origins, rays.directions, t, hit, tuple(scratch["points"]))
+    found = points_of(rays._rows(), t, hit, tuple(scratch["points"]))
     points = (Sparse(hit, numbers[:found]) for numbers in scratch["points"])
     columns: Columns = {"ray": range(first, first + len(t)), "index": index, "t": t}
     return columns | part_columns(hits._source, hits) | dict(zip("xyz", points, strict=False))

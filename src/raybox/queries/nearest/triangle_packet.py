@@ -19,7 +19,9 @@ def record_triangle(b: Builder, at: PacketAtTriangle) -> TriangleState:
     )
 
 
-def triangle_times(b: Builder, job: Fields, result: Lanes, rays: list[list[Lanes]]) -> tuple[Lanes, Lanes]:
+def triangle_times(
+    b: Builder, job: Fields, result: Lanes, rays: tuple[list[Lanes], list[Lanes]]
+) -> tuple[Lanes, Lanes]:
     """Return which times of sixteen rays at their results are known, and these.
 
     rays: their origins and directions, axis by axis.

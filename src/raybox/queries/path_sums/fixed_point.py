@@ -22,7 +22,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.entry_points import entry
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, InstanceRows, RayRows
-from raybox.geometry.ray_sources import AnyRays, all_rows, ray_count
+from raybox.geometry.ray_rows import ray_count
 from raybox.traversal.job import Job
 from raybox.validation import Floats, Ints
 
@@ -44,10 +44,10 @@ class TermLimits(NamedTuple):
     """the longest range of a ray, as a length in space; inf: boxes limit the terms alone"""
 
 
-def limits_of(rays: AnyRays, weights: Floats, per_hit: bool) -> TermLimits:
+def limits_of(rays: RayRows, weights: Floats, per_hit: bool) -> TermLimits:
     """Return the limits of the terms of rays; weights: (N, C), or (0, C) for ones."""
     weight = float(np.abs(weights).max(initial=0.0)) if len(weights) else 1.0
-    length = np.inf if per_hit or weight == 0.0 else _longest_range(all_rows(rays))
+    length = np.inf if per_hit or weight == 0.0 else _longest_range(rays)
     return TermLimits(ray_count(rays), weight, length)
 
 
@@ -116,7 +116,7 @@ def _longest_range(rays: RayRows) -> float:
     """Return the longest path that the range of any ray allows."""
     if (rays.t_max == np.inf).all() and rays.t_min.size == 1 and rays.directions.any():
         return np.inf  # without the lengths of all directions, which take longer than the query
-    low, high = (np.broadcast_to(t, len(rays.origins)) for t in (rays.t_min, rays.t_max))
+    low, high = (np.broadcast_to(t, ray_count(rays)) for t in (rays.t_min, rays.t_max))
     some = (low <= high) & (low < np.inf) & (high > -np.inf) & (rays.directions != 0.0).any(axis=1)
     with np.errstate(over="ignore"):
         spans = (high[some] - low[some]) * _norms(*rays.directions[some].T)

@@ -38,7 +38,7 @@ class ListedHits(NamedTuple):
 
 def listed_hits(job: Job) -> Iterator[ListedHits]:
     """Yield the hits of all rays of a job; of instances, `item` is the instance."""
-    total = len(job.rays.origins)
+    total = len(job.rays.directions)
     for begin in range(0, total, _AT_ONCE):
         part = select_rays(job, slice(begin, begin + _AT_ONCE))
         found = run_exact(part)
@@ -60,7 +60,7 @@ def _lengths(job: Job, ray: Ints, index: Ints) -> Floats:
     if not isinstance(job.rows, BoxRows):
         return _timed_lengths(job, ray, index)
     lengths = np.empty(len(ray) + LANES)
-    rays = len(job.rays.origins)
+    rays = len(job.rays.directions)
     memory = CrossingRays(np.empty((rays, CROSSING_WORDS)), np.empty(rays))
     write_listed_lengths(job.rows, _numbers(job.rays), _pairs(ray, index), memory, lengths)
     lengths = lengths[: len(ray)]
@@ -72,7 +72,7 @@ def _lengths(job: Job, ray: Ints, index: Ints) -> Floats:
 
 def _numbers(rays: RayRows) -> Floats:
     """Return rays as rows of eight numbers."""
-    numbers = np.empty((len(rays.origins), 8))
+    numbers = np.empty((len(rays.directions), 8))
     numbers[:, :3], numbers[:, 3:6] = rays.origins, rays.directions
     numbers[:, 6], numbers[:, 7] = rays.t_min, rays.t_max
     return numbers

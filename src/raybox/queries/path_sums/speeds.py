@@ -6,6 +6,7 @@ import numpy as np
 
 from raybox.compiler.entry_points import entry
 from raybox.geometry import GridRows, RayRows
+from raybox.primitives.ray import origin_row
 from raybox.queries.path_sums.listed import ScaledRays, near_one
 from raybox.validation import Floats, Ints, freeze
 
@@ -20,7 +21,8 @@ def _write_speeds(rays: Any, speeds: Any) -> int:
     o, d = rays.origins, rays.directions
     for k in range(speeds.size):
         x, y, z = d[k, 0], d[k, 1], d[k, 2]
-        way, place = max(abs(x), abs(y), abs(z)), max(abs(o[k, 0]), abs(o[k, 1]), abs(o[k, 2]))
+        i = origin_row(rays, k)
+        way, place = max(abs(x), abs(y), abs(z)), max(abs(o[i, 0]), abs(o[i, 1]), abs(o[i, 2]))
         speeds[k] = np.sqrt(x * x + y * y + z * z)
         if not (_LOWEST < way < _HIGHEST and place < _LARGEST):
             speeds[k] = np.nan
@@ -43,7 +45,7 @@ def with_speeds(rays: RayRows, grid: GridRows) -> TimedRays:
     A ray is scaled or not whatever the others are: so are the bits of its times.
     """
     lost = np.empty(0, np.int64)
-    speeds = np.empty(len(rays.origins))
+    speeds = np.empty(len(rays.directions))
     edges = grid.x_edges, grid.y_edges, grid.z_edges
     if max(abs(one[k]) for one in edges for k in (0, -1)) < _LARGEST:
         count = _write_speeds(rays, speeds)
@@ -61,7 +63,7 @@ def with_speeds(rays: RayRows, grid: GridRows) -> TimedRays:
 
 def _scaled(rays: RayRows, numbers: Ints) -> ScaledRays:
     """Return rays of which some are scaled; the range of one that stays as it was is empty."""
-    count = len(rays.origins)
+    count = len(rays.directions)
     if len(numbers) == count:
         scaled, unscaled = near_one(rays)
         directions, t_min, t_max = scaled.directions, scaled.t_min, scaled.t_max.copy()
