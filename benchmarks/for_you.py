@@ -145,8 +145,7 @@ def _arrays(results: Results) -> list[str]:
 
 
 FORMS = {
-    "float64" + array_input.COPIED: "from arrays",
-    "float64" + array_input.AS_THEY_ARE: "with `copy=False`",
+    "float64" + array_input.ARRAYS: "from arrays",
     array_input.PINHOLE: "by `Rays.pinhole`",
 }
 
