@@ -23,7 +23,7 @@ from edge_outcome import Outcome, Placed, equal, points_within
 from edge_trial import Trial
 from edge_truth import Case
 from exact import rounded
-from raybox.traversal import ray_groups
+from raybox.queries import one_by_one
 
 PACKAGE = str(Path(rb.__file__).parent)
 NEAR_ONE = 2.0**-40  # of unit vectors
@@ -180,8 +180,8 @@ def outcomes(case: Case, counts: Counter | None = None) -> Iterator[Outcome]:
     counts: hits, misses, touches and ties are added to it.
     """
     trial = Trial(case)
-    small = 1 if case.sorted else ray_groups.SMALL_BATCH
-    with mock.patch.object(ray_groups, "SMALL_BATCH", small), np.errstate(all="ignore"):
+    most = 15 if case.sorted else one_by_one.MOST_RAYS
+    with mock.patch.object(one_by_one, "MOST_RAYS", most), np.errstate(all="ignore"):
         for one in CHECKS:
             try:
                 yield from one(trial)

@@ -127,5 +127,5 @@ def printed(case, outcome: Outcome) -> str:
     scene = parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"
     lines = [f"geometry = {scene}", f"rays = {source(case.rays)}"]
     if case.sorted:
-        lines.append("raybox.traversal.ray_groups.SMALL_BATCH = 1")
+        lines.append("raybox.queries.one_by_one.MOST_RAYS = 15")
     return "\n".join([*lines, end])

@@ -125,11 +125,19 @@ def _small(results: Results) -> list[str]:
     if "small-batches" not in results:
         return []
     found = small_batches.medians(results["small-batches"])
-    lines = [
-        f"{report.short(found[count, 'camera']['raybox'])} µs with {count:,} ray{'s' * (count > 1)}"
-        for count in small_batches.COUNTS
+    return [
+        f"- **Small calls**: {scene}, `nearest` of a camera's rays from arrays: {_calls(found, scene)}."
+        for scene in (small_batches.BOXES, small_batches.HOUSE)
     ]
-    return [f"- **Small calls**: `nearest` of rays from arrays takes {', '.join(lines)}, of a camera."]
+
+
+def _calls(found: dict[small_batches.Case, dict[str, float]], scene: str) -> str:
+    """Return the times of calls of a camera's rays, by their number."""
+    times = {
+        count: report.short(found[small_batches.Case(scene, count, "camera")]["raybox"])
+        for count in small_batches.COUNTS
+    }
+    return ", ".join(f"{time} µs with {count:,} ray{'s' * (count > 1)}" for count, time in times.items())
 
 
 def _arrays(results: Results) -> list[str]:

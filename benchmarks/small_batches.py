@@ -1,60 +1,88 @@
-"""One to a thousand rays a call, from arrays and lists, beside embreex: microseconds, taken in turns.
+"""One to ten thousand rays a call, from arrays and lists, beside embreex: microseconds, taken in turns.
 
     python benchmarks/small_batches.py [--size 100000] [--rounds 15] [--clock cpu]
 
-A call makes `Rays`, casts them, and reads index and t: what a program does that has a few rays at a time.
-Rays are float64 arrays, or lists of lists; embreex gets the arrays converted to float32.
+A call makes `Rays`, casts them, and reads index and t: what a program does that has some rays at a time.
+Scenes are uniform boxes, and the triangles of a house. Rays are float64 arrays, or lists of lists; embreex
+gets the arrays converted to float32.
 """
 
 import argparse
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
+
+import meshes
 import own_aims
 import raybox as rb
+import real_data
 from own_aims import Aim, at_most
 from raybox.bench import data, machine, report, timing, worker
 from raybox_peers import common
 
 Results = dict[str, Any]
-COUNTS = (1, 10, 100, 1000)
+COUNTS = (1, 10, 100, 1000, 10_000)
+BOXES, HOUSE = "uniform boxes", "house, triangles"
 LISTS = "raybox, lists"
-_DIFFERENT = 1000  # rays of a sample, at least
+_LONG_LISTS = 1000  # rays, of which more are no list in any program
+_DIFFERENT = 10_000  # rays of a sample, at least
 _CALLS = 50  # of a sample, at least
 
 
+class Case(NamedTuple):
+    """What is cast at once: at which scene, how many rays of which kind."""
+
+    scene: str
+    count: int
+    rays: str
+
+
+class Contest(NamedTuple):
+    """A scene, and a function of origins and directions for each library that is installed."""
+
+    boxes: data.BoxSet
+    cast: dict[str, Callable[..., Any]]
+
+
 def measure(size: int = 100_000, rounds: int = 15, clock: str = "wall") -> dict[str, Any]:
-    """Return the seconds of a call: each number of rays, kind of rays, and way to pass them."""
-    boxes, times = data.boxes("uniform", size), []
-    cast, names = _casts(boxes), {LISTS: "raybox"}
-    for kind in data.RAY_KINDS:
-        rays = data.rays(kind, 1024, boxes)
-        for count in COUNTS:
-            batches = _batches(rays, count)
-            inputs = dict.fromkeys(cast, batches) | {
-                LISTS: [data.RaySet(*(x.tolist() for x in one)) for one in batches]
-            }
-            calls = {
-                name: partial(_all_of, cast[names.get(name, name)], given) for name, given in inputs.items()
-            }
-            for call in calls.values():
-                call()
-            for name, seconds in timing.alternate(calls, rounds, timing.CLOCKS[clock]).items():
-                each = [second / len(batches) for second in seconds]
-                times.append({"count": count, "rays": kind, "name": name, "seconds": each})
+    """Return the seconds of a call: each scene, number and kind of rays, and way to pass them."""
+    times = []
+    for scene, (boxes, cast) in _contests(size).items():
+        for kind in data.RAY_KINDS:
+            rays = data.rays(kind, _DIFFERENT, boxes)
+            for count in COUNTS:
+                for name, seconds in _seconds(cast, _batches(rays, count), rounds, clock).items():
+                    times.append({**Case(scene, count, kind)._asdict(), "name": name, "seconds": seconds})
     return {"machine": machine.describe(), "size": size, "times": times}
 
 
+def _seconds(
+    cast: dict[str, Callable[..., Any]], batches: list[data.RaySet], rounds: int, clock: str
+) -> dict[str, list[float]]:
+    """Return the seconds of a call in each round, by contestant."""
+    calls = {name: partial(_all_of, one, batches) for name, one in cast.items()}
+    if len(batches[0].origins) <= _LONG_LISTS:
+        lists = [data.RaySet(*(x.tolist() for x in one)) for one in batches]
+        calls[LISTS] = partial(_all_of, cast["raybox"], lists)
+    for call in calls.values():
+        call()
+    found = timing.alternate(calls, rounds, timing.CLOCKS[clock])
+    return {name: [second / len(batches) for second in seconds] for name, seconds in found.items()}
+
+
 def _batches(rays: data.RaySet, count: int) -> list[data.RaySet]:
-    """Return batches of neighbouring rays: all rays once, and again until they are `_CALLS`."""
-    ends = range(count, _DIFFERENT + 1, count)
+    """Return batches of neighbouring rays: up to a thousand of them, again until they are `_CALLS`."""
+    ends = range(count, max(count, min(len(rays.origins), 1000)) + 1, count)
     once = [data.RaySet(*(np.array(x[end - count : end]) for x in rays)) for end in ends]
-    return once * -(-_CALLS // len(once))
+    return once * -(-_CALLS // (len(once) * max(1, count // 1000)))
 
 
 def _all_of(cast: Callable[..., Any], batches: list[data.RaySet]) -> None:
@@ -62,9 +90,19 @@ def _all_of(cast: Callable[..., Any], batches: list[data.RaySet]) -> None:
         cast(origins, directions)
 
 
-def _casts(boxes: data.BoxSet) -> dict[str, Callable[..., Any]]:
+def _contests(size: int) -> dict[str, Contest]:
+    """Return the scenes."""
+    boxes, (vertices, faces, house) = data.boxes("uniform", size), meshes.load(str(real_data.HOUSE))
+    corners = common.corners(boxes), common.faces(boxes, np.int32)
+    return {
+        BOXES: Contest(boxes, _casts(rb.Boxes(boxes.lower, boxes.upper), *corners)),
+        HOUSE: Contest(house, _casts(rb.Mesh(vertices, faces), vertices, faces)),
+    }
+
+
+def _casts(geometry: rb.Boxes | rb.Mesh, vertices: Any, faces: Any) -> dict[str, Callable[..., Any]]:
     """Return a function of origins and directions for each library that is installed."""
-    scene = rb.Scene(rb.Boxes(boxes.lower, boxes.upper))
+    scene = rb.Scene(geometry)
 
     def raybox(origins: Any, directions: Any) -> Any:
         hits = scene.nearest(rb.Rays(origins, directions))
@@ -72,16 +110,16 @@ def _casts(boxes: data.BoxSet) -> dict[str, Callable[..., Any]]:
 
     made = {"raybox": raybox}
     with suppress(ImportError):
-        made["embreex"] = _embreex(boxes)
+        made["embreex"] = _embreex(vertices.astype(np.float32), faces.astype(np.int32))
     return made
 
 
-def _embreex(boxes: data.BoxSet) -> Callable[..., Any]:
+def _embreex(vertices: Any, faces: Any) -> Callable[..., Any]:
     from embreex.mesh_construction import TriangleMesh
     from embreex.rtcore_scene import EmbreeScene
 
     scene = EmbreeScene()
-    mesh_reference = TriangleMesh(scene, common.corners(boxes), common.faces(boxes, np.int32))
+    mesh_reference = TriangleMesh(scene, vertices, faces)
 
     def cast(origins: Any, directions: Any) -> Any:
         assert mesh_reference is not None
@@ -91,46 +129,48 @@ def _embreex(boxes: data.BoxSet) -> Callable[..., Any]:
     return cast
 
 
-def medians(result: dict[str, Any]) -> dict[tuple[int, str], dict[str, float]]:
-    """Return the microseconds of a call by contestant, for each number and kind of rays."""
-    found: dict[tuple[int, str], dict[str, float]] = {}
+def medians(result: dict[str, Any]) -> dict[Case, dict[str, float]]:
+    """Return the microseconds of a call by contestant, for each case."""
+    found: dict[Case, dict[str, float]] = {}
     for record in result["times"]:
-        of = found.setdefault((record["count"], record["rays"]), {})
+        of = found.setdefault(Case(*(record[name] for name in Case._fields)), {})
         of[record["name"]] = 1e6 * median(record["seconds"])
     return found
 
 
 def aims(results: Results) -> list[Aim]:
-    """Return the aims of small batches, each with its worst kind of rays."""
+    """Return the aims of small batches, each with its worst case."""
     if "small-batches" not in results:
         return []
     found = medians(results["small-batches"])
-    more = {about: (of[LISTS] - of["raybox"]) / about[0] for about, of in found.items()}
-    own = {about: of["raybox"] for about, of in found.items()}
-    ratios = {about: of["raybox"] / of["embreex"] for about, of in found.items() if "embreex" in of}
-    kinds = data.RAY_KINDS
+    more = {case: (of[LISTS] - of["raybox"]) / case.count for case, of in found.items() if LISTS in of}
+    own = {case: of["raybox"] for case, of in found.items()}
+    ratios = {case: of["raybox"] / of["embreex"] for case, of in found.items() if "embreex" in of}
     made = [
-        _aim("1 ray from arrays: 5 µs", own, 5.0, ((1,), kinds), "µs"),
-        _aim("10 rays from arrays: 8 µs", own, 8.0, ((10,), kinds), "µs"),
-        _aim("100 and 1,000 rays from arrays: embreex's time", ratios, 1.0, ((100, 1000), kinds), "times"),
-        _aim("1,000 rays of a camera: 0.6 of embreex's time", ratios, 0.6, ((1000,), ("camera",)), "times"),
-        _aim("from lists: 3 µs more a ray", more, 3.0, (COUNTS, kinds), "µs"),
+        _aim("1 ray at boxes from arrays: 5 µs", own, 5.0, "µs", (BOXES, 1)),
+        _aim("10 rays at boxes from arrays: 8 µs", own, 8.0, "µs", (BOXES, 10)),
+        *(
+            _aim(f"{scene}, rays a call: {count:,}; embreex's time", ratios, most, "times", (scene, count))
+            for scene, bounds in AIMS.items()
+            for count, most in bounds.items()
+        ),
+        _aim("from lists: 3 µs more a ray", more, 3.0, "µs"),
     ]
     return [aim for aim in made if aim]
 
 
+AIMS = {BOXES: {1: 1.0, 1000: 0.7, 10_000: 0.7}, HOUSE: {1: 1.2, 1000: 1.0, 10_000: 0.8}}
+"""Of each scene, by the number of rays: the largest share of embreex's time"""
+
+
 def _aim(
-    words: str,
-    values: dict[tuple[int, str], float],
-    most: float,
-    about: tuple[tuple[int, ...], tuple[str, ...]],
-    unit: str,
+    words: str, values: dict[Case, float], most: float, unit: str, about: tuple[object, ...] = ()
 ) -> Aim | None:
-    counts, kinds = about
+    """Return an aim for the cases that begin with `about`."""
     chosen = [
-        (value, f"{count:,} rays, {kind}")
-        for (count, kind), value in values.items()
-        if count in counts and kind in kinds
+        (value, f"{case.count:,} rays, {case.rays}")
+        for case, value in values.items()
+        if case[: len(about)] == about
     ]
     return at_most(words, most, chosen, unit)
 
@@ -142,13 +182,14 @@ def section(results: Results) -> str:
     result = results["small-batches"]
     names = ("raybox", LISTS, "embreex")
     lines = [
-        (f"{count:,}", kind, *(report.short(of[name]) if name in of else "-" for name in names))
-        for (count, kind), of in medians(result).items()
+        (case.scene, f"{case.count:,}", case.rays, *(report.short(of[n]) if n in of else "-" for n in names))
+        for case, of in medians(result).items()
     ]
     size = f"{result['size']:,}"
-    words = f"""Microseconds of a call on {size} uniform boxes, one thread: `Rays` of float64 arrays, or of
-lists, `nearest`, and reading `index` and `t`. embreex: `run(o.astype(f4), d.astype(f4), output=True)`."""
-    head = ("rays", "kind", "raybox, µs", "from lists, µs", "embreex, µs")
+    words = f"""Microseconds of a call on {size} uniform boxes, and on the triangles of a house, one thread:
+`Rays` of float64 arrays, or of lists, `nearest`, and reading `index` and `t`. embreex:
+`run(o.astype(f4), d.astype(f4), output=True)`."""
+    head = ("scene", "rays", "kind", "raybox, µs", "from lists, µs", "embreex, µs")
     return "\n\n".join(["## Small batches", words, report.markdown(head, lines)])
 
 

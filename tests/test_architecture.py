@@ -1,4 +1,4 @@
-"""The path from a query to the node test, as `docs/architecture.md` lists it: each file calls the next."""
+"""The paths from a query to the node test, as `docs/architecture.md` lists them: each file calls the next."""
 
 import re
 import sys
@@ -13,18 +13,24 @@ import pytest
 
 import raybox as rb
 from raybox.compiler.decorators import DISPATCHERS
-from raybox.queries import batches
+from raybox.queries import batches, one_by_one
 from raybox.queries.nearest.stream import NearestRecorder
-from raybox.traversal import ray_groups
 
 PACKAGE = Path(rb.__file__).parent
 PAGE = PACKAGE.parent.parent / "docs/architecture.md"
 
 
 def listed():
-    """Return the files of the page's table of the path, in order."""
+    """Return the files of each of the page's tables of paths, in order."""
     section = PAGE.read_text().partition("## From call to result")[2].partition("## ")[0]
-    return re.findall(r"^\| `([\w/]+\.py)`", section, re.MULTILINE)
+    paths = []
+    for line in section.splitlines():
+        first = line.partition(" | ")[0]
+        if line.startswith("| file"):
+            paths.append([])
+        elif line.startswith("| `"):
+            paths[-1] += re.findall(r"`([\w/]+\.py)`", first)
+    return paths
 
 
 def file_of(code):
@@ -86,7 +92,8 @@ def values_of(function):
     spaces = [scope, *(vars(scope[name]) for name in names if isinstance(scope.get(name), ModuleType))]
     values = [space[name] for space in spaces for name in names if name in space]
     methods = [value for one in values if isinstance(one, type) for value in vars(one).values()]
-    return [value for value in [*values, *methods] if isinstance(value, Hashable)]
+    hashable = (value for value in [*values, *methods] if isinstance(value, Hashable))
+    return [value for value in hashable if not isinstance(value, tuple)]
 
 
 def function_of(value):
@@ -100,16 +107,21 @@ def function_of(value):
 
 
 @pytest.mark.jit
-def test_the_page_lists_the_calls_from_a_query_to_the_node_test():
+@pytest.mark.parametrize(
+    ("number", "count", "last"),
+    [(0, 1, one_by_one.traverse_piece), (1, one_by_one.MOST_RAYS + 100, batches._traverse_sorted)],
+    ids=["one ray", "many rays"],
+)
+def test_the_page_lists_the_calls_from_a_query_to_the_node_test(number, count, last):
     rng = np.random.default_rng(1)
     lower = rng.uniform(0, 10, (200, 3))
     scene = rb.Scene(rb.Boxes(lower, lower + 1))
-    count = ray_groups.SMALL_BATCH + 100
     rays = rb.Rays(rng.uniform(0, 10, (count, 3)), rng.normal(size=(count, 3)))
     scene.nearest(rays, workers=1)  # compiles
     calls = calls_of(lambda: scene.nearest(rays, workers=1))
-    calls |= compiled_calls(batches._traverse_sorted, NearestRecorder)
-    path = listed()
+    calls |= compiled_calls(last, NearestRecorder)
+    path = listed()[number]
     assert path[0] == "queries/nearest/query.py"
     assert path[-1] == "traversal/node_test.py"
     assert [pair for pair in pairwise(path) if pair not in calls] == []
+    assert len(path) <= 8

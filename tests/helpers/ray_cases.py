@@ -11,7 +11,7 @@ from aim import INF, Pairs, feature
 from loops import loop, numba
 from raybox.bvh.build import build
 from raybox.bvh.node import CHILD, EMPTY, outward_down, outward_up
-from raybox.compiler.calls import level
+from raybox.compiler.processor import level
 from raybox.compiler.target import has
 from raybox.queries.occluded import OccludedRecorder
 from raybox.traversal.packed_rays import set_up_rays

@@ -1,12 +1,14 @@
 """Rays with many candidates: traversed in several calls, between which Ctrl-C is noticed."""
 
 from collections import defaultdict
+from functools import wraps
+from inspect import unwrap
 
 import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.queries import batches, deposit
+from raybox.queries import batches, deposit, one_by_one
 from raybox.queries.all_hits import run as all_run
 from raybox.traversal import ray_groups
 from raybox.traversal.workspace import next_ray
@@ -20,11 +22,13 @@ def calls(monkeypatch):
     """Return the places at which calls begin, by their span of rays."""
     begins, call = defaultdict(set), ray_groups.traverse_groups
 
-    def recorded(job, span, order, *rest):
+    @wraps(unwrap(call))  # what compiles it looks for the function
+    def recorded(job, rays, span, order, *rest):
         begins[span[2]].add(max(span[1], next_ray(order)))
-        return call(job, span, order, *rest)
+        return call(job, rays, span, order, *rest)
 
-    monkeypatch.setattr(ray_groups, "traverse_groups", recorded)
+    for caller in (ray_groups, one_by_one):
+        monkeypatch.setattr(caller, "traverse_groups", recorded)
     monkeypatch.setattr(batches, "GROUP", 32)
     for runner in (all_run, deposit):  # as chunks by time may be short
         monkeypatch.setattr(runner, "chunk_runner", at_once)

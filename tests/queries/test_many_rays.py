@@ -16,7 +16,8 @@ from aim import INF, Pairs
 from raybox.bench import data
 from raybox.bvh.build import build
 from raybox.compiler.buffer_pool import BufferPool, SizedPool
-from raybox.queries import batches, scheduler
+from raybox.geometry.ray_rows import NO_ROWS
+from raybox.queries import batches, one_by_one, scheduler
 from raybox.queries.all_hits import run as all_run
 from raybox.queries.first import FirstOptions
 from raybox.queries.per_ray import select_rays
@@ -27,6 +28,7 @@ from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import frame_of
 from raybox.traversal.workspace import make_workspace, work_counts
 from scenes import random_scene
+from sorting import sort_more_than
 
 QUERY_NAMES = ("nearest", "occluded", "count", "first", "all")
 SIZES = (1, 15, 16, 17, 63, 64, 65, 4096, 4097, 10_000)
@@ -76,9 +78,9 @@ def run_query(query, pairs, k=3, where=None, workers=1):
     allowed = np.zeros(0, np.bool_) if where is None else where.copy()
     allowed.flags.writeable = False
     rays = rb.Rays(*pairs[:2], t_min=pairs[2], t_max=pairs[3], invalid="miss")._rows()
-    job = Job(tree, boxes._rows(), rays, allowed, frame_of(tree))
+    job = Job(tree, boxes._rows(), NO_ROWS, allowed, frame_of(tree))
     options = FirstOptions(k) if query == "first" else None
-    got = [x.tolist() for x in QUERIES[query].run(job, options, workers, False)]
+    got = [x.tolist() for x in QUERIES[query].run(job, rays, options, workers, False)]
     if query == "all":
         offsets, index, t = got
         return [list(zip(index[a:b], t[a:b], strict=True)) for a, b in pairwise(offsets)]
@@ -103,9 +105,9 @@ def single_chunk(monkeypatch):
     """Run each step as one chunk, sort even so few rays, and reuse no memory."""
     for runner in (scheduler, all_run):
         monkeypatch.setattr(runner, "chunk_runner", at_once)
-    monkeypatch.setattr(ray_groups, "SMALL_BATCH", 64)
+    sort_more_than(monkeypatch, 64)
     monkeypatch.setattr(batches, "_WORKSPACES", SizedPool(make_workspace))
-    monkeypatch.setattr(batches, "SMALL", BufferPool(batches._make_small))
+    monkeypatch.setattr(one_by_one, "MEMORY", BufferPool(one_by_one._make_memory))
     monkeypatch.setattr(all_run, "_PAIRS", BufferPool(lambda: None))
     return monkeypatch
 
@@ -136,7 +138,7 @@ def test_a_thousand_rays_are_not_sorted(query, monkeypatch):
     """They are traversed one by one; their memory is reused for fewer."""
     pairs, found = tied_scene()
     monkeypatch.setattr(batches, "_sort", None)
-    for n in (1, 65, 499, ray_groups.SMALL_BATCH, 7):
+    for n in (1, 65, 499, one_by_one.PIECE, 7):
         rays, want = repeated(pairs, found, np.arange(n) % len(found))
         assert run_query(query, rays) == truth(query, want), n
 
@@ -146,7 +148,7 @@ def test_a_thousand_rays_are_not_sorted(query, monkeypatch):
 def test_threads_share_sorting_and_traversal(query, first, batch, monkeypatch):
     """Small chunks of all lengths, from several batches, on three threads."""
     pairs, found = tied_scene()
-    monkeypatch.setattr(ray_groups, "SMALL_BATCH", 64)
+    sort_more_than(monkeypatch, 64)
     monkeypatch.setattr(chunks, "_FIRST", first)
     monkeypatch.setattr(chunks, "_SMALLEST", first)
     monkeypatch.setattr(batches, "BATCH", batch)

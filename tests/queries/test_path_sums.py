@@ -16,8 +16,8 @@ from exact import INF
 from path_truth import assert_sums, count_cases, deposits, integrals, paths
 from raybox.queries.path_sums import copies
 from raybox.queries.path_sums.fixed_point import FixedPoint, sums_of
-from raybox.traversal import ray_groups
 from scenes import as_rays, random_scene
+from sorting import sort_more_than
 
 MIXED = [0.0, 1.0, -1.0, 3.5, -0.1]
 
@@ -26,7 +26,7 @@ MIXED = [0.0, 1.0, -1.0, 3.5, -0.1]
 def batches(request, monkeypatch):
     """Traverse few rays one by one, or in sorted groups as many rays are."""
     if request.param == "sorted":
-        monkeypatch.setattr(ray_groups, "SMALL_BATCH", 16)
+        sort_more_than(monkeypatch, 16)
 
 
 def numbers(rng, shape):

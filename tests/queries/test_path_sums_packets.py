@@ -15,6 +15,7 @@ from raybox.queries.path_sums import stream
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.workspace import MAX_UNDECIDED
 from scenes import random_scene
+from sorting import sort_more_than
 from test_many_rays import ties
 from test_packet import (  # noqa: F401  # fixtures
     cells,
@@ -251,6 +252,6 @@ def test_threads_share_packets(pictures, monkeypatch):
     """Lengths that threads add are each ray's own."""
     monkeypatch.setattr("raybox.threads.chunks._FIRST", 40)
     monkeypatch.setattr("raybox.threads.chunks._SMALLEST", 40)
-    monkeypatch.setattr("raybox.traversal.ray_groups.SMALL_BATCH", 64)
+    sort_more_than(monkeypatch, 64)
     for _ in range(4):
         check(*pictures[0], workers=3)

@@ -12,8 +12,9 @@ from exact import INF, rounded
 from farthest import QUERY
 from raybox.compiler.buffer_pool import SizedPool
 from raybox.queries import batches, per_ray, table
-from raybox.traversal import packet_batches, ray_groups
+from raybox.traversal import packet_batches
 from raybox.traversal.workspace import make_workspace, work_counts
+from sorting import sort_more_than
 from test_scene_mesh import CUBE
 
 pytestmark = [pytest.mark.long, pytest.mark.jit]
@@ -24,7 +25,7 @@ table.add(QUERY)
 @pytest.fixture
 def work(monkeypatch):
     """Count tests of rays and nodes, and candidates resolved, of streams and of packets; sort few rays."""
-    monkeypatch.setattr(ray_groups, "SMALL_BATCH", 64)
+    sort_more_than(monkeypatch, 64)
     monkeypatch.setattr(batches, "_WORKSPACES", SizedPool(make_workspace))
     monkeypatch.setattr(batches, "_PACKETS", SizedPool(packet_batches.make_packets))
 

@@ -12,9 +12,9 @@ import raybox as rb
 from aim import INF, Pairs
 from raybox.compiler import huge_pages
 from raybox.compiler.buffer_pool import BufferPool
-from raybox.queries import batches
+from raybox.queries import batches, one_by_one
 from raybox.queries.all_hits import run as all_run
-from raybox.traversal import ray_groups
+from sorting import sort_more_than
 from test_many_rays import QUERY_NAMES, many_rays, run_query, ties, truth
 from test_private_query import cells, cube_rays, cubes
 from test_scene_mesh import CUBE
@@ -43,13 +43,13 @@ def fresh_memory(byte):
         patch.setattr(huge_pages, "empty", filled(huge_pages.empty, byte, calls))
         for name in ("_WORKSPACES", "_PACKETS", "_PLACES", "_ORDERS"):
             patch.setattr(batches, name, type(getattr(batches, name))(getattr(batches, name)._make, 0))
-        patch.setattr(batches, "SMALL", BufferPool(batches._make_small, 0))
+        patch.setattr(one_by_one, "MEMORY", BufferPool(one_by_one._make_memory, 0))
         patch.setattr(all_run, "_PAIRS", BufferPool(lambda: None, 0))
         patch.setattr(all_run, "_MOST", -1)
         patch.setattr(huge_pages, "_MIN_POOLED_BYTES", 1 << 12)
         patch.setattr(huge_pages, "_acquire", lambda size: huge_pages.empty((size,), np.uint8))
         patch.setattr(huge_pages, "_release", lambda memory: None)
-        patch.setattr(ray_groups, "SMALL_BATCH", 64)
+        sort_more_than(patch, 64)
         yield calls
 
 

@@ -18,7 +18,7 @@ from raybox.queries import batches, scheduler
 from raybox.queries.all_hits import run as all_run
 from raybox.queries.occluded import OccludedRecorder
 from raybox.threads import chunks
-from raybox.traversal import packet_batches, ray_groups
+from raybox.traversal import packet_batches
 from raybox.traversal.job import Job
 from raybox.traversal.packet_setup import set_up_packet
 from raybox.traversal.packet_tiles import SIDE, PacketForm, Tile
@@ -35,6 +35,7 @@ from raybox.traversal.workspace import (
     work_counts,
 )
 from scenes import random_scene
+from sorting import sort_more_than
 from test_many_rays import at_once, run_query, ties, truth
 
 
@@ -162,7 +163,7 @@ def packet_calls(monkeypatch):
     """Record (rays left over by packets, rays) of each call; one chunk holds all rays."""
     for runner in (scheduler, all_run):
         monkeypatch.setattr(runner, "chunk_runner", at_once)
-    monkeypatch.setattr(ray_groups, "SMALL_BATCH", 64)
+    sort_more_than(monkeypatch, 64)
     monkeypatch.setattr(batches, "_WORKSPACES", SizedPool(make_workspace))
     monkeypatch.setattr(batches, "_PACKETS", SizedPool(packet_batches.make_packets))
     monkeypatch.setattr(scheduler, "PACKET_WIDTH", 1)

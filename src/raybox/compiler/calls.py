@@ -10,14 +10,9 @@ Words of an argument:
   address of the words of its items.
 
 An `Entry` looks the code up by the kinds of its arguments (`raybox.compiler.kinds`), and calls its `find` for
-kinds that are new. A `Block` is a struct that is laid out once, for arguments that seldom change, and has the
-attributes of the struct. Its arrays must keep their memory and shapes.
-
-A `PreparedCall(entry, args, holes, outputs)` is a call whose arguments are laid out once. The holes are
-arrays, numbers and Blocks among the arguments, by identity, at any depth; each call is given values of the
-same kinds for them. For the outputs, arrays among the arguments, each call makes copies of their first rows,
-as many as its first value, and returns (result, copies). All other arrays must keep their memory and shapes.
-Several threads may not run it at once.
+kinds that are new. A `Plan` is a struct that is laid out once, for arguments that seldom change: in a call it
+is one word, the address of its words. It has the attributes of the struct, whose arrays must keep their
+memory and shapes.
 """
 
 from typing import TYPE_CHECKING
@@ -25,11 +20,11 @@ from typing import TYPE_CHECKING
 from raybox.compiler.kinds import Found
 
 if TYPE_CHECKING:
-    from raybox.compiler.ctypes_calls import Block, Entry, PreparedCall, level, register_struct
+    from raybox.compiler.ctypes_calls import Entry, Plan, register_struct
 else:
     try:
-        from raybox.compiler._calls import Block, Entry, PreparedCall, level, register_struct
+        from raybox.compiler._calls import Entry, Plan, register_struct
     except ImportError:
-        from raybox.compiler.ctypes_calls import Block, Entry, PreparedCall, level, register_struct
+        from raybox.compiler.ctypes_calls import Entry, Plan, register_struct
 
-__all__ = ["Block", "Entry", "Found", "PreparedCall", "level", "register_struct"]
+__all__ = ["Entry", "Found", "Plan", "register_struct"]

@@ -1,23 +1,19 @@
 """Calls of machine code by ctypes, where the C module `_calls` is not built: see `raybox.compiler.calls`."""
 
 import ctypes
-import platform
 import struct
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar, cast
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from raybox.compiler.kinds import (
-    BLOCK_CLASSES,
     DIMENSIONS,
     KINDS,
+    PLAN_CLASSES,
     SCALARS,
     find_checked,
     is_named,
-    kind_of,
     read_only_arrays,
     refuse,
     without_marks,
@@ -53,6 +49,15 @@ class _Refused(Exception):
     """An argument is refused."""
 
 
+class _PlanKinds:
+    """The kinds of a plan: one object for all plans with the same, as a key is hashed in each call."""
+
+    known: ClassVar[dict[tuple[object, ...], "_PlanKinds"]] = {}
+
+    def __init__(self, kinds: tuple[object, ...]) -> None:
+        self.kinds = kinds
+
+
 class _Arguments:
     """The kinds and words of arguments.
 
@@ -60,7 +65,8 @@ class _Arguments:
     """
 
     def __init__(self, args: Iterable[object], room: int) -> None:
-        self.kinds: list[object] = []  # one for each number, array and tuple
+        self.kinds: list[object] = []  # one for each number, array and tuple; of a plan one for all
+        self._in_plans = 0  # kinds in plans beyond these
         self.words: list[int] = []  # those that have their place
         self._memory = (ctypes.c_int64 * room)()
         self._begin = ctypes.addressof(self._memory)
@@ -83,26 +89,29 @@ class _Arguments:
                 kinds.append(_ARRAYS[value.dtype, len(shape), value.flags.num & _FLAGS])
                 words.append(_word_at(id(value) + _ADDRESS).value)
                 words += shape
-            elif cls is Block:
-                kinds += value._arguments.kinds
+            elif cls is Plan:
+                kinds.append(value._kinds)
                 words.append(value._arguments.words[-1])
+                self._in_plans += len(value._kinds.kinds) - 1
             elif cls in SCALARS:
                 kinds.append(SCALARS[cls])
                 words += _SCALAR_WORDS[SCALARS[cls]](value)
             else:
                 words += self._tuple(value, in_struct)
-        if len(kinds) > KINDS:
-            raise _Refused
+        self._check_count()
         return words
 
     def _tuple(self, value: tuple[object, ...], in_struct: bool) -> list[int]:
         cls = type(value)
         by_address = _IS_STRUCT[cls] or (in_struct and cls is not tuple)
         self.kinds.append((cls, tuple.__len__(value)))
-        if len(self.kinds) > KINDS:
-            raise _Refused
+        self._check_count()
         words = self._words_of(tuple.__iter__(value), in_struct or by_address)
         return [self._placed(words)] if by_address else words
+
+    def _check_count(self) -> None:
+        if len(self.kinds) + self._in_plans > KINDS:
+            raise _Refused
 
 
 _SCALAR_WORDS: dict[str, Callable[[Any], tuple[int, ...]]] = {
@@ -128,16 +137,18 @@ def _lay_out(name: str, args: tuple[object, ...], room: int = _WORDS) -> _Argume
             refuse(name, args)
 
 
-class Block:
+class Plan:
     """The words of a struct, laid out once; counts as the struct in any call, and has its attributes."""
 
-    __slots__ = ("_arguments", "_value")
+    __slots__ = ("_arguments", "_kinds", "_value")
 
     def __init__(self, value: tuple[object, ...], /) -> None:
         if not _IS_STRUCT.get(type(value)):
-            raise TypeError(f"Block: got {type(value)!r}; expected one struct, whose class is registered")
-        self._value, self._arguments = value, _lay_out("Block", (value,))
-        self._arguments = _lay_out("Block", (value,), len(self._arguments.words))
+            raise TypeError(f"Plan: got {type(value)!r}; expected one struct, whose class is registered")
+        self._value, self._arguments = value, _lay_out("Plan", (value,))
+        self._arguments = _lay_out("Plan", (value,), len(self._arguments.words))
+        kinds = tuple(_flat(self._arguments.kinds))
+        self._kinds = _PlanKinds.known.setdefault(kinds, _PlanKinds(kinds))
 
     @property
     def value(self) -> tuple[object, ...]:
@@ -148,7 +159,12 @@ class Block:
         return getattr(self._value, name)
 
 
-BLOCK_CLASSES.add(Block)
+PLAN_CLASSES.add(Plan)
+
+
+def _flat(kinds: Iterable[object]) -> list[object]:
+    """Return kinds with those of plans in their places."""
+    return [one for kind in kinds for one in (kind.kinds if isinstance(kind, _PlanKinds) else (kind,))]
 
 
 class _Code(NamedTuple):
@@ -185,8 +201,9 @@ class Entry:
 
     def _add_code(self, key: tuple[object, ...], args: tuple[object, ...]) -> None:
         """Take code that was found for these kinds and writes to no read-only array, or find some."""
-        read_only = read_only_arrays(",".join(kind for kind in key if isinstance(kind, str)))
-        plain = tuple(without_marks(kind) if isinstance(kind, str) else kind for kind in key)
+        kinds = _flat(key)
+        read_only = read_only_arrays(",".join(kind for kind in kinds if isinstance(kind, str)))
+        plain = tuple(without_marks(kind) if isinstance(kind, str) else kind for kind in kinds)
         rows = self._found.get(plain, ())
         for row in rows:
             if not row.writable & read_only:
@@ -196,86 +213,7 @@ class Entry:
         self._found[plain] = (*rows, _Code(_FUNCTION(address), results, writable))
 
 
-class PreparedCall:
-    """A call of an entry whose arguments are laid out once, but for some values: here, in each call."""
-
-    def __init__(
-        self,
-        entry: Entry,
-        args: tuple[object, ...],
-        holes: tuple[object, ...],
-        outputs: tuple[npt.NDArray[np.generic], ...],
-        /,
-    ) -> None:
-        for array in outputs:
-            if not isinstance(array, np.ndarray):
-                raise TypeError(f"got {type(array)!r}; expected a numpy.ndarray")
-        self._entry, self._args, self._holes, self._outputs = entry, args, holes, outputs
-        if outputs and not holes:
-            raise TypeError("PreparedCall: outputs need a hole, which counts their rows")
-        kind_of(args)  # raises what is wrong with them
-        self._kinds = [without_marks(kind_of((hole,))) for hole in holes]
-        found = set(_identities(args))
-        for k, hole in enumerate((*holes, *outputs)):
-            if isinstance(hole, tuple):
-                raise TypeError(f"{entry._name}: got {type(hole)!r} as a hole; expected no tuple")
-            if id(hole) not in found:
-                raise ValueError(f"PreparedCall: hole {k} is no argument")
-
-    def __call__(self, *values: object) -> tuple[Result, tuple[npt.NDArray[np.generic], ...]]:
-        """Call the entry with values in place of the holes, and copies of outputs; return these."""
-        name = self._entry._name
-        if len(values) != len(self._holes):
-            raise TypeError(f"{name}: got {len(values)} values; expected {len(self._holes)}")
-        if [without_marks(kind_of((value,))) for value in values] != self._kinds:
-            raise TypeError(f"{name}: a value is of another kind than the one that it replaces")
-        new: dict[int, object] = {id(hole): value for hole, value in zip(self._holes, values, strict=True)}
-        count = cast(int, values[0])
-        if any(not 0 <= count <= len(array) for array in self._outputs):
-            raise ValueError(f"{name}: outputs have fewer rows than {count}")
-        copies = tuple(array[:count].copy() for array in self._outputs)
-        new |= {id(array): copy for array, copy in zip(self._outputs, copies, strict=True)}
-        return self._entry(*(_filled(value, new) for value in self._args)), copies
-
-
-def _identities(values: tuple[object, ...]) -> Iterator[int]:
-    """Yield the identities of all values in nested tuples."""
-    for value in values:
-        yield id(value)
-        if isinstance(value, tuple):
-            yield from _identities(value)
-
-
-def _filled(value: object, new: dict[int, object]) -> object:
-    """Return a value with those of these identities replaced in it."""
-    if not isinstance(value, tuple):
-        return new.get(id(value), value)
-    items = [_filled(item, new) for item in value]
-    return tuple(items) if type(value) is tuple else cast(Any, type(value))(*items)
-
-
 def _as_number(kind: str, word: int) -> int | float | bool:
     if kind == "f":
         return cast(float, struct.unpack("=d", struct.pack("=q", word))[0])
     return bool(word) if kind == "b" else word
-
-
-def level() -> str:
-    """Return the level of this processor: v4, v3, v2, baseline, or generic on aarch64."""
-    machine = platform.machine().lower()
-    if machine in {"aarch64", "arm64"}:
-        return "generic"
-    has = _features() if machine in {"x86_64", "amd64"} else {}
-    for name, features in _LEVELS.items():
-        if all(has.get(feature) for feature in features):
-            return name
-    return "baseline"
-
-
-# NumPy has no names for all features of a level before 2.4, but one implies those in processors that exist.
-_LEVELS = {"v4": ("AVX512_SKX",), "v3": ("AVX2", "FMA3", "F16C"), "v2": ("SSE42", "POPCNT")}
-
-
-def _features() -> dict[str, bool]:
-    loaded = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
-    return cast(dict[str, bool], loaded.__cpu_features__)

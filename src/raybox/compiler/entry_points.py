@@ -8,16 +8,12 @@ from functools import update_wrapper
 from inspect import unwrap
 from typing import TypeVar, cast
 
-import numpy as np
-import numpy.typing as npt
-
 from raybox.compiler import library
-from raybox.compiler.calls import Entry, Found, PreparedCall
+from raybox.compiler.calls import Entry, Found
 from raybox.compiler.decorators import ALONGSIDE
 from raybox.compiler.kinds import KindWalk, class_name
 from raybox.errors import RayboxError
 
-T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -52,17 +48,6 @@ def expect(functions: Iterable[Callable[..., object]], *classes: type) -> None:
             from raybox.compiler.jit import compile as jit
 
             jit.expect(map(unwrap, functions), set(map(class_name, classes)))
-
-
-def prepared(
-    function: Callable[..., T],
-    args: tuple[object, ...],
-    holes: tuple[object, ...],
-    outputs: tuple[npt.NDArray[np.generic], ...],
-) -> Callable[..., tuple[T, tuple[npt.NDArray[np.generic], ...]]]:
-    """Return a call of an entry point whose arguments are laid out once: see `raybox.compiler.calls`."""
-    made = PreparedCall(cast(Entry, function), args, holes, outputs)
-    return cast("Callable[..., tuple[T, tuple[npt.NDArray[np.generic], ...]]]", made)
 
 
 def find_code(function: Callable[..., object], args: tuple[object, ...]) -> Found:

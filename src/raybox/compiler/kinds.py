@@ -4,18 +4,18 @@ The kinds of an argument list, separated by commas, choose the code that runs:
 
 - ``i`` an integer, ``f`` a float, ``g`` a float32, ``b`` a bool, ``n`` None;
 - ``f8:2`` an array of float64 with two dimensions, ``f8:2r`` if it is read-only;
-- ``(f,i)`` a tuple, ``Name(f,i)`` a named tuple or struct. A Block is named as its struct.
+- ``(f,i)`` a tuple, ``Name(f,i)`` a named tuple or struct. A Plan is named as its struct.
 """
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple, NoReturn, Protocol, TypeGuard, cast
+from typing import NamedTuple, NoReturn, cast
 
 import numpy as np
 import numpy.typing as npt
 
 KINDS, DIMENSIONS = 256, 4
-BLOCK_CLASSES: set[type] = set()  # one class of each implementation of calls that is loaded
+PLAN_CLASSES: set[type] = set()  # `Plan` of each implementation of calls that is loaded
 SCALARS = {int: "i", float: "f", bool: "b", type(None): "n"} | {
     np.dtype(code).type: kind
     for kind, codes in {"i": "bhilqBHILQ", "f": "d", "g": "f", "b": "?"}.items()
@@ -36,19 +36,6 @@ class Found(NamedTuple):
     address: int
     results: str  # "n" for None, "i", "f", "b", or "(...)" for a tuple of up to 16 of i, f and b
     writable: int  # bit k: array k, in the order of the arguments, must be writable
-
-
-class BlockLike(Protocol):
-    """A struct whose words are laid out."""
-
-    @property
-    def value(self) -> tuple[object, ...]:
-        """The struct."""
-
-
-def is_block(value: object) -> TypeGuard[BlockLike]:
-    """Return whether a value is a Block of any implementation."""
-    return type(value) in BLOCK_CLASSES
 
 
 def is_named(cls: type) -> bool:
@@ -82,8 +69,8 @@ class KindWalk:
             return self._array(cast("npt.NDArray[np.generic]", value))
         if cls in SCALARS:
             return self._scalar(value, SCALARS[cls])
-        if is_block(value):
-            return self._tuple(value.value)
+        if cls in PLAN_CLASSES:
+            value, cls = value.value, type(value.value)  # type: ignore[attr-defined]
         if cls is tuple or is_named(cls):
             return self._tuple(cast("tuple[object, ...]", value))
         return self._refuse(f"got {_name(cls)}", _VALUE_RULE)

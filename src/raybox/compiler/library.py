@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from raybox.compiler.calls import Found, level
+from raybox.compiler.calls import Found
 from raybox.compiler.kinds import read_only_arrays, without_marks
+from raybox.compiler.processor import level
 from raybox.errors import FileFormatError, RayboxError
 from raybox.store import checksum, record
 from raybox.store.record import RecordKind

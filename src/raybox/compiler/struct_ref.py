@@ -5,7 +5,7 @@ Passed by value, each call would pass every number of every array, hundreds in a
 
 from typing import TypeVar, cast
 
-from raybox.compiler.calls import Block, register_struct
+from raybox.compiler.calls import Plan, register_struct
 
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
@@ -19,6 +19,6 @@ def struct(cls: C) -> C:
     return cls
 
 
-def laid_out(value: T) -> T:
-    """Return a struct with its words laid out once, one address in each call; other values as they are."""
-    return cast(T, Block(cast("tuple[object, ...]", value))) if type(value) in STRUCTS else value
+def plan_of(value: T) -> T:
+    """Return a struct with its words laid out once, which counts as the struct in any call."""
+    return cast(T, Plan(cast("tuple[object, ...]", value)))

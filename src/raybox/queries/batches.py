@@ -1,4 +1,4 @@
-"""Many rays at once, up to a million: sorted, then traversed by all threads.
+"""Many rays at once, up to a million: sorted, then traversed by all threads; fewer in their own order.
 
 Rays that enter the scene at one place in one direction are traversed together. The more rays are sorted at
 once, the longer their lists. So all threads sort one batch, not each its own part of it, which with sixteen
@@ -14,22 +14,24 @@ import numpy as np
 from raybox.compiler import huge_pages
 from raybox.compiler.buffer_pool import BufferPool, SizedPool
 from raybox.compiler.entry_points import alongside
-from raybox.compiler.struct_ref import laid_out
+from raybox.geometry import RayRows
 from raybox.geometry.ray_rows import NO_ROWS
 from raybox.primitives.table import fills_boxes
+from raybox.queries import one_by_one
 from raybox.threads.chunks import Run, uncounted
 from raybox.traversal import packet_batches, ray_groups
 from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.packet_tiles import LONGEST_ROW, SIDE, PacketForm, row_length, stride_of
-from raybox.traversal.ray_groups import SMALL_BATCH, KeySpan
+from raybox.traversal.ray_groups import KeySpan
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY
-from raybox.traversal.ray_setup import LANES, NUMBERS
+from raybox.traversal.ray_setup import LANES
 from raybox.traversal.workspace import (
     Order,
     PacketRecorder,
     Span,
     Workspace,
     clear_undecided,
+    make_order,
     make_workspace,
     next_ray,
     set_next_ray,
@@ -56,7 +58,7 @@ _NONE = np.empty(0, np.int64)
 _LISTED = np.empty(0, np.int32)  # no room for keys: they are in the order already
 
 
-class Plan(NamedTuple, Generic[R]):
+class Recording(NamedTuple, Generic[R]):
     """How the rays of a batch are traversed for a query, and where results go."""
 
     recorder: Callable[[int], R]  # for groups of up to so many rays
@@ -110,72 +112,39 @@ class _Keyed(NamedTuple, Generic[R]):
     packets: list[PacketPart[R]]
 
 
-class SmallMemory(NamedTuple):
-    """The memory for a small batch, laid out once, and two arrays of its order."""
+def _traverse_unsorted(
+    job: Job, rays: RayRows, span: RaySpan, recording: Recording[R], run: Run
+) -> list[StreamPart[R]]:
+    """Traverse with some rays in their own order."""
 
-    order: Order
-    workspace: Workspace
-    undecided: Ints32
-    place: Ints
+    def traverse(begin: int, end: int) -> StreamPart[R]:
+        recorder = recording.recorder(max(min(end - begin, one_by_one.PIECE), LEAST_ROOM))
+        there = RaySpan(span.begin + begin, span.begin + end)
+        recording.write_misses(*there)
+        recorder, undecided = one_by_one.traverse(job, rays, there, recorder, recording.grow)
+        return StreamPart(_released(recorder, recording), RaySpan(begin, end), begin + undecided)
 
-
-_SPANS = [Span(0, 0, count) for count in range(SMALL_BATCH + 1)]
-
-
-def _make_small() -> SmallMemory:
-    order = _make_order(SMALL_BATCH)._replace(starts=_NONE, place=_PLACES.take())
-    workspace = _with_rows(make_workspace(SMALL_BATCH), order)
-    return SmallMemory(laid_out(order), laid_out(workspace), order.undecided, order.place)
-
-
-def traverse_small(
-    job: Job, base: int, count: int, recorder: R, grow: Callable[[R, float], R] | None
-) -> tuple[R, Ints]:
-    """Traverse so many rays from a base on, one by one in their order; misses are written before.
-
-    Return the recorder, which `grow` may have replaced, and the undecided rays.
-    """
-    memory = SMALL.take()
-    order, workspace, listed, place = memory
-    begin, undecided = 0, [_NONE]
-    while begin < count:
-        rays = Span(base, begin, count) if base or begin else _SPANS[count]
-        while not ray_groups.traverse_groups(job, rays, order, workspace, recorder, SMALL_BATCH):
-            assert grow is not None  # of a query whose results may have no room
-            recorder = grow(recorder, 1.0)
-        begin, lost = place.tolist()
-        if lost:
-            undecided.append(listed[:lost].astype(np.int64))
-    SMALL.put_back(memory)
-    return recorder, undecided[0] if len(undecided) == 1 else np.concatenate(undecided)
-
-
-def _traverse_unsorted(job: Job, span: RaySpan, plan: Plan[R]) -> StreamPart[R]:
-    """Traverse a small batch of a plan."""
-    count = span.end - span.begin
-    plan.write_misses(*span)
-    recorder, undecided = traverse_small(
-        job, span.begin, count, plan.recorder(max(count, LEAST_ROOM)), plan.grow
-    )
-    return StreamPart(_released(recorder, plan), RaySpan(0, count), undecided)
+    return run(traverse, span.end - span.begin, min_chunk=one_by_one.PIECE)
 
 
 @contextmanager
-def traverse_batch(job: Job, span: RaySpan, plan: Plan[R], run: Run) -> Iterator[Traversed[R]]:
+def traverse_batch(
+    job: Job, rays: RayRows, span: RaySpan, recording: Recording[R], run: Run
+) -> Iterator[Traversed[R]]:
     """Traverse a batch of rays; the memory of their order is reused afterwards."""
     count = span.end - span.begin
-    if count <= ray_groups.SMALL_BATCH:
-        done = _traverse_unsorted(job, span, plan)
-        yield Traversed([done], np.arange(count, dtype=np.int32), done.undecided, [])
+    if count <= one_by_one.MOST_RAYS:
+        streams = _traverse_unsorted(job, rays, span, recording, run)
+        lost = np.concatenate([_NONE, *(part.undecided for part in streams)])
+        yield Traversed(streams, np.arange(count, dtype=np.int32), lost, [])
         return
     order = _take_order(count)
-    keyed = _sort(job, span, plan, order, run)
+    keyed = _sort(job._replace(rays=rays), span, recording, order, run)
     single = order.order[order.starts[SINGLE_RAY_KEY] : order.starts[MISS_KEY]].astype(np.int64)
-    size = _group_size(plan, order.starts[: SINGLE_RAY_KEY + 1], run.threads)
-    job = job._replace(rays=NO_ROWS)  # sorted rays are read from the order
+    size = _group_size(recording, order.starts[: SINGLE_RAY_KEY + 1], run.threads)
 
     def traverse(begin: int, end: int) -> StreamPart[R]:
-        return _traverse_sorted(job, Span(span.begin, begin, end), plan, order, size)
+        return _traverse_sorted(job, Span(span.begin, begin, end), recording, order, size)
 
     streams = run(traverse, order.starts[SINGLE_RAY_KEY], min_chunk=size)
     undecided = [single, *(part.undecided for part in keyed), *(part.undecided for part in streams)]
@@ -184,13 +153,13 @@ def traverse_batch(job: Job, span: RaySpan, plan: Plan[R], run: Run) -> Iterator
     _ORDERS.put_back(order)
 
 
-def _group_size(plan: Plan[R], starts: Ints, threads: int) -> int:
+def _group_size(recording: Recording[R], starts: Ints, threads: int) -> int:
     """Return how many rays are traversed together: not so many that threads would wait for each other.
 
     starts: where rays of each key begin, and where those of the last one end.
     """
-    width, rays = plan.group_width, int(starts[-1])
-    if plan.scattered and rays > _ALIKE * np.count_nonzero(np.diff(starts)):
+    width, rays = recording.group_width, int(starts[-1])
+    if recording.scattered and rays > _ALIKE * np.count_nonzero(np.diff(starts)):
         width = 1
     if threads > 1:
         width = min(width, max(1, rays // (_GROUPS_EACH * threads * GROUP)))
@@ -200,9 +169,9 @@ def _group_size(plan: Plan[R], starts: Ints, threads: int) -> int:
     return size
 
 
-def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> list[_Keyed[R]]:
+def _sort(job: Job, span: RaySpan, recording: Recording[R], order: Order, run: Run) -> list[_Keyed[R]]:
     """Traverse with the packets of a batch, and sort its other rays."""
-    form = _packet_form(job, span, plan)
+    form = _packet_form(job, span, recording)
     count = span.end - span.begin
     past = count >= _PAST_CACHES
     band = SIDE * form.stride if form else 1  # rays that stay together
@@ -210,8 +179,8 @@ def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> lis
     def key(begin: int, end: int) -> _Keyed[R]:
         part = Span(span.begin, begin * band, min(end * band, count))
         if form:
-            return _key_packets(job, part, plan, order, form, past)
-        return _key(job, part, plan, order, past)
+            return _key_packets(job, part, recording, order, form, past)
+        return _key(job, part, recording, order, past)
 
     keyed = run(
         key,
@@ -223,33 +192,33 @@ def _sort(job: Job, span: RaySpan, plan: Plan[R], order: Order, run: Run) -> lis
     return keyed
 
 
-def _packet_form(job: Job, span: RaySpan, plan: Plan[R]) -> PacketForm | None:
+def _packet_form(job: Job, span: RaySpan, recording: Recording[R]) -> PacketForm | None:
     """Return how some rays of a batch seem to form packets, by samples; None if they seem to form none."""
-    is_packed = fills_boxes(job.rows) or plan.packs_triangles
-    if plan.packet_recorder is None or job.frame is None or not is_packed:
+    is_packed = fills_boxes(job.rows) or recording.packs_triangles
+    if recording.packet_recorder is None or job.frame is None or not is_packed:
         return None
     rays, numbers, (begin, end) = job.rays, job.frame.numbers, span
-    length = row_length(rays, numbers, begin, min(end, begin + _SCANNED), plan.grains)
-    form = PacketForm(stride_of(length), plan.grains)
+    length = row_length(rays, numbers, begin, min(end, begin + _SCANNED), recording.grains)
+    form = PacketForm(stride_of(length), recording.grains)
     return form if packet_batches.seem_coherent(rays, numbers, begin, end, form) else None
 
 
-def _key(job: Job, span: Span, plan: Plan[R], order: Order, past: bool) -> _Keyed[R]:
+def _key(job: Job, span: Span, recording: Recording[R], order: Order, past: bool) -> _Keyed[R]:
     """List some rays by their keys."""
     base, begin, end = span
-    plan.write_misses(base + begin, base + end)
+    recording.write_misses(base + begin, base + end)
     counts, keys = np.zeros(MISS_KEY, np.int64), np.empty(ray_groups.CACHED_RAYS + LANES, np.int32)
     row = ray_groups.list_keys(job, KeySpan(*span, begin, past), order, counts, keys)
     return _Keyed(RaySpan(begin, end), counts, row - begin, _NONE, [])
 
 
 def _key_packets(
-    job: Job, span: Span, plan: Plan[R], order: Order, form: PacketForm, past: bool
+    job: Job, span: Span, recording: Recording[R], order: Order, form: PacketForm, past: bool
 ) -> _Keyed[R]:
     """Traverse with the packets among some rays; list the others by their keys."""
     _, begin, end = span
     order, packets = _part_of(order, span), []
-    size, make_recorder = GROUP * plan.packet_width, plan.packet_recorder
+    size, make_recorder = GROUP * recording.packet_width, recording.packet_recorder
     assert make_recorder is not None  # as `_sort` checks
     memory, workspace = _PACKETS.take(size)
     counts, row, left = np.zeros(MISS_KEY, np.int64), begin, 0
@@ -286,17 +255,17 @@ def _scatter(keyed: list[_Keyed[R]], order: Order, run: Run) -> None:
         run(put, len(keyed), done=uncounted, min_chunk=1)
 
 
-def _traverse_sorted(job: Job, span: Span, plan: Plan[R], order: Order, size: int) -> StreamPart[R]:
+def _traverse_sorted(job: Job, span: Span, recording: Recording[R], order: Order, size: int) -> StreamPart[R]:
     """Traverse with a part of the sorted rays, in groups of up to `size`."""
-    order, recorder = _part_of(order, span), plan.recorder(size)
+    order, recorder = _part_of(order, span), recording.recorder(size)
     workspace = _WORKSPACES.take(size)
     there = _with_rows(workspace, order)
     while next_ray(order) < span.end:
-        if not ray_groups.traverse_groups(job, span, order, there, recorder, size):
+        if not ray_groups.traverse_groups(job, NO_ROWS, span, order, there, recorder):
             rays = span.end - span.begin
-            recorder = plan.grown(recorder, rays / min(next_ray(order) - span.begin + size, rays))
+            recorder = recording.grown(recorder, rays / min(next_ray(order) - span.begin + size, rays))
     _WORKSPACES.put_back(workspace, size)
-    return StreamPart(_released(recorder, plan), RaySpan(span.begin, span.end), _part_undecided(order))
+    return StreamPart(_released(recorder, recording), RaySpan(span.begin, span.end), _part_undecided(order))
 
 
 def _with_rows(workspace: Workspace, order: Order) -> Workspace:
@@ -304,8 +273,8 @@ def _with_rows(workspace: Workspace, order: Order) -> Workspace:
     return workspace._replace(rows=order.rows, where=order.where)
 
 
-def _released(recorder: R, plan: Plan[R]) -> R:
-    return plan.release(recorder) if plan.release else recorder
+def _released(recorder: R, recording: Recording[R]) -> R:
+    return recording.release(recorder) if recording.release else recorder
 
 
 def _part_of(order: Order, span: Span) -> Order:
@@ -331,16 +300,9 @@ def _undecided_of(order: Order) -> Ints:
 def _take_order(rays: int) -> Order:
     """Return the memory for sorting so many rays."""
     order = _ORDERS.take()
-    return order if order and order.keys.size >= rays + LANES else _make_order(rays)
+    return order if order and order.keys.size >= rays + LANES else make_order(rays)
 
 
-def _make_order(rays: int) -> Order:
-    keys, numbers, places, where, undecided = (huge_pages.empty((rays + LANES,), np.int32) for _ in range(5))
-    rows = huge_pages.empty((rays + LANES, NUMBERS), np.float64)
-    return Order(keys, numbers, rows, places, where, np.empty(MISS_KEY + 1, np.int64), undecided, _NONE)
-
-
-SMALL = BufferPool(_make_small)  # for small batches
 _WORKSPACES = SizedPool(make_workspace)  # by the size of a group
 _PACKETS = SizedPool(packet_batches.make_packets)  # likewise
 _PLACES = BufferPool(lambda: huge_pages.empty((2,), np.int64))

@@ -220,9 +220,9 @@ PER_RAY = PerRay[CountResults, None](
 
 def _merge_geometries(request: Request, run_one: RunOne[None, CountResults], _options: None) -> CountResults:
     first, *others = request.jobs
-    (count,) = run_one(first)
+    (count,) = run_one(first, request.rays)
     for job in others:
-        count += run_one(job).count
+        count += run_one(job, request.rays).count
     return CountResults(count)
 
 
@@ -254,7 +254,6 @@ QUERY = Query(
         ExactHooks(ExactCount, _resolve, _start, takes_turns=yes),
     ),
     run=partial(run, PER_RAY),
-    per_ray=PER_RAY,
     merge_geometries=_merge_geometries,
     present=_present,
     columns=FileColumns(lambda _dimension, _ids: {**RAY, "count": np.dtype(np.int64)}, _chunks),

@@ -9,10 +9,10 @@ import numpy as np
 
 from raybox.compiler import huge_pages
 from raybox.errors import InvalidInput
-from raybox.geometry import GridRows, Rays
+from raybox.geometry import GridRows, RayRows, Rays
 from raybox.geometry.ray_rows import ray_count
 from raybox.hits.hit_ids import Source
-from raybox.queries.batches import Plan, traverse_batch
+from raybox.queries.batches import Recording, traverse_batch
 from raybox.queries.columns import ChunkResults, Columns, index_dtypes, sum_columns, sum_dtypes
 from raybox.queries.names import Per
 from raybox.queries.path_sums import arguments, cells, fixed_point, stream
@@ -123,12 +123,12 @@ class _Deposit:
         return total if self._fixed is None else FixedSums(total, self._fixed)
 
 
-def _run(job: Job, options: DepositOptions, workers: int, progress: bool) -> DepositResults:
+def _run(job: Job, rays: RayRows, options: DepositOptions, workers: int, progress: bool) -> DepositResults:
     """Return the sums of one geometry's primitives."""
-    total = ray_count(job.rays)
+    total = ray_count(rays)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
-        deposit = _Deposit(job, options, threads.threads)
-        plan = Plan(
+        deposit = _Deposit(job._replace(rays=rays), options, threads.threads)
+        recording = Recording(
             deposit.recorder,
             write_misses=lambda _begin, _end: None,
             group_width=group_width(job, _GROUP_WIDTHS),
@@ -139,7 +139,7 @@ def _run(job: Job, options: DepositOptions, workers: int, progress: bool) -> Dep
             threads(lambda begin, end: deposit.add_listed(slice(begin, end)), total, min_chunk=EXACT_CHUNK)
             return DepositResults((deposit.total(),))
         for span in batches_of(total):
-            with traverse_batch(job, span, plan, threads) as traversed:
+            with traverse_batch(job, rays, span, recording, threads) as traversed:
                 write_all(threads, deposit.add_listed, span.begin + traversed.undecided)
     return DepositResults((deposit.total(),))
 
@@ -160,7 +160,7 @@ def _prepare(options: tuple[Any, Any, Any], rays: Rays, target: Target) -> Depos
 def _merge_geometries(
     request: Request, run_one: RunOne[DepositOptions, DepositResults], options: DepositOptions
 ) -> DepositResults:
-    each = [run_one(job, options.of(k)).sums[0] for k, job in enumerate(request.jobs)]
+    each = [run_one(job, request.rays, options.of(k)).sums[0] for k, job in enumerate(request.jobs)]
     return DepositResults(tuple(each))
 
 

@@ -223,7 +223,7 @@ def _without_misses(hits: FlatHits) -> FlatHits:
 def _merge_geometries(
     request: Request, run_one: RunOne[FirstOptions, FirstResults], options: FirstOptions
 ) -> FirstResults:
-    parts = [run_one(job) for job in request.jobs]
+    parts = [run_one(job, request.rays) for job in request.jobs]
     rays, k = len(parts[0].index), options.k
     ray = np.repeat(np.arange(rays, dtype=np.int64), k)
     flat = [FlatHits(ray, part.index.reshape(-1), part.t.reshape(-1)) for part in parts]
@@ -248,7 +248,6 @@ QUERY = Query(
         ExactHooks(ExactFirst, _resolve, _start),
     ),
     run=partial(run, PER_RAY),
-    per_ray=PER_RAY,
     merge_geometries=_merge_geometries,
     present=_present,
 )

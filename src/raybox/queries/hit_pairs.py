@@ -2,7 +2,7 @@
 
 A recorder that lists them has `pairs`, with arrays of ray numbers and of boxes, and `pair_count`: how many
 there are, also past the end of their memory. A group whose pairs had no room is traversed again with more
-(`raybox.queries.batches.Plan.grow`).
+(`raybox.queries.batches.Recording.grow`).
 """
 
 from collections.abc import Callable

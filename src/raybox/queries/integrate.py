@@ -102,9 +102,9 @@ def _merge_geometries(
     request: Request, run_one: RunOne[IntegrateOptions, IntegrateResults], options: IntegrateOptions
 ) -> IntegrateResults:
     first, *others = request.jobs
-    (sums,) = run_one(first, options.of(0))
+    (sums,) = run_one(first, request.rays, options.of(0))
     for k, job in enumerate(others, start=1):
-        sums += run_one(job, options.of(k)).sums
+        sums += run_one(job, request.rays, options.of(k)).sums
     return IntegrateResults(sums)
 
 

@@ -55,5 +55,5 @@ def exact_time(request: Request, ray: int, number: int) -> Any:
     """Return the exact time of a hit."""
     which = int(np.searchsorted(request.starts, number, side="right")) - 1
     job = request.jobs[which]
-    one = exact_table.ray_at(select_rows(job.rays, slice(ray, ray + 1)), 0)
+    one = exact_table.ray_at(select_rows(request.rays, slice(ray, ray + 1)), 0)
     return exact_table.exact_time(job.rows, one, number - request.starts[which])

@@ -15,6 +15,7 @@ from raybox.compiler.simd import F32, I32, Builder, Lanes, Scalar, constant
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, Rays, Rows
+from raybox.geometry.ray_rows import select_rows
 from raybox.geometry.rays import sight_lines
 from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
@@ -24,7 +25,7 @@ from raybox.primitives.triangle_packet import PacketAtTriangle, TriangleState
 from raybox.queries.columns import RAY, ChunkResults, number_results
 from raybox.queries.count import AHEAD, write_misses, write_packets
 from raybox.queries.exact_fallback import OrderedHits
-from raybox.queries.per_ray import PerRay, ResultArray, select_rays
+from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import (
     FileColumns,
     Query,
@@ -185,10 +186,10 @@ def _merge_geometries(
     request: Request, run_one: RunOne[None, OccludedResults], _options: None
 ) -> OccludedResults:
     first, *others = request.jobs
-    (hit,) = run_one(first)
+    (hit,) = run_one(first, request.rays)
     for job in others:
         left = np.flatnonzero(~hit)
-        (hit[left],) = run_one(select_rays(job, left)._replace(frame=job.frame))
+        (hit[left],) = run_one(job, select_rows(request.rays, left))
     return OccludedResults(hit)
 
 
@@ -220,7 +221,6 @@ QUERY = Query(
         ExactHooks(ExactOccluded, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
     run=partial(run, PER_RAY),
-    per_ray=PER_RAY,
     merge_geometries=_merge_geometries,
     present=_present,
     columns=FileColumns(lambda _dimension, _ids: {**RAY, "occluded": np.dtype(np.bool_)}, _chunks),

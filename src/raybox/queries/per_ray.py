@@ -13,8 +13,8 @@ from raybox.geometry import with_scratch
 from raybox.geometry.ray_rows import select_rows
 from raybox.queries.batches import GRAINS
 from raybox.queries.exact_fallback import OrderedHits, undecided_hits
+from raybox.queries.one_by_one import PIECE
 from raybox.traversal.job import Job, Recorder
-from raybox.traversal.ray_groups import SMALL_BATCH
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.validation import Ints, first_rows
 
@@ -25,8 +25,8 @@ _SCRATCH = BufferPool(make_scratch)
 _ALWAYS_FIT = 1 << 20  # so many results: their size is not checked, as that would slow single rays
 
 
-_MISSES: dict[object, tuple[NDArray[Any], ...]] = {}
-"""Results of a small batch of misses, by class and shape."""
+_MISSES: dict[type, tuple[NDArray[Any], ...]] = {}
+"""Results of a piece of misses, one number each, by their class."""
 
 
 class ResultArray(NamedTuple):
@@ -39,7 +39,7 @@ class ResultArray(NamedTuple):
 class PerRay(NamedTuple, Generic[Res, Opt]):
     """How a query with results of one size for each ray is run."""
 
-    results: Callable[..., Res]
+    results: type[Res]
     """NamedTuple of the result arrays"""
     arrays: tuple[ResultArray, ...]
     recorder: Callable[[Res, int, Opt], Recorder]
@@ -61,7 +61,7 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
     triangle_grains: float = 0.0
     """the same where primitives are triangles; 0: these have no packets"""
     grow: Callable[[Any, float], Any] | None = None
-    """see `raybox.queries.batches.Plan`"""
+    """see `raybox.queries.batches.Recording`"""
     release: Callable[[Any], Any] | None = None
     """likewise"""
 
@@ -74,20 +74,19 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
 
     def allocate_misses(self, rays: int, options: Opt) -> Res:
         """Return the result arrays of rays that hit nothing."""
-        if rays <= SMALL_BATCH and not self.shape(options):
-            return self.results(*first_rows(rays, *self.miss_rows(options)))
+        rows = _MISSES.get(self.results) or self._miss_rows(options)
+        if rows and rays <= PIECE:
+            return tuple.__new__(self.results, first_rows(rays, *rows))
         results = self.allocate(rays, options)
         self.write_misses(results, 0, rays)
         return results
 
-    def miss_rows(self, options: Opt) -> tuple[NDArray[Any], ...]:
-        """Return the results of a small batch of rays that hit nothing, which are made once."""
-        shape = SMALL_BATCH, *self.shape(options)
-        found = _MISSES.get((self.results, shape))
-        if found is None:
-            rows = [np.full(shape, array.miss, array.dtype) for array in self.arrays]
-            found = _MISSES[self.results, shape] = tuple(rows)
-        return found
+    def _miss_rows(self, options: Opt) -> tuple[NDArray[Any], ...]:
+        """Return the results of a piece of misses, which are made once; () where a ray has several."""
+        if self.shape(options):
+            return ()
+        rows = tuple(np.full(PIECE, array.miss, array.dtype) for array in self.arrays)
+        return _MISSES.setdefault(self.results, rows)
 
     def write_misses(self, results: Res, begin: int, end: int) -> None:
         """Write that the rays begin <= k < end hit nothing."""

@@ -25,10 +25,9 @@ from typing import (
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Cull, Rays, Rows
+from raybox.geometry import Cull, RayRows, Rays, Rows
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import ChunkResults
-from raybox.queries.per_ray import PerRay
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
 from raybox.validation import MaskInput
@@ -46,16 +45,17 @@ Public = TypeVar("Public")  # what users get
 class RunOne(Protocol[Opt_contra, Res_co]):
     """Run a query on one geometry of several."""
 
-    def __call__(self, job: Job, options: Opt_contra = ..., /) -> Res_co:
+    def __call__(self, job: Job, rays: RayRows, options: Opt_contra = ..., /) -> Res_co:
         """Return the results of one geometry; options: those that differ from geometry to geometry."""
         ...
 
 
 class Request(NamedTuple):
-    """Rays for each geometry of a scene, laid out for the kernels, and the first id of each geometry."""
+    """Rays as kernels read them, and of each geometry of a scene the job and the first id."""
 
     jobs: tuple[Job, ...]
     starts: tuple[int, ...]
+    rays: RayRows
 
 
 class Target(NamedTuple):
@@ -111,8 +111,8 @@ class Query(NamedTuple, Generic[Opt, Res, Public]):
     name: str
     """of the scene's method, of ``--query``, and of the column of a result that is one number a ray"""
     hooks: tuple[Hooks, ...]
-    run: Callable[[Job, Opt, int, bool], Res]
-    """(job, options, workers, whether progress is shown) -> results of one geometry for all rays of a job"""
+    run: Callable[[Job, RayRows, Opt, int, bool], Res]
+    """(job, rays, options, workers, whether progress is shown) -> results of one geometry"""
     merge_geometries: Callable[[Request, RunOne[Opt, Res], Opt], Res]
     """results of several geometries; the `RunOne` returns those of one"""
     present: Callable[[Res, tuple[int, ...], Source, Opt], Public]
@@ -120,8 +120,6 @@ class Query(NamedTuple, Generic[Opt, Res, Public]):
     columns: FileColumns | None = None
     defaults: Any = None
     """the options of a call that gives none"""
-    per_ray: PerRay[Any, Any] | None = None
-    """how few rays are run by prepared calls; None: by `run`"""
     prepare: Callable[[Any, Rays, Target], Opt] | None = None
     """check options against rays and geometries, and return them as the other functions read them"""
 

@@ -1,4 +1,4 @@
-"""Run a query on one geometry: few rays one by one, many in batches on all threads.
+"""Run a query on one geometry: few rays by the calling thread, many in batches on all threads.
 
 A batch is sorted into streams and packets (`raybox.queries.batches`); the rays that stay undecided, and
 geometries that vector code cannot test, go through the exact single-ray traversal.
@@ -9,12 +9,13 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 
+from raybox.geometry import RayRows
 from raybox.geometry.ray_rows import ray_count
 from raybox.primitives.table import has_volumes
-from raybox.queries.batches import BATCH, LEAST_ROOM, Plan, traverse_batch, traverse_small
+from raybox.queries import one_by_one
+from raybox.queries.batches import BATCH, LEAST_ROOM, Recording, traverse_batch
 from raybox.queries.per_ray import Opt, PerRay, Res, exact_job, select_rays
 from raybox.threads.chunks import Run, check_workers, chunk_runner, uncounted
-from raybox.traversal import ray_groups
 from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.validation import Ints
 
@@ -25,57 +26,62 @@ EXACT_CHUNK = 64  # least number of rays in a chunk of those traversed one by on
 PACKET_WIDTH = 4
 
 
-def run(per_ray: PerRay[Res, Opt], job: Job, options: Opt, workers: int, progress: bool) -> Res:
-    """Return the results of a query for all rays of a job."""
-    if ray_count(job.rays) > ray_groups.SMALL_BATCH:
-        return _run_many(per_ray, job, options, workers, progress)
+def run(
+    per_ray: PerRay[Res, Opt], job: Job, rays: RayRows, options: Opt, workers: int, progress: bool
+) -> Res:
+    """Return the results of a query for all rays."""
+    if not one_by_one.PIECE >= ray_count(rays) <= one_by_one.MOST_RAYS:
+        return _run_many(per_ray, job, rays, options, workers, progress)
     if workers != -1:  # -1 is valid, and to count the cores costs a system call
         check_workers(workers)
-    return _run_small(per_ray, job, options)
+    return _run_piece(per_ray, job, rays, options)
 
 
-def _run_small(per_ray: PerRay[Res, Opt], job: Job, options: Opt) -> Res:
-    """Return the results of a small batch without a thread pool, and with as few objects as it takes."""
-    total = len(job.rays.directions)
+def _run_piece(per_ray: PerRay[Res, Opt], job: Job, rays: RayRows, options: Opt) -> Res:
+    """Return the results of a piece without a thread pool, and with as few objects as it takes."""
     if job.frame is None:
-        return per_ray.run_exact(exact_job(job), options)
+        return per_ray.run_exact(exact_job(job._replace(rays=rays)), options)
+    total = len(rays.directions)
     results = per_ray.allocate_misses(total, options)
     recorder = per_ray.recorder(results, max(total, LEAST_ROOM), options)
-    recorder, undecided = traverse_small(job, 0, total, recorder, per_ray.grow)
+    recorder, undecided = one_by_one.traverse_piece(
+        job, rays, one_by_one.PIECES[total], recorder, per_ray.grow
+    )
     if per_ray.release is not None:
         per_ray.release(recorder)
     if undecided.size:
-        write_exact(per_ray, job, results, options, undecided)
+        write_exact(per_ray, job._replace(rays=rays), results, options, undecided)
     return results
 
 
-def _run_many(per_ray: PerRay[Res, Opt], job: Job, options: Opt, workers: int, progress: bool) -> Res:
+def _run_many(
+    per_ray: PerRay[Res, Opt], job: Job, rays: RayRows, options: Opt, workers: int, progress: bool
+) -> Res:
     """Return the results of many rays, in batches on all threads."""
-    total = ray_count(job.rays)
+    total = ray_count(rays)
     results = per_ray.allocate(total, options)
 
     def write(rows: Ints | slice) -> None:
-        write_exact(per_ray, job, results, options, rows)
+        write_exact(per_ray, job._replace(rays=rays), results, options, rows)
 
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         if not job.frame:
             threads(lambda begin, end: write(slice(begin, end)), total, min_chunk=EXACT_CHUNK)
             return results
-        plan = _plan(per_ray, job, results, options)
+        recording = _recording(per_ray, job, results, options)
         for span in batches_of(total):
-            with traverse_batch(job, span, plan, threads) as traversed:
+            with traverse_batch(job, rays, span, recording, threads) as traversed:
                 write_all(threads, write, span.begin + traversed.undecided)
     return results
 
 
-def _recorder(per_ray: PerRay[Res, Opt], results: Res, options: Opt) -> Callable[[int], Recorder]:
-    return lambda size: per_ray.recorder(results, size, options)
-
-
-def _plan(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt) -> Plan[Recorder]:
+def _recording(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt) -> Recording[Recorder]:
     triangles = has_volumes(job.rows)
-    recorder = _recorder(per_ray, results, options)
-    return Plan(
+
+    def recorder(size: int) -> Recorder:
+        return per_ray.recorder(results, size, options)
+
+    return Recording(
         recorder,
         partial(per_ray.write_misses, results),
         group_width(job, per_ray.group_widths),

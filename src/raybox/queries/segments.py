@@ -8,7 +8,7 @@ import numpy as np
 
 from raybox.compiler.decorators import device, inlined, yes
 from raybox.errors import InvalidInput
-from raybox.geometry import GridRows, Rays
+from raybox.geometry import GridRows, RayRows, Rays
 from raybox.geometry.ray_rows import ray_count
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
@@ -59,9 +59,9 @@ def _end(recorder: SegmentRecorder, count: int, k: int) -> bool:
     return True
 
 
-def _run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
-    """Return the cells of all rays of a job, in order along each ray."""
-    total = ray_count(job.rays)
+def _run(job: Job, rays: RayRows, options: None, workers: int, progress: bool) -> AllResults:
+    """Return the cells of all rays, in order along each ray."""
+    total, job = ray_count(rays), job._replace(rays=rays)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         parts = threads(
             lambda begin, end: cut(select_rays(job, slice(begin, end))), total, min_chunk=EXACT_CHUNK

@@ -14,7 +14,7 @@ from raybox.bvh.partial_rebuild import Costs, RefitPolicy
 from raybox.bvh.validate import check as check_tree
 from raybox.bvh.validate import slots_below, stats
 from raybox.compiler import huge_pages
-from raybox.compiler.struct_ref import laid_out
+from raybox.compiler.struct_ref import plan_of
 from raybox.errors import InvalidInput
 from raybox.exact import instance_definition
 from raybox.exact.double_double import TAME_HIGH, TAME_LOW, invert
@@ -27,7 +27,6 @@ from raybox.geometry import (
     Instances,
     ObjectRows,
     RayRows,
-    Rays,
     Rows,
     TriangleRows,
     around,
@@ -40,7 +39,6 @@ from raybox.geometry.ray_rows import NO_ROWS
 from raybox.hits.hit_ids import SceneRows
 from raybox.primitives import exact_table
 from raybox.primitives.table import bounds, has_simd, own_tree
-from raybox.queries.prepared import PreparedQueries
 from raybox.threads.chunks import check_workers
 from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import Frame, frame_of
@@ -58,8 +56,7 @@ class Part(NamedTuple):
     rows: Rows
     tree: Rows  # a `Tree`, or that of `own_tree`
     bounds: Callable[[], tuple[Floats, Floats]]  # of each row, computed by the first call
-    job_tree: Rows  # the tree, laid out for kernels
-    frame: Frame | None  # of the tree, for primitives with vector code; laid out likewise
+    frame: Frame | None  # of the tree, for primitives with vector code
     refit_policy: RefitPolicy
     inner: "Part | None" = None  # of instances: the part of the inner geometry
     objects: ObjectRows = NO_OBJECTS
@@ -254,53 +251,26 @@ class View(NamedTuple):
     """The parts of a scene as queries read them: all of their arguments but the rays."""
 
     parts: tuple[Part, ...]
-    targets: "tuple[JobTarget, ...]"
+    jobs: tuple[Job, ...]
+    """of each part, laid out, without rays"""
     rows: SceneRows
     ndim_space: int
-    prepared: PreparedQueries | None
-    """of a scene of one geometry, if nothing is masked or culled"""
-
-    def jobs(self, rays: Rays) -> list[Job]:
-        """Return the jobs of a query, one for each part."""
-        given = rays._rows()
-        return [_job(target, given) for target in self.targets]
-
-
-class JobTarget(NamedTuple):
-    """The fields of a `Job` on a part, but for the rays."""
-
-    tree: Tree
-    rows: Rows
-    allowed: Bools
-    frame: Frame | None
-
-
-def _job(target: JobTarget, rays: RayRows) -> Job:
-    return Job(target.tree, target.rows, rays, target.allowed, target.frame)
 
 
 def view(parts: tuple[Part, ...], where: MaskInput | Sequence[MaskInput], cull: Cull) -> View:
     """Return the parts of a scene with masks and culled sides."""
     chosen = zip(parts, masks(where, parts), sided(parts, cull), strict=True)
-    targets = tuple(target(part, mask, side) for part, mask, side in chosen)
+    jobs = tuple(plan_of(job(part, NO_ROWS, mask, side)) for part, mask, side in chosen)
     starts = tuple(accumulate([part.size for part in parts[:-1]], initial=0))
     rows, sizes = zip(*((part.rows, len(part.geometry)) for part in parts), strict=True)
-    objects = tuple(part.objects for part in parts)
-    is_plain = len(parts) == 1 and where is None and cull is None
-    prepared = PreparedQueries(_job(targets[0], NO_ROWS)) if is_plain else None
-    scene_rows, ndim_space = SceneRows(rows, starts, sizes, objects), parts[0].geometry.ndim_space
-    return View(parts, targets, scene_rows, ndim_space, prepared)
+    scene_rows = SceneRows(rows, starts, sizes, tuple(part.objects for part in parts))
+    return View(parts, jobs, scene_rows, parts[0].geometry.ndim_space)
 
 
-def target(part: Part, allowed: Bools, cull: Cull) -> JobTarget:
-    """Return a part for the kernels."""
-    tree = cast(Tree, part.job_tree)  # or that of `own_tree`
-    return JobTarget(tree, facing(part.geometry, part.rows, cull), allowed, part.frame)
-
-
-def job(part: Part, rays: Rays, allowed: Bools, cull: Cull) -> Job:
+def job(part: Part, rays: RayRows, allowed: Bools, cull: Cull) -> Job:
     """Return the job of a query on one part, for the kernels."""
-    return _job(target(part, allowed, cull), rays._rows())
+    tree = cast(Tree, part.tree)  # or that of `own_tree`
+    return Job(tree, facing(part.geometry, part.rows, cull), rays, allowed, part.frame)
 
 
 def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> list[Bools]:
@@ -369,8 +339,7 @@ def _made(
         rows,
         tree,
         box_rows or cache(partial(bounds, rows)),
-        laid_out(tree),
-        laid_out(frame),
+        frame,
         refit_policy,
         inner,
         object_rows(geometry),

@@ -15,7 +15,7 @@ from raybox.bvh.build import Quality
 from raybox.compiler.float_environment import guard_class, in_default_environment, is_default
 from raybox.compiler.fork import fork_safe_lock
 from raybox.errors import InvalidInput, out_of_memory
-from raybox.geometry import Cull, Geometry, Rays
+from raybox.geometry import Cull, Geometry, RayRows, Rays
 from raybox.hits.hit_ids import source_of
 from raybox.queries.query import Opt, Public, Query, Request, Res, RunOptions, Target
 from raybox.queries.table import QueryMethods
@@ -239,41 +239,15 @@ class Scene(QueryMethods):
                 view = self._view(where, cull)
             if type(rays) is not Rays or rays.ndim_space != view.ndim_space:
                 check_rays(rays, view.ndim_space)
-            prepared, per_ray = view.prepared, query.per_ray
-            if prepared is not None and per_ray is not None and workers == -1:
-                found = prepared.run(per_ray, query.name, rays._rows(), options)
-                if found is not None:
-                    return query.present(found, rays.shape, source_of(rays, view.rows), options)
-            return self._run_jobs(view, query, rays, options, workers=workers, progress=progress)
+            if query.prepare:
+                counts = tuple(len(part.geometry) for part in view.parts)
+                target = Target(view.rows.parts, counts, self._is_list, workers)
+                options = query.prepare(options, rays, target)
+            results = _results(view, query, rays._rows(), options, workers, progress)
+            return query.present(results, rays.shape, source_of(rays, view.rows), options)
         except MemoryError as error:
             subject = f"{query.name} of {prod(rays.shape):,} rays"
             raise out_of_memory(error, subject, "query fewer rays at a time") from error.__cause__
-
-    def _run_jobs(
-        self,
-        view: View,
-        query: Query[Opt, Res, Public],
-        rays: Rays,
-        options: Any,
-        *,
-        workers: int,
-        progress: bool,
-    ) -> Public:
-        """Return the public results of a query of any rays on any number of geometries."""
-        jobs = view.jobs(rays)
-        if query.prepare:
-            counts = tuple(len(part.geometry) for part in view.parts)
-            target = Target(view.rows.parts, counts, self._is_list, workers)
-            options = query.prepare(options, rays, target)
-        if len(jobs) == 1:
-            results = query.run(jobs[0], options, workers, progress)
-        else:
-
-            def run_one(job: Job, own: Opt = options) -> Res:
-                return query.run(job, own, workers, progress)
-
-            results = query.merge_geometries(Request(tuple(jobs), view.rows.starts), run_one, options)
-        return query.present(results, rays.shape, source_of(rays, view.rows), options)
 
     def _view(self, where: MaskInput, cull: Cull) -> View:
         """Return what queries read of the scene; without masks and culled sides it is stored."""
@@ -284,6 +258,19 @@ class Scene(QueryMethods):
             return geometry_parts.view(self._parts, given, cull)
         self._plain = geometry_parts.view(self._parts, None, None)
         return self._plain
+
+
+def _results(
+    view: View, query: Query[Opt, Res, Public], rays: RayRows, options: Opt, workers: int, progress: bool
+) -> Res:
+    """Return the results of a query on all geometries."""
+    if len(view.jobs) == 1:
+        return query.run(view.jobs[0], rays, options, workers, progress)
+
+    def run_one(job: Job, some: RayRows, own: Opt = options) -> Res:
+        return query.run(job, some, own, workers, progress)
+
+    return query.merge_geometries(Request(view.jobs, view.rows.starts, rays), run_one, options)
 
 
 def geometries_of(scene: Scene) -> tuple[Geometry, ...]:

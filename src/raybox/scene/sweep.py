@@ -100,7 +100,7 @@ def _sweep(
 
     part = state_of(scene).part
     allowed = row_mask(where, part.objects, len(part.geometry))
-    job = Job(part.job_tree, part.rows, movers._rows(), allowed)  # type: ignore[arg-type]
+    job = Job(part.tree, part.rows, movers._rows(), allowed)  # type: ignore[arg-type]
     index, t = np.full(len(movers.boxes), -1, np.int64), np.full(len(movers.boxes), np.inf)
 
     def work(begin: int, end: int) -> None:

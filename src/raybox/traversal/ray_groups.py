@@ -10,6 +10,7 @@ from typing import NamedTuple
 from raybox.compiler.decorators import device, whole
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller
+from raybox.geometry import RayRows
 from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.protocol import has_unwritten, write_results
@@ -29,7 +30,6 @@ from raybox.traversal.workspace import (
 )
 from raybox.validation import Ints, Ints32
 
-SMALL_BATCH = 1024  # so many rays are not worth sorting: that costs as much as traversing with some 500
 CACHED_RAYS = 1024  # rays that a core's first cache holds
 _PAIRS_AT_ONCE = 1 << 22  # about a tenth of a second, after which Python may end the query (Ctrl-C)
 _OCTANT = CELLS**3
@@ -112,21 +112,23 @@ def scatter(span: RaySpan, order: Order, places: Ints) -> None:
 
 @entry
 def traverse_groups(
-    job: Job, span: Span, order: Order, workspace: Workspace, recorder: Recorder, size: int
+    job: Job, rays: RayRows, span: Span, order: Order, workspace: Workspace, recorder: Recorder
 ) -> bool:
-    """Record the results of sorted rays, in groups of up to `size`; return False if there was no room.
+    """Record the results of sorted rays, in groups of what the workspace holds; return False without room.
 
-    Continues at `next_ray`, and ends early there, after `_PAIRS_AT_ONCE` candidates.
+    Continues at `next_ray`, and ends early there, after `_PAIRS_AT_ONCE` candidates. rays: those that are in
+    no order, one by one; sorted ones are in the rows of their order.
     """
     base, begin, end = span
     if order.starts.size == 0:
-        return _traverse_unsorted(job, span, order, workspace, recorder)
+        return _traverse_unsorted(job, rays, span, order, workspace, recorder)
     limit = work_counts(workspace).candidates + _PAIRS_AT_ONCE
     while next_ray(order) < end and work_counts(workspace).candidates < limit:
         begin, octant = next_ray(order), whole(0)
         while order.starts[(octant + 1) * _OCTANT] <= begin:
             octant += 1
-        stop = smaller(smaller(end, begin + size), order.starts[(octant + 1) * _OCTANT])
+        room = workspace.power.size - LANES
+        stop = smaller(smaller(end, begin + room), order.starts[(octant + 1) * _OCTANT])
         group = Span(base, begin, stop)
         if not has_unwritten(recorder):
             _set_up(job, workspace, order, group, float64_is_deferred(job, recorder))
@@ -139,7 +141,9 @@ def traverse_groups(
 
 
 @device
-def _traverse_unsorted(job: Job, span: Span, order: Order, workspace: Workspace, recorder: Recorder) -> bool:
+def _traverse_unsorted(
+    job: Job, rays: RayRows, span: Span, order: Order, workspace: Workspace, recorder: Recorder
+) -> bool:
     """Record the results of rays one by one, in their own order; return False if there was no room.
 
     Ends early, at `next_ray`, after `_PAIRS_AT_ONCE` candidates.
@@ -150,7 +154,7 @@ def _traverse_unsorted(job: Job, span: Span, order: Order, workspace: Workspace,
     clear_undecided(order)
     for k in range(begin, end):
         order.order[k], order.where[k] = k, k
-    copy_rays(job.rays, base, order.order, CopySpan(begin, end, False), order.rows)
+    copy_rays(rays, base, order.order, CopySpan(begin, end, False), order.rows)
     _set_up(job, workspace, order, span, float64_is_deferred(job, recorder))
     limit, stop = work_counts(workspace).candidates + _PAIRS_AT_ONCE, begin
     while stop < end and work_counts(workspace).candidates < limit:

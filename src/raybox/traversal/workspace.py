@@ -15,10 +15,12 @@ from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.traversal.job import Recorder
 from raybox.traversal.packet_tiles import Tile, ray_of
-from raybox.traversal.ray_setup import LANES, PACKED_WORDS, STATE_WORDS
+from raybox.traversal.ray_keys import MISS_KEY
+from raybox.traversal.ray_setup import LANES, NUMBERS, PACKED_WORDS, STATE_WORDS
 from raybox.validation import Floats, Floats32, Ints, Ints32
 
 _NEXT, _UNDECIDED = 0, 1  # in `Order.place`
+_NO_PLACE = np.empty(0, np.int64)
 _LIST_TESTS, _SINGLE_TESTS, _CANDIDATES, _NODE_TESTS = range(4)  # in `Workspace.work`
 
 
@@ -212,6 +214,7 @@ class Workspace(NamedTuple):
     packed_rays: Floats32  # (rays + 16, 8): see `raybox.traversal.ray_setup`
     state: Ints32  # (rays + 16, 2): RESULT and TIMED
     rays64: Floats  # (rays + 16, 8): origin, direction, t_min and t_max, or made on demand
+    bounds: Floats  # (rays + 16, 2): of the time of each ray's result, where a query has one
     power: Ints32  # (rays + 16,): the times of a packed ray are t * 2^power - shift
     shift: Floats32  # (rays + 16,)
     pairs: Pairs  # candidates
@@ -273,6 +276,13 @@ def count_candidates(workspace: Workspace, count: int) -> None:
     workspace.work[_CANDIDATES] += count
 
 
+def make_order(rays: int) -> Order:
+    """Make the memory for sorting so many rays, but for that of a thread's place."""
+    keys, numbers, places, where, undecided = (huge_pages.empty((rays + LANES,), np.int32) for _ in range(5))
+    rows = huge_pages.empty((rays + LANES, NUMBERS), np.float64)
+    return Order(keys, numbers, rows, places, where, np.empty(MISS_KEY + 1, np.int64), undecided, _NO_PLACE)
+
+
 def room_for(rays: int) -> int:
     """Return for how many numbers of so many rays there is room in lists."""
     return _ROOM * (rays + LANES)
@@ -286,6 +296,7 @@ def make_workspace(rays: int, room: int | None = None) -> Workspace:
         huge_pages.empty((rays + LANES, PACKED_WORDS), np.float32),
         huge_pages.empty((rays + LANES, STATE_WORDS), np.int32),
         huge_pages.empty((rays + LANES, 8), np.float64),
+        huge_pages.empty((rays + LANES, 2), np.float64),
         huge_pages.empty((rays + LANES,), np.int32),
         huge_pages.empty((rays + LANES,), np.float32),
         make_pairs((WIDTH + 1) * rays),

@@ -27,7 +27,7 @@ from raybox.validation import MaskInput
 
 
 def _merge_geometries(request: Request, run_one: RunOne[None, AllResults], _options: None) -> AllResults:
-    parts = [run_one(job) for job in request.jobs]
+    parts = [run_one(job, request.rays) for job in request.jobs]
     rays = np.arange(len(parts[0].offsets) - 1, dtype=np.int64)
     flat = [FlatHits(np.repeat(rays, np.diff(part.offsets)), part.index, part.t) for part in parts]
     hits = merge_hits(request, flat)

@@ -1,6 +1,7 @@
 """`all` on one geometry: hits are recorded in rows, one for each ray, then copied to their places."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -8,21 +9,22 @@ import numpy as np
 from raybox.compiler import huge_pages
 from raybox.compiler.buffer_pool import BufferPool
 from raybox.compiler.decorators import device, inlined
-from raybox.geometry import Rows
+from raybox.geometry import RayRows, Rows
 from raybox.geometry.ray_rows import ray_count, select_rows
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import get_ray
 from raybox.primitives.table import intersect
+from raybox.queries import one_by_one
 from raybox.queries.all_hits import hit_rows
 from raybox.queries.all_hits.recorder import AllHitsRecorder
-from raybox.queries.batches import Plan, Traversed, traverse_batch
+from raybox.queries.batches import LEAST_ROOM, Recording, StreamPart, Traversed, traverse_batch
 from raybox.queries.exact_fallback import undecided_hits
 from raybox.queries.hit_pairs import room_for
 from raybox.queries.hit_sorting import Exactly, HitArrays, make_hit_arrays, sort
 from raybox.queries.per_ray import join_arrays, select_rays
 from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width
-from raybox.threads.chunks import Run, chunk_runner, uncounted
+from raybox.threads.chunks import InlineRun, Run, check_workers, chunk_runner, uncounted
 from raybox.traversal.job import Job, RaySpan
 from raybox.traversal.protocol import ExactHooks
 from raybox.traversal.ray_setup import LANES
@@ -97,68 +99,89 @@ def _finish(recorder: ExactAllHits, _state: ExactAllHits, job: Job, k: int) -> b
 EXACT_HOOKS = ExactHooks(ExactAllHits, _resolve, _start, _finish)
 
 
-def run(job: Job, options: None, workers: int, progress: bool) -> AllResults:
-    """Return every hit of all rays of a job, sorted along each ray."""
-    total = ray_count(job.rays)
+def run(job: Job, rays: RayRows, options: None, workers: int, progress: bool) -> AllResults:
+    """Return every hit of all rays, sorted along each ray."""
+    total = ray_count(rays)
+    if job.frame and one_by_one.PIECE >= total <= one_by_one.MOST_RAYS:
+        check_workers(workers)
+        return _run_piece(job, rays)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         if job.frame:
-            return joined([_run_batch(_part_of(job, span), threads) for span in batches_of(total)])
-        exact = threads(
-            lambda begin, end: run_exact(select_rays(job, slice(begin, end))), total, min_chunk=EXACT_CHUNK
-        )
+            parts = (select_rows(rays, slice(*span)) for span in batches_of(total))
+            return joined([_run_batch(job, part, threads) for part in parts])
+        exact = _run_exactly(job, rays, np.arange(total), threads)
     return joined([AllResults(offsets_of(part.counts), part.index, part.t) for part in exact])
 
 
-def _part_of(job: Job, span: RaySpan) -> Job:
-    """Return the job of one batch of rays."""
-    return job._replace(rays=select_rows(job.rays, slice(*span)))
+def _run_piece(job: Job, rays: RayRows) -> AllResults:
+    """Return every hit of a piece of rays, without a thread pool."""
+    count, run = ray_count(rays), InlineRun()
+    rows = _Rows(np.empty(count, np.int64), np.zeros(count, np.int64))
+    recorder, undecided = one_by_one.traverse_piece(
+        job, rays, one_by_one.PIECES[count], _make_recorder(rows, max(count, LEAST_ROOM)), _grown
+    )
+    part = StreamPart(_released(recorder), RaySpan(0, count), undecided)
+    exact = _run_exactly(job, rays, undecided, run) if undecided.size else []
+    return _collected(Traversed([part], np.arange(count, dtype=np.int32), undecided, []), rows, exact, run)
 
 
-def _run_batch(job: Job, threads: Run) -> AllResults:
+class _Rows(NamedTuple):
+    """Of each ray: the place of its row in the memory of its thread, and how many hits are there."""
+
+    where: Ints
+    counts: Ints
+
+
+def _make_recorder(rows: _Rows, size: int) -> AllHitsRecorder:
+    """Return a recorder of groups of up to so many rays."""
+    pairs = _PAIRS.take() or make_pairs(8 * size)
+    hits, (pair_count, sorted_count) = make_hit_arrays(16 * size), np.zeros((2, 1), np.int64)
+    return AllHitsRecorder(pairs, pair_count, sorted_count, np.empty(size + 2, np.int64), hits, *rows)
+
+
+def _make_packet_recorder(rows: _Rows, size: int) -> AllHitsRecorder:
+    """Return a recorder of so many rays in packets."""
+    hits = make_hit_arrays(_PACKET_GROUPS * MAX_PACKET_HITS * size + LANES)
+    pair_count, sorted_count = np.zeros((2, 1), np.int64)
+    return AllHitsRecorder(_NO_PAIRS, pair_count, sorted_count, np.empty(0, np.int64), hits, *rows)
+
+
+def _run_exactly(job: Job, rays: RayRows, numbers: Ints, threads: Run) -> list[ExactRows]:
+    """Return every hit of some rays by the exact single-ray traversal."""
+    job = job._replace(rays=rays)
+    return threads(
+        lambda begin, end: run_exact(select_rays(job, numbers[begin:end])),
+        len(numbers),
+        done=uncounted,
+        min_chunk=EXACT_CHUNK,
+    )
+
+
+def _run_batch(job: Job, rays: RayRows, threads: Run) -> AllResults:
     """Return every hit of a batch of rays."""
-    count = ray_count(job.rays)
-    where, counts = np.empty(count, np.int64), np.zeros(count, np.int64)
-
-    def make_recorder(pairs: Pairs, starts: Ints, hits: HitArrays) -> AllHitsRecorder:
-        pair_count, sorted_count = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        return AllHitsRecorder(pairs, pair_count, sorted_count, starts, hits, where, counts)
-
-    def recorder(size: int) -> AllHitsRecorder:
-        pairs = _PAIRS.take() or make_pairs(8 * size)
-        return make_recorder(pairs, np.empty(size + 2, np.int64), make_hit_arrays(16 * size))
-
-    def packet_recorder(size: int) -> AllHitsRecorder:
-        hits = make_hit_arrays(_PACKET_GROUPS * MAX_PACKET_HITS * size + LANES)
-        return make_recorder(_NO_PAIRS, np.empty(0, np.int64), hits)
-
-    plan = Plan(
-        recorder,
+    count = ray_count(rays)
+    rows = _Rows(np.empty(count, np.int64), np.zeros(count, np.int64))
+    recording = Recording(
+        partial(_make_recorder, rows),
         write_misses=lambda begin, end: None,
         group_width=group_width(job, _GROUP_WIDTHS),
         grow=_grown,
         release=_released,
-        packet_recorder=packet_recorder,
+        packet_recorder=partial(_make_packet_recorder, rows),
     )
-    with traverse_batch(job, RaySpan(0, count), plan, threads) as traversed:
-        return _collected(job, traversed, where, counts, threads)
+    with traverse_batch(job, rays, RaySpan(0, count), recording, threads) as traversed:
+        exact = _run_exactly(job, rays, traversed.undecided, threads)
+        return _collected(traversed, rows, exact, threads)
 
 
 def _collected(
-    job: Job, traversed: Traversed[AllHitsRecorder], where: Ints, counts: Ints, threads: Run
+    traversed: Traversed[AllHitsRecorder], rows: _Rows, parts: list[ExactRows], threads: Run
 ) -> AllResults:
-    """Return the rows of all threads in the order of the rays, those of undecided rays included.
-
-    where: each ray's place in the row memory of its thread; counts: how many hits are there.
-    """
-    streams, order, undecided, packets = traversed
-    parts = threads(
-        lambda begin, end: run_exact(select_rays(job, undecided[begin:end])),
-        len(undecided),
-        done=uncounted,
-        min_chunk=EXACT_CHUNK,
-    )
-    exact = ExactRows(*(np.concatenate(column) for column in zip(_NO_HITS, *parts, strict=True)))
-    counts[undecided], where[undecided] = exact.counts, -1
+    """Return the rows of all threads in the order of the rays, those of undecided rays, `parts`, included."""
+    (streams, order, undecided, packets), (where, counts) = traversed, rows
+    if undecided.size:
+        counts[undecided] = np.concatenate([part.counts for part in parts])
+        where[undecided] = -1
     offsets = offsets_of(counts)
     index, t = (huge_pages.pooled((offsets[-1],), dtype) for dtype in (np.int64, np.float64))
 
@@ -172,9 +195,11 @@ def _collected(
 
     threads(copy, len(streams), done=uncounted, min_chunk=1)
     threads(copy_packets, len(packets), done=uncounted, min_chunk=1)
-    first = np.repeat(offsets[undecided] - np.cumsum(exact.counts) + exact.counts, exact.counts)
-    places = first + np.arange(len(exact.index))
-    index[places], t[places] = exact.index, exact.t
+    if undecided.size:
+        own = counts[undecided]
+        places = np.repeat(offsets[undecided] - np.cumsum(own) + own, own) + np.arange(own.sum())
+        index[places] = np.concatenate([part.index for part in parts])
+        t[places] = np.concatenate([part.t for part in parts])
     return AllResults(offsets, index, t)
 
 
@@ -210,9 +235,6 @@ def _corrected(job: Job, found: ExactRows) -> ExactRows:
         np.insert(found.index[stay], places, np.concatenate(index)),
         np.insert(found.t[stay], places, np.concatenate(times)),
     )
-
-
-_NO_HITS = ExactRows(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def offsets_of(counts: Ints) -> Ints:

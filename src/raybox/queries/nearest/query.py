@@ -87,8 +87,8 @@ def _resolve(recorder: ExactNearest, rows: Rows, ray: AnyRay, i: int) -> float:
     return recorder.t[0]
 
 
-def _recorder(results: NearestResults, size: int, _options: None) -> NearestRecorder:
-    return NearestRecorder(np.empty((size, 2)), results.index, results.t)
+def _recorder(results: NearestResults, _size: int, _options: None) -> NearestRecorder:
+    return tuple.__new__(NearestRecorder, results)  # in a third of the time of the class itself
 
 
 def _write_hits(results: NearestResults, hits: OrderedHits) -> None:
@@ -113,13 +113,13 @@ def merge_geometries(
 ) -> NearestResults:
     """Return the first hits with several geometries."""
     first, *others = request.jobs
-    index, t = run_one(first)
+    index, t = run_one(first, request.rays)
     for job, start in zip(others, request.starts[1:], strict=True):
         # what comes after a hit that was found does not matter; its exact time may be half a unit later
         with np.errstate(over="ignore"):  # of a hit at the largest float
-            ends = np.minimum(job.rays.t_max, np.nextafter(t, np.inf))
+            ends = np.minimum(request.rays.t_max, np.nextafter(t, np.inf))
         ends.flags.writeable = False
-        other, t_other = run_one(job._replace(rays=job.rays._replace(t_max=ends)))
+        other, t_other = run_one(job, request.rays._replace(t_max=ends))
         found = other >= 0
         other[found] += start
         tied = np.flatnonzero(found & (index >= 0) & (t_other == t))
@@ -162,7 +162,6 @@ QUERY = Query(
         ExactHooks(ExactNearest, _resolve, _start, takes_turns=yes, first_only=yes),
     ),
     run=partial(run, PER_RAY),
-    per_ray=PER_RAY,
     merge_geometries=merge_geometries,
     present=_present,
     columns=FileColumns(lambda dimension, ids: hit_dtypes(ids, "xyz"[:dimension]), _chunks),

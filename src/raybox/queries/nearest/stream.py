@@ -37,20 +37,19 @@ _AHEAD = 16  # results go all over the arrays: their places are prefetched so ma
 
 @struct
 class NearestRecorder(NamedTuple):
-    """The first hit: RESULT is its index; if it is TIMED, its time is from times[r, 0] to times[r, 1].
+    """The first hit: RESULT is its index; if it is TIMED, its time is within the `bounds` of the workspace.
 
     If it is not, it was a certain hit, and is resolved when first there is need; TIMED then is by which plane
     the box is entered, if that is known (`raybox.queries.nearest.certain`).
     """
 
-    times: Floats  # (rays, 2)
     index: Ints  # type: ignore[assignment]  # not the method of tuples; the results of all rays, as for t
     t: Floats
 
 
 @device
 def _record(recorder: NearestRecorder, job: Job, workspace: Workspace, count: int) -> None:
-    pairs, state, times = workspace.pairs, workspace.state, recorder.times
+    pairs, state, times = workspace.pairs, workspace.state, workspace.bounds
     for p in range(count):
         status = pairs.status[p]
         r, i = pairs.ray[p], pairs.item[p]
@@ -77,7 +76,7 @@ def _record(recorder: NearestRecorder, job: Job, workspace: Workspace, count: in
 @device
 def _record_ordered(recorder: NearestRecorder, job: Job, workspace: Workspace, p: int) -> None:
     """Record a hit that may be as late as the first one so far: by their certain order, then by index."""
-    pairs, state, times = workspace.pairs, workspace.state, recorder.times
+    pairs, state, times = workspace.pairs, workspace.state, workspace.bounds
     r, i = whole(pairs.ray[p]), whole(pairs.item[p])
     j = whole(state[r, RESULT])
     order = certain_order(job.rows, workspace.rays64, r, i, j)
