@@ -9,7 +9,7 @@ import raybox as rb
 from raybox.bvh import build as build_module
 from raybox.bvh import hilbert_build, hilbert_curve, sah_parallel
 from raybox.bvh.build import QUALITIES, build
-from raybox.bvh.build_threads import build_pool
+from raybox.bvh.build_threads import TaskRunner
 from raybox.bvh.frame import FramedBoxes, choose_frame, frozen
 from raybox.bvh.node import CHILD, EMPTY, MAX_DEPTH, WIDTH
 from raybox.bvh.validate import check, cost, depth_of, stats
@@ -249,7 +249,7 @@ def test_neighbours_along_the_curve_are_neighbours(cells, monkeypatch):
     over = np.concatenate([-2 * center * boxes.scale, [0], [cells / boxes.scale] * 3, [0]])
     monkeypatch.setattr(hilbert_build, "_SORT_CHUNK", 300)
     monkeypatch.setattr(hilbert_build, "make_grid", lambda *_: over.astype(np.float32).reshape(1, 8))
-    with build_pool(1) as run_each:
+    with TaskRunner(1) as run_each:
         rows, keys = hilbert_build.sort_along_curve(run_each, boxes, reach)
     numbers = rows.view(np.int32)[keys & (2**31 - 1), 3]
     assert np.array_equal(np.sort(numbers), np.arange(side**3))
@@ -325,7 +325,7 @@ def test_the_largest_runs_first_and_results_keep_their_order():
         started.append(k)
         return -k
 
-    with build_pool(1) as run_each:
+    with TaskRunner(1) as run_each:
         assert run_each.largest_first(record, [(k,) for k in (4, 9, 2, 9)], [4, 9, 2, 9]) == [-4, -9, -2, -9]
     assert started == [9, 9, 4, 2]
 
@@ -337,7 +337,7 @@ def test_an_exception_in_a_thread_is_raised():
         return k
 
     for threads in (1, 3):
-        with build_pool(threads) as run_each:
+        with TaskRunner(threads) as run_each:
             assert run_each(fail, [(k,) for k in (5, 1, 2)]) == [5, 1, 2]
-        with pytest.raises(KeyError), build_pool(threads) as run_each:
+        with pytest.raises(KeyError), TaskRunner(threads) as run_each:
             run_each(fail, [(k,) for k in range(6)])

@@ -19,7 +19,7 @@ from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.traversal.tree import visits
 from test_build import FAMILIES, assert_same_tree, clustered, small_tasks, uniform
 from test_build_deep import levels
-from test_scene_update import assert_as_fresh, last_to_first, random_rays
+from test_scene_update import Backward, assert_as_fresh, random_rays
 
 __all__ = ["small_tasks"]
 INF = np.inf
@@ -221,7 +221,7 @@ def test_threads_do_not_change_a_partial_rebuild(quality, small_tasks, monkeypat
         assert_same_tree(
             force_rebuild(tree, moved, poor, monkeypatch, quality, threads=threads).tree, serial.tree
         )
-    monkeypatch.setattr(partial_rebuild, "build_pool", last_to_first)
+    monkeypatch.setattr(partial_rebuild, "TaskRunner", Backward)
     assert_same_tree(force_rebuild(tree, moved, poor, monkeypatch, quality).tree, serial.tree)
 
 

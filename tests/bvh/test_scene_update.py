@@ -2,7 +2,6 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from threading import Event
 
 import numpy as np
@@ -103,21 +102,17 @@ def test_threads_do_not_change_a_refit(monkeypatch):
         parallel, same = again(threads=threads)
         assert_same_tree(parallel, serial)
         assert same == refit_cost
-    monkeypatch.setattr(refit_module, "build_pool", last_to_first)
+    monkeypatch.setattr(refit_module, "TaskRunner", Backward)
     backward, same = again()
     assert_same_tree(backward, serial)
     assert same == refit_cost
 
 
 class Backward(TaskRunner):
+    """Runs items in the opposite order."""
+
     def __call__(self, work, items):
         return super().__call__(work, list(items)[::-1])[::-1]
-
-
-@contextmanager
-def last_to_first(_threads):
-    """Yield a runner that runs items in the opposite order."""
-    yield Backward(1)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

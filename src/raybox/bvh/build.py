@@ -10,10 +10,11 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from raybox.bvh.build_threads import TaskRunner, build_pool, chunks
+from raybox.bvh.build_threads import TaskRunner, chunks
 from raybox.bvh.frame import FramedBoxes, aligned, choose_frame, frozen, root_of, to_rows
 from raybox.bvh.hilbert_build import pack
 from raybox.bvh.node import CHILD, ROW, WIDTH, Tree
+from raybox.bvh.refit import copy_nodes
 from raybox.bvh.reinsertion import build_best
 from raybox.bvh.sah_build import build_nodes, make_workspace
 from raybox.bvh.sah_parallel import BuildTask, PartRows, build_top
@@ -22,6 +23,8 @@ from raybox.validation import Floats, Floats32, Ints, Ints32
 Quality = Literal["fast", "balanced", "best"]
 QUALITIES: tuple[Quality, ...] = get_args(Quality)
 _CHUNK = 2**15
+_NO_PARTS = np.empty(0, np.int64)
+_NO_PARTS.flags.writeable = False
 _TASK = 2**14  # a part of at most so many boxes is not split by several threads
 _TASKS = 16  # a part has at most one in so many of all boxes; smaller parts make the top slow
 
@@ -31,48 +34,39 @@ def build(lower: Floats, upper: Floats, *, quality: str = "balanced", threads: i
     lower, upper = frozen(lower), frozen(upper)
     frame = choose_frame(lower, upper)
     boxes = FramedBoxes(lower, upper, frame.center, 2.0**frame.exponent)
-    with build_pool(threads) as run_each:
+    with TaskRunner(threads) as run_each:
         if quality == "fast":
-            built = JoinedNodes(pack(run_each, boxes, frame.reach), np.empty(0, np.int64))
+            built = JoinedNodes(pack(run_each, boxes, frame.reach), _NO_PARTS)
         else:
             built = _build_tree(run_each, boxes, quality)
     nodes = built.nodes
     nodes.flags.writeable = False
-    return Tree(nodes, frame.center, root_of(nodes), boxes.scale, frame.exponent, as_parts(built.begins))
+    return Tree(nodes, frame.center, root_of(nodes), boxes.scale, frame.exponent, built.parts)
 
 
 class JoinedNodes(NamedTuple):
-    """The nodes of a tree, and the first row of each part."""
+    """The nodes of a tree, and the first row of each part, frozen; none for a tree of a single part."""
 
     nodes: Ints32
-    begins: Ints
-
-
-def as_parts(begins: Ints) -> Ints:
-    """Return the first row of each part as a frozen array, empty for a tree of a single part."""
-    parts = np.array(begins if len(begins) > 1 else (), np.int64)
-    parts.flags.writeable = False
-    return parts
+    parts: Ints
 
 
 def _build_tree(run_each: TaskRunner, boxes: FramedBoxes, quality: str) -> JoinedNodes:
     """Return the nodes of the tree, and its parts."""
     box_count = len(boxes.lower)
     rows = aligned(box_count, 8, np.float32)
-    spans = chunks(0, box_count, _CHUNK)
-    bounds = np.full((max(1, len(spans)), 2, 8), -np.inf, np.float32)
-    run_each(to_rows, [(boxes, *span, rows, out) for span, out in zip(spans, bounds, strict=False)])
+    spans = chunks(0, box_count, _CHUNK) or [(0, 0)]
+    bounds = np.empty((len(spans), 2, 8), np.float32)
+    run_each(to_rows, [(boxes, *span, rows, out) for span, out in zip(spans, bounds, strict=True)])
     whole = PartRows(0, 0, box_count, *bounds.max(axis=0))
     least = max(_TASK, box_count // (4 * _TASKS if quality == "best" else _TASKS))  # reinsertion needs memory
-    top, tasks = np.empty((0, ROW), np.int32), [BuildTask(whole, -1, -1, 1)]
-    if box_count > least:
-        other = aligned(box_count, 8, np.float32)
-        top, tasks = build_top(run_each, (rows, other), whole, least)
-        moved = [slice(task.part.begin, task.part.end) for task in tasks if task.part.side == 1]
-        run_each(
-            np.copyto, [(rows[span], other[span]) for span in moved]
-        )  # after which half of the memory can go
-        del other
+    if box_count <= least:
+        return JoinedNodes(copy_nodes(build_part(rows, BuildTask(whole, -1, -1, 1), quality)), _NO_PARTS)
+    other = aligned(box_count, 8, np.float32)
+    top, tasks = build_top(run_each, (rows, other), whole, least)
+    moved = [slice(task.part.begin, task.part.end) for task in tasks if task.part.side == 1]
+    run_each(np.copyto, [(rows[span], other[span]) for span in moved])
+    del other  # half of the memory
     sizes = [task.part.end - task.part.begin for task in tasks]
     built = run_each.largest_first(build_part, [(rows, task, quality) for task in tasks], sizes)
     subtrees = [Subtree(nodes, 0, task.node, task.slot) for nodes, task in zip(built, tasks, strict=True)]
@@ -97,7 +91,7 @@ def build_part(rows: Floats32, task: BuildTask, quality: str) -> Ints32:
 class Subtree(NamedTuple):
     """The nodes of a part that is joined to a tree.
 
-    Children count from `base` at its root; the root belongs in a slot of a node of the top (-1: in none).
+    Children count from `base` at its root; the root belongs in a slot of a node of the top.
     """
 
     nodes: Ints32
@@ -117,9 +111,10 @@ def join(run_each: TaskRunner, top: Ints32, subtrees: list[Subtree]) -> JoinedNo
         nodes[begin:end] = subtree.nodes
         children = nodes[begin:end, CHILD:]
         np.add(children, begin - subtree.base, out=children, where=children >= 0)
-        if subtree.node >= 0:
-            nodes[subtree.node, CHILD + subtree.slot] = begin
+        nodes[subtree.node, CHILD + subtree.slot] = begin
         subtrees[k] = subtree._replace(nodes=top[:0])  # frees its memory
 
     run_each(copy, [(k,) for k in range(len(subtrees))])
-    return JoinedNodes(nodes, begins[:-1])
+    parts = begins[:-1]
+    parts.flags.writeable = False
+    return JoinedNodes(nodes, parts)

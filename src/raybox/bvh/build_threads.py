@@ -1,30 +1,33 @@
 """Threads for builds and refits. Kernels release the GIL; results do not depend on the threads."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import NamedTuple, TypeVar, TypeVarTuple
+from typing import Self, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
-class TaskRunner(NamedTuple):
+class TaskRunner:
     """Runs a function once for each tuple of arguments, on so many threads.
 
-    Results come in the order of the arguments.
+    Results come in the order of the arguments. The threads start with the first call of several tasks, and
+    end with the `with` statement.
     """
 
-    threads: int
-    pool: ThreadPoolExecutor | None = None
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._pool: ThreadPoolExecutor | None = None
 
     def __call__(  # noqa: D102
         self, work: Callable[[*Ts], T], items: Iterable[tuple[*Ts]]
     ) -> list[T]:
         items = list(items)
-        if self.pool is None or len(items) == 1:  # submitting a small task costs more than running it
+        if self.threads == 1 or len(items) == 1:  # submitting a small task costs more than running it
             return [work(*item) for item in items]
-        return [future.result() for future in [self.pool.submit(work, *item) for item in items]]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="raybox-build")
+        return [future.result() for future in [self._pool.submit(work, *item) for item in items]]
 
     def largest_first(
         self, work: Callable[[*Ts], T], items: list[tuple[*Ts]], sizes: Iterable[int]
@@ -34,21 +37,16 @@ class TaskRunner(NamedTuple):
         results = dict(zip(order, self(work, [items[k] for k in order]), strict=True))
         return [results[k] for k in range(len(order))]
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the threads; tasks that have not begun are dropped."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
 
 INLINE = TaskRunner(1)
-
-
-@contextmanager
-def build_pool(threads: int) -> Iterator[TaskRunner]:
-    """Yield a `TaskRunner` on so many threads."""
-    if threads == 1:
-        yield INLINE
-        return
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="raybox-build")
-    try:
-        yield TaskRunner(threads, pool)
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def chunks(begin: int, end: int, size: int) -> list[tuple[int, int]]:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox.bvh.build import Subtree, as_parts, build, build_part, join
-from raybox.bvh.build_threads import TaskRunner, build_pool
+from raybox.bvh.build import Subtree, build, build_part, join
+from raybox.bvh.build_threads import TaskRunner
 from raybox.bvh.frame import FramedBoxes, aligned, frozen, to_rows
 from raybox.bvh.node import CHILD, EMPTY, WIDTH, Tree
 from raybox.bvh.refit import area_of, bulk_limits, copy_nodes, cost_of, refit_into
@@ -50,7 +50,7 @@ class _PartLocation(NamedTuple):
 
 def measure(tree: Tree, lower: Floats, upper: Floats, *, threads: int = 1) -> Costs:
     """Return the costs of a tree whose nodes bound these boxes; its nodes are writable."""
-    with build_pool(threads) as run_each:
+    with TaskRunner(threads) as run_each:
         return _measure(run_each, tree, bulk_limits(tree, lower, upper))
 
 
@@ -65,7 +65,7 @@ def rebuild_parts(
     framed, limits = FramedBoxes(lower, upper, tree.center, tree.scale), bulk_limits(tree, lower, upper)
     if not tree.parts.size or np.isnan(limits).any():  # a single part; or the tree coordinates no longer fit
         return None
-    with build_pool(threads) as run_each:
+    with TaskRunner(threads) as run_each:
         now = _measure(run_each, tree, limits)
         locations = _locate_parts(tree)
         chosen = _choose(tree.nodes, locations, now, built, len(lower))
@@ -162,7 +162,7 @@ def _replace(
         for k, at in enumerate(locations)
     ]
     joined = join(run_each, tree.nodes[: locations[0].begin], subtrees)
-    return tree._replace(nodes=joined.nodes, parts=as_parts(joined.begins))
+    return tree._replace(**joined._asdict())
 
 
 class RefitPolicy:

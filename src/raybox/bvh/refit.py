@@ -8,7 +8,7 @@ may be in any order.
 import numpy as np
 
 from raybox.bvh import sah_rows
-from raybox.bvh.build_threads import TaskRunner, build_pool, chunks
+from raybox.bvh.build_threads import TaskRunner, chunks
 from raybox.bvh.frame import FramedBoxes, aligned, find_bulk, frozen, root_of
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH, Tree, to_tree
 from raybox.compiler.entry_points import entry
@@ -74,7 +74,7 @@ def refit_into(
     """
     boxes = FramedBoxes(frozen(lower), frozen(upper), tree.center, tree.scale)
     limits = bulk_limits(tree, boxes.lower, boxes.upper)
-    with build_pool(threads) as run_each:
+    with TaskRunner(threads) as run_each:
         area = fill(run_each, boxes, nodes, limits)
     root = root_of(nodes)
     return tree._replace(nodes=nodes, root=root), cost_of(area, root, limits)

@@ -48,12 +48,12 @@ class SahWorkspace(NamedTuple):
 
 def make_workspace(begin: int, end: int, depth: int, centers: Floats32) -> SahWorkspace:
     """Return a workspace whose only task is a tree over rows begin:end, its root at this depth."""
-    room = MAX_DEPTH * WIDTH
+    room = min(MAX_DEPTH * WIDTH, max(1, end - begin))  # tasks share no boxes
     workspace = SahWorkspace(
         task=np.empty((room, 4), np.int64),
         task_centers=np.empty((room, 8), np.float32),
-        waiting=np.ones(1, np.int64),
-        node_count=np.ones(1, np.int64),
+        waiting=np.array([1]),
+        node_count=np.array([1]),
         begin=np.zeros(WIDTH, np.int64),
         end=np.zeros(WIDTH, np.int64),
         area=np.zeros(WIDTH, np.float32),
