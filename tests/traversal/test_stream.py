@@ -29,14 +29,14 @@ from ray_cases import (
     write_slabs,
 )
 from raybox.bvh.build import build
-from raybox.bvh.node import CHILD, ROW
+from raybox.bvh.node import CHILD, ROW, Tree
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.queries.first import FirstRecorder
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import boxes, intersect_slots, used
 from raybox.traversal.protocol import intersect_lists
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY, keep_keys, sort_keys
-from raybox.traversal.ray_setup import CELLS, NOT_PACKED, PASSES, RESULT, STOP, TIMED, frame_of, make_frame
+from raybox.traversal.ray_setup import CELLS, NOT_PACKED, PASSES, RESULT, STOP, TIMED, frame_of
 from raybox.traversal.ray_state import latest_for
 from raybox.traversal.slab_coefficients import MARGIN, load_single_ray
 from raybox.traversal.stream_lists import drop_ended, open_lists, pad, pair_up
@@ -276,7 +276,8 @@ def test_roundings_that_add_up_stay_within_margins(place):
     origins = signs * rng.uniform(0.5, 1, (number, 3)) * (2.0**-12 if place == "at the centre" else 1.0)
     ways = rng.uniform(0.5, 1, (number, 3)) * rng.choice([-1.0, 1.0], (number, 3))
     ways[:, 0] = 1.0 - 2.0**-53  # times are counted in units of the longest part
-    frame = make_frame(np.zeros(3), 0, np.array([[-2.0] * 3, [2.0] * 3]))
+    nodes, root = np.empty((0, ROW), np.int32), np.array([[-2.0] * 3, [2.0] * 3])
+    frame = frame_of(Tree(nodes, np.zeros(3), root, 1.0, 0, np.empty(0, np.int64)))
     workspace = set_up(frame, rb.Rays(origins, ways)._rows(), range(number))
     assert np.abs(workspace.shift[:number]).max() < 2.0**-90
     slabs = np.zeros((number, 16), np.float32)

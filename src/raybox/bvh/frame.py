@@ -1,11 +1,13 @@
 """Choose tree coordinates for a scene, and convert its boxes to them."""
 
+from math import frexp
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from raybox.bvh import sah_bins, sah_rows
-from raybox.bvh.node import CHILD, WIDTH
+from raybox.bvh.node import WIDTH
+from raybox.bvh.selection import smallest
 from raybox.compiler import huge_pages
 from raybox.compiler.entry_points import entry
 from raybox.validation import Floats, Floats32, Ints32
@@ -34,27 +36,40 @@ def frozen(array: Floats) -> Floats:
     return array
 
 
-def find_bulk(lower: Floats, upper: Floats) -> tuple[Floats, float]:
-    """Return the (center, reach) of the bulk of the boxes, from a sample.
+@entry
+def find_bulk(lower: Floats, upper: Floats, sample: Floats, center: Floats) -> float:
+    """Write the center of the bulk of the boxes, and return its reach; `sample` is scratch memory.
 
     The center is the median, so that one stray box far away (a survey's forgotten origin) does
     not cost the others their resolution; on each axis nine tenths of all bounds are within reach of
     it. Infinite bounds are ignored.
     """
-    step = max(1, len(lower) // SAMPLE)
-    points = np.concatenate([lower[::step], upper[::step]])
-    center = np.zeros(3)
+    step = max(1, lower.shape[0] // SAMPLE)
     reach = 0.0
-    for k in range(3):
-        finite = points[np.isfinite(points[:, k]), k]
-        if finite.size:
-            center[k] = np.partition(finite, finite.size // 2)[finite.size // 2]
-            with np.errstate(over="ignore"):
-                spread = np.abs(finite - center[k])
-            reach = max(reach, float(np.partition(spread, finite.size * 9 // 10)[finite.size * 9 // 10]))
-    if not 0.0 < reach < np.inf:
-        reach = float(np.abs(center).max()) if reach == 0.0 else 1e308
-    return center, reach
+    for axis in range(3):
+        count = 0
+        for corners in (lower, upper):
+            for i in range(0, lower.shape[0], step):
+                if abs(corners[i, axis]) < np.inf:
+                    sample[count] = corners[i, axis]
+                    count += 1
+        center[axis] = 0.0
+        if count > 0:
+            center[axis] = smallest(sample, count, count // 2)
+            within = 0
+            for i in range(count):
+                sample[i] = abs(sample[i] - center[axis])
+                within += int(sample[i] <= reach)
+            if within <= count * 9 // 10:
+                reach = smallest(sample, count, count * 9 // 10)
+    if reach == 0.0:
+        return max(abs(center[0]), abs(center[1]), abs(center[2]))
+    return reach if reach < np.inf else 1e308
+
+
+def make_sample(box_count: int) -> Floats:
+    """Return memory for both bounds of a sample of so many boxes."""
+    return np.empty(2 * min(box_count, 2 * SAMPLE))
 
 
 class TreeFrame(NamedTuple):
@@ -67,18 +82,29 @@ class TreeFrame(NamedTuple):
 
 def choose_frame(lower: Floats, upper: Floats) -> TreeFrame:
     """Return the tree coordinates that map the bulk near [-1, 1]."""
-    center, reach = find_bulk(lower, upper)
+    center = np.empty(3)
+    reach = find_bulk(lower, upper, make_sample(len(lower)), center)
     center.flags.writeable = False
-    exponent = int(np.frexp(reach)[1]) if reach > 0.0 else 0
-    return TreeFrame(center, int(np.clip(-exponent, -MAX_EXPONENT, MAX_EXPONENT)), reach)
+    exponent = frexp(reach)[1] if reach > 0.0 else 0
+    return TreeFrame(center, min(max(-exponent, -MAX_EXPONENT), MAX_EXPONENT), reach)
 
 
 def root_of(nodes: Ints32) -> Floats:
     """Return the bounds of node 0's slots: float64, (lower, upper)."""
-    planes = nodes[0, :CHILD].view(np.float32).reshape(6, WIDTH)
-    root = np.array([planes[:3].min(axis=1), planes[3:].max(axis=1)], np.float64)
+    root = np.empty((2, 3))
+    _write_root(nodes.view(np.float32), root)
     root.flags.writeable = False
     return root
+
+
+@entry
+def _write_root(planes: Floats32, root: Floats) -> None:
+    for axis in range(3):
+        low, up = np.inf, -np.inf
+        for slot in range(WIDTH):
+            low = min(low, planes[0, WIDTH * axis + slot])
+            up = max(up, planes[0, WIDTH * (3 + axis) + slot])
+        root[0, axis], root[1, axis] = low, up
 
 
 def aligned(rows: int, words: int, kind: type[N]) -> np.ndarray[tuple[int, int], np.dtype[N]]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from raybox.bvh import sah_rows
 from raybox.bvh.build_threads import TaskRunner, chunks
-from raybox.bvh.frame import FramedBoxes, aligned, find_bulk, frozen, root_of
+from raybox.bvh.frame import FramedBoxes, aligned, find_bulk, frozen, make_sample, root_of
 from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH, Tree, to_tree
+from raybox.compiler.decorators import device, inlined
 from raybox.compiler.entry_points import entry
 from raybox.validation import Bools, Floats, Floats32, Ints32
 
@@ -18,6 +19,7 @@ _CHUNK = 2**12  # nodes: 1 MB
 _AHEAD = 8  # nodes whose boxes are prefetched: a third faster
 _FAR_OFF = 2.0**16  # reaches
 _LEAST = 1e-37  # the area of a root that has none
+_LARGEST = 1e30  # limit: float32 holds it
 
 
 @entry
@@ -82,9 +84,11 @@ def refit_into(
 
 def fill(run_each: TaskRunner, boxes: FramedBoxes, nodes: Ints32, limits: Floats32) -> float:
     """Fill the slots of all nodes; return the area, within limits, of all nodes but the root."""
-    done = np.zeros(len(nodes), np.bool_)
-    areas = run_each(_fill, [(boxes, nodes, span, done, limits) for span in chunks(0, len(nodes), _CHUNK)])
-    return float(sum(areas) + _fill(boxes, nodes, (0, len(nodes)), done, limits))
+    done, area = np.zeros(len(nodes), np.bool_), 0.0
+    if len(nodes) > _CHUNK:
+        spans = chunks(0, len(nodes), _CHUNK)
+        area = sum(run_each(_fill, [(boxes, nodes, span, done, limits) for span in spans]))
+    return area + _fill(boxes, nodes, (0, len(nodes)), done, limits)
 
 
 @entry
@@ -103,20 +107,46 @@ def bulk_limits(tree: Tree, lower: Floats, upper: Floats) -> Floats32:
     It is NaN where the bulk is so far from the tree's centre that float32 hardly separates its boxes: these
     tree coordinates do not fit them, whatever the nodes' areas.
     """
-    center, reach = find_bulk(lower, upper)
-    with np.errstate(over="ignore"):
-        middle, half = to_tree(center, tree.center, tree.scale), 2.0 * (reach * tree.scale)
-    if not (np.isfinite(middle).all() and np.abs(middle).max() <= _FAR_OFF * half):
-        return np.full((1, 8), np.nan, np.float32)
-    low, up = np.clip(middle - half, -1e30, 1e30), np.clip(middle + half, -1e30, 1e30)
-    return np.concatenate([-low, [0.0], up, [0.0]]).astype(np.float32).reshape(1, 8)
+    center, limits = np.empty(3), np.zeros((1, 8), np.float32)
+    reach = find_bulk(lower, upper, make_sample(len(lower)), center)
+    _write_limits(center, reach, tree.center, tree.scale, limits)
+    return limits
 
 
-def cost_of(below: float, root: Floats, limits: Floats | Floats32) -> float:
+@entry
+def _write_limits(bulk: Floats, reach: float, center: Floats, scale: float, limits: Floats32) -> None:
+    half = 2.0 * (reach * scale)
+    fits = True
+    for axis in range(3):
+        middle = _to_tree(bulk[axis], center[axis], scale)
+        fits &= abs(middle) <= _FAR_OFF * half and abs(middle) < np.inf
+        limits[0, axis] = -_clipped(middle - half, _LARGEST)
+        limits[0, 4 + axis] = _clipped(middle + half, _LARGEST)
+    if not fits:
+        for k in range(8):
+            limits[0, k] = np.nan
+
+
+@entry
+def cost_of(below: float, root: Floats, limits: Floats32) -> float:
     """Return a tree's cost, from the area within limits of all nodes but the root, and the root's bounds."""
-    if np.isnan(limits).any():
+    if np.isnan(limits[0, 0]):
         return np.inf
-    up = np.minimum(root[1], limits[0, 4:7]).clip(-sah_rows.CLAMP, sah_rows.CLAMP)
-    low = np.maximum(root[0], -limits[0, :3]).clip(-sah_rows.CLAMP, sah_rows.CLAMP)
-    x, y, z = np.maximum(up - low, 0.0).tolist()
+    x, y, z = _size(root, limits, 0), _size(root, limits, 1), _size(root, limits, 2)
     return 1.0 + below / max(x * y + y * z + z * x, _LEAST)
+
+
+@device
+def _size(root: Floats, limits: Floats32, axis: int) -> float:
+    """Return the length of a root's bounds within limits on one axis, clamped to a finite one."""
+    low = _clipped(max(root[0, axis], -limits[0, axis]), sah_rows.CLAMP)
+    up = _clipped(min(root[1, axis], limits[0, 4 + axis]), sah_rows.CLAMP)
+    return max(up - low, 0.0)
+
+
+@device
+def _clipped(x: float, limit: float) -> float:
+    return max(-limit, min(limit, x))
+
+
+_to_tree = inlined(to_tree)

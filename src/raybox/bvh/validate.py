@@ -176,7 +176,7 @@ def cost(tree: Tree, lower: Floats, upper: Floats) -> float:
     That is the surface area of all nodes over the root's, within the cube of twice the bulk's reach (see
     `raybox.bvh.refit`, which computes the same during a refit).
     """
-    limits = bulk_limits(tree, lower, upper).astype(np.float64)
+    limits = bulk_limits(tree, lower, upper)
     children = tree.nodes[:, CHILD:]
     node, slot = np.nonzero(children >= 0)
     floats = tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 6, WIDTH)

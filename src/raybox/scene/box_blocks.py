@@ -10,18 +10,19 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.bvh.frame import choose_frame
-from raybox.bvh.node import FAR, NUDGE, ULP, to_tree
+from raybox.bvh.node import FAR, NUDGE, ROW, ULP, Tree, to_tree
 from raybox.compiler import huge_pages
 from raybox.compiler.intrinsics import Fields, int64, vector_code
 from raybox.compiler.simd import I64, Builder, Lanes, Scalar
 from raybox.compiler.simd_arrays import Memory, Register
 from raybox.traversal.node_test import clip, sides_of, slab_times
-from raybox.traversal.ray_setup import PACKED_WORDS, STOP, Frame, make_frame
+from raybox.traversal.ray_setup import PACKED_WORDS, STOP, Frame, frame_of
 from raybox.traversal.slab_coefficients import expand, packed_parts
 from raybox.validation import Floats, Floats32, Ints
 
 BLOCK = 16
 _WORDS = 6 * BLOCK
+_NO_NODES, _NO_PARTS = np.empty((0, ROW), np.int32), np.empty(0, np.int64)
 
 
 class Blocks(NamedTuple):
@@ -43,7 +44,8 @@ def make_blocks(lower: Floats, upper: Floats) -> Blocks:
     planes = huge_pages.empty((len(rows) // BLOCK, _WORDS), np.float32)
     planes.reshape(-1, 6, BLOCK)[:] = rows.reshape(-1, BLOCK, 6).swapaxes(1, 2)
     root = np.array([rows[:, :3].min(axis=0), rows[:, 3:].max(axis=0)], np.float64)
-    return Blocks(planes, make_frame(center, exponent, root), count)
+    tree = Tree(_NO_NODES, center, root, 2.0**exponent, exponent, _NO_PARTS)
+    return Blocks(planes, frame_of(tree), count)
 
 
 def _outward(planes: Floats, center: Floats, scale: float) -> Floats:

@@ -60,7 +60,9 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.bvh.node import CHILD, EMPTY, FAR, WIDTH, Tree
+from raybox.bvh.selection import smallest
 from raybox.compiler.decorators import device, whole
+from raybox.compiler.entry_points import entry
 from raybox.compiler.struct_ref import struct
 from raybox.compiler.target import has
 from raybox.validation import Floats, Floats32, Ints32
@@ -125,26 +127,51 @@ rays may be.
 
 def frame_of(tree: Tree) -> Frame:
     """Return a tree's frame."""
-    return make_frame(tree.center, tree.exponent, tree.root, _grain(tree.nodes))
+    numbers, sizes = np.empty(REACH + 1), np.empty(min(len(tree.nodes), _SAMPLE) * WIDTH)
+    _write_frame(tree, tree.nodes.view(np.float32), sizes, numbers)
+    return Frame(numbers, tree.exponent)
 
 
-def make_frame(center: Floats, exponent: int, root: Floats, grain: float = 0.0) -> Frame:
-    """Return the frame of boxes with these tree coordinates, and these bounds in them."""
-    low, up = (np.clip(corner, -2.0, 2.0) for corner in root)
-    size = np.maximum(up - low, 2.0**-30)
-    tame = abs(exponent) <= _TAME and bool((np.abs(center) <= 2.0**_TAME).all())
-    numbers = [center, [2.0**exponent], root.ravel(), low, CELLS / size, [grain, FAR if tame else 0.0]]
-    return Frame(np.concatenate(numbers), exponent)
+@entry
+def _write_frame(tree: Tree, planes: Floats32, sizes: Floats, numbers: Floats) -> None:
+    """Write the numbers of a frame; `sizes` is scratch memory."""
+    tame = abs(tree.exponent) <= _TAME
+    for axis in range(3):
+        tame &= abs(tree.center[axis]) <= 2.0**_TAME
+        low, up = max(-2.0, min(2.0, tree.root[0, axis])), max(-2.0, min(2.0, tree.root[1, axis]))
+        numbers[CENTER + axis] = tree.center[axis]
+        numbers[LOW + axis], numbers[HIGH + axis] = tree.root[0, axis], tree.root[1, axis]
+        numbers[CORNER + axis], numbers[CELLS_A_UNIT + axis] = low, CELLS / max(up - low, 2.0**-30)
+    numbers[SCALE], numbers[REACH] = tree.scale, FAR if tame else 0.0
+    numbers[GRAIN] = _grain(tree.nodes, planes, sizes)
 
 
-def _grain(nodes: Ints32) -> float:
+@device
+def _grain(nodes: Ints32, planes: Floats32, sizes: Floats) -> float:
     """Return how long boxes are: the median of the mean of three axes, of a few hundred boxes."""
-    some = nodes[np.linspace(0, len(nodes) - 1, min(len(nodes), _SAMPLE)).astype(np.int64)]
-    children = some[:, CHILD:]
-    planes = some[:, :CHILD].view(np.float32).reshape(-1, 2, 3, WIDTH)
-    with np.errstate(invalid="ignore"):
-        sizes = (planes[:, 1] - planes[:, 0]).mean(axis=1)[(children < 0) & (children != EMPTY)]
-    return float(np.median(sizes)) if sizes.size else 0.0
+    chosen, last = min(nodes.shape[0], _SAMPLE), nodes.shape[0] - 1
+    step = last / max(chosen - 1, 1)
+    count = 0
+    for k in range(chosen):
+        node = last if k == chosen - 1 else int(k * step)
+        for slot in range(WIDTH):
+            child, size = nodes[node, CHILD + slot], _mean_size(planes, node, slot)
+            if child < 0 and child != EMPTY and size == size:  # damaged files may have NaN
+                sizes[count] = size
+                count += 1
+    if count == 0:
+        return 0.0
+    upper = smallest(sizes, count, count // 2)
+    lower = upper if count % 2 == 1 else smallest(sizes, count // 2, count // 2 - 1)
+    return float(np.float32(lower + upper) / np.float32(2.0))
+
+
+@device
+def _mean_size(planes: Floats32, node: int, slot: int) -> np.float32:
+    total = np.float32(0.0)
+    for axis in range(3):
+        total += planes[node, WIDTH * (3 + axis) + slot] - planes[node, WIDTH * axis + slot]
+    return total / np.float32(3.0)
 
 
 @device
