@@ -19,7 +19,6 @@ from raybox.errors import InvalidInput
 from raybox.exact import instance_definition
 from raybox.exact.double_double import TAME_HIGH, TAME_LOW, invert
 from raybox.geometry import (
-    NO_OBJECTS,
     BoxRows,
     Cull,
     Geometry,
@@ -59,12 +58,16 @@ class Part(NamedTuple):
     frame: Frame | None  # of the tree, for primitives with vector code
     refit_policy: RefitPolicy
     inner: "Part | None" = None  # of instances: the part of the inner geometry
-    objects: ObjectRows = NO_OBJECTS
 
     @property
     def box_rows(self) -> tuple[Floats, Floats]:
         """The lower and upper bounds of the rows, (M, 3) each."""
         return self.bounds()
+
+    @property
+    def objects(self) -> ObjectRows:
+        """The objects of the rows, with ids and labels."""
+        return object_rows(self.geometry)
 
     @property
     def size(self) -> int:
@@ -77,7 +80,7 @@ def listed(geometry: Geometry | Sequence[Geometry]) -> list[Geometry]:
     made = [*geometry] if isinstance(geometry, list | tuple) else [cast("Geometry", geometry)]
     if not made:
         raise InvalidInput("a Scene of a list needs at least one geometry; got none. Boxes may be empty.")
-    dims = {one.ndim_space for one in made if isinstance(one, Geometry)}
+    dims = {getattr(one, "ndim_space", None) for one in made} - {None} if len(made) > 1 else ()
     if len(dims) > 1:
         for one in made:
             _check_kind(one)
@@ -170,8 +173,9 @@ def make(geometry: Geometry, quality: str, workers: int) -> Part:
     if isinstance(geometry, Instances):
         inner = make(geometry.geometry, quality, workers)
         rows = _instance_rows(geometry, inner)
-    box_rows = cache(partial(bounds, rows))
-    return _made(geometry, rows, refit_policy.build(*box_rows()), refit_policy, inner, box_rows=box_rows)
+    box_rows = bounds(rows)
+    tree = refit_policy.build(*box_rows)
+    return _made(geometry, rows, tree, refit_policy, inner, box_rows=lambda: box_rows)
 
 
 class InstanceArrays(NamedTuple):
@@ -242,9 +246,9 @@ def moved(part: Part, geometry: Geometry) -> Part:
         rows: Rows = _instance_rows(geometry, inner)
     else:
         rows = geometry._rows()
-    box_rows = cache(partial(bounds, rows))
-    tree = part.refit_policy.move(part.tree, part.box_rows, box_rows())
-    return _made(geometry, rows, tree, part.refit_policy, inner, box_rows=box_rows)
+    box_rows = bounds(rows)
+    tree = part.refit_policy.move(part.tree, part.box_rows, box_rows)
+    return _made(geometry, rows, tree, part.refit_policy, inner, box_rows=lambda: box_rows)
 
 
 class View(NamedTuple):
@@ -342,7 +346,6 @@ def _made(
         frame,
         refit_policy,
         inner,
-        object_rows(geometry),
     )
 
 
