@@ -102,12 +102,20 @@ def make_grid(boxes: FramedBoxes, reach: float) -> Floats32:
 
     Boxes far from the bulk share the cells at its rim.
     """
-    step = max(1, len(boxes.lower) // SAMPLE)
-    with np.errstate(over="ignore", invalid="ignore"):  # boxes may be unbounded
-        away = np.abs(0.5 * boxes.lower[::step] + 0.5 * boxes.upper[::step] - boxes.center)
-        half = min(float(away[np.isfinite(away)].max(initial=0.0)), 4.0 * reach)
-        half *= boxes.scale
-        length, low = 4.0 * half, np.full(3, -half)
-    ratio = 2.0**12 / length if 2.0**-100 < length < np.inf else 0.0
-    grid = np.concatenate([2.0 * low, [0.0], [ratio] * 3, [0.0]])
-    return np.clip(grid, -1e38, 1e38).astype(np.float32).reshape(1, 8)
+    grid = np.zeros((1, 8), np.float32)
+    _write_grid(boxes, reach, grid)
+    return grid
+
+
+@entry
+def _write_grid(boxes: FramedBoxes, reach: float, grid: Floats32) -> None:
+    furthest = 0.0
+    for i in range(0, boxes.lower.shape[0], max(1, boxes.lower.shape[0] // SAMPLE)):
+        for axis in range(3):
+            away = abs(0.5 * boxes.lower[i, axis] + 0.5 * boxes.upper[i, axis] - boxes.center[axis])
+            furthest = max(furthest, away if away < np.inf else 0.0)  # boxes may be unbounded
+    half = min(furthest, 4.0 * reach) * boxes.scale
+    length = 4.0 * half
+    for axis in range(3):
+        grid[0, axis] = max(-2.0 * half, -1e38)
+        grid[0, 4 + axis] = 2.0**12 / length if 2.0**-100 < length < np.inf else 0.0

@@ -52,8 +52,8 @@ def make_workspace(begin: int, end: int, depth: int, centers: Floats32) -> SahWo
     workspace = SahWorkspace(
         task=np.empty((room, 4), np.int64),
         task_centers=np.empty((room, 8), np.float32),
-        waiting=np.array([1]),
-        node_count=np.array([1]),
+        waiting=np.array([1], np.int64),
+        node_count=np.array([1], np.int64),
         begin=np.zeros(WIDTH, np.int64),
         end=np.zeros(WIDTH, np.int64),
         area=np.zeros(WIDTH, np.float32),
