@@ -1,5 +1,6 @@
 """Kernels for many pairs, callable from tests; near planes of boxes in Fractions."""
 
+import math
 from collections import Counter
 from fractions import Fraction
 from typing import NamedTuple
@@ -67,3 +68,9 @@ def near_planes(o, d, lower, upper) -> list[tuple[Fraction, int]]:
         if q != 0 and abs(plane) < float("inf"):
             found.append(((Fraction(plane) - Fraction(p)) / Fraction(q), axis + 3 * (q < 0)))
     return sorted(found, reverse=True)
+
+
+def halfway(when: Fraction) -> bool:
+    """Return whether a number lies halfway between two floats."""
+    near = Fraction(float(when))
+    return abs(when - near) * 2 == Fraction(math.ulp(float(near)))

@@ -11,7 +11,7 @@ import exact
 import families
 import raybox as rb
 from aim import INF, Pairs
-from pair_checks import Classified, call_entry_times, classified, near_planes
+from pair_checks import Classified, call_entry_times, classified, halfway, near_planes
 from raybox.primitives.box_simd import make_pairs
 from raybox.primitives.status import HIT, MISS, UNDECIDED
 from scenes import random_scene
@@ -155,3 +155,26 @@ def test_status_at_the_limits_of_tame_numbers(scale):
     check_pairs(
         Pairs(pairs.origins * scale, pairs.directions, *ends, pairs.lower * scale, pairs.upper * scale)
     )
+
+
+def along_axes(seed, n) -> Pairs:
+    """Rays of full mantissas that enter boxes across an axis on which they go by a power of two."""
+    rng = np.random.default_rng(seed)
+    lower = rng.uniform(1.0, 9.0, (n, 3))
+    upper, axis, rows = lower + rng.uniform(0.1, 3.0, (n, 3)), rng.integers(0, 3, n), np.arange(n)
+    goals = rng.uniform(lower, upper)
+    goals[rows, axis] = lower[rows, axis]
+    directions = np.where(rng.random((n, 1)) < 0.5, 0.0, rng.uniform(-0.1, 0.1, (n, 3)))
+    directions[rows, axis] = np.ldexp(1.0, rng.integers(-3, 4, n))
+    origins = goals - rng.uniform(1.0, 40.0, (n, 1)) * directions
+    return Pairs(origins, directions, np.zeros(n), np.full(n, INF), lower, upper)
+
+
+def test_times_halfway_between_floats_are_known():
+    """Of rays along axes many are so, which no bound of a rounding error decides."""
+    pairs = along_axes(71, 1200)
+    counts = check_pairs(pairs)
+    assert (counts["untimed"], counts["hits"]) == (0, 1200 - counts["misses"] - counts["undecided"])
+    times = [exact._value(met.t) for met in exact.met_rows(*pairs) if met]
+    assert sum(map(halfway, times)) > 60
+    assert counts["hits"] > 1000

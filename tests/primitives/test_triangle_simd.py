@@ -12,7 +12,7 @@ import raybox as rb
 from compare import assert_scene
 from exact import rounded
 from families_surfaces import TrianglePairs
-from pair_checks import classified
+from pair_checks import classified, halfway
 from raybox.primitives.status import HIT, MISS
 
 INF = np.inf
@@ -213,3 +213,28 @@ def test_many_rays_in_a_soup_with_ties(cull):
     assert_scene(scene, rays, found, cull="back" if cull else None)
     some = [[f for f in row if where[f.index]] for row in found]
     assert_scene(scene, rays, some, cull="back" if cull else None, where=where)
+
+
+def level_pairs(seed, n) -> TrianglePairs:
+    """Triangles across an axis, as walls and floors, and rays that go along it by a power of two."""
+    rng = np.random.default_rng(seed)
+    pairs, axis, rows = random_pairs(seed, n), rng.integers(0, 3, n), np.arange(n)
+    pairs.corners[rows, :, axis] = pairs.corners[rows, 0, axis][:, None]
+    goals = (rng.dirichlet(np.ones(3), (n, 1)) @ pairs.corners)[:, 0]
+    pairs.directions[...] = np.where(rng.random((n, 1)) < 0.5, 0.0, rng.uniform(-0.1, 0.1, (n, 3)))
+    pairs.directions[rows, axis] = np.ldexp(rng.choice([-1.0, 1.0], n), rng.integers(-3, 4, n))
+    pairs.origins[...] = goals - rng.uniform(1.0, 40.0, (n, 1)) * pairs.directions
+    return pairs
+
+
+def test_times_at_walls_and_floors_are_known():
+    """Of rays along an axis many lie halfway between two floats, which no bound of an error decides."""
+    pairs = level_pairs(72, 1200)
+    counts = check_pairs(pairs)
+    truth = [
+        exact_surfaces.triangle(o, d, span, *corners)
+        for o, d, *span, corners in zip(*(x.tolist() for x in pairs), strict=True)
+    ]
+    assert sum(halfway(met[0].t) for met in truth if met) > 60
+    assert counts["hits"] > 1000
+    assert counts["untimed"] == 0

@@ -27,6 +27,7 @@ _PAD = 2.0**-50
 _UNDERFLOW = 1e-300
 _ZIV = 2.0**-49  # five times the relative error of a quotient's correction: three roundings
 _TAME = 2.0**300
+_MANTISSA = (1 << 52) - 1  # the bits of a power of two that are zero
 _FAR = 2.0**500
 AHEAD = 24  # a box is prefetched so many pairs before: halves the time of a pair
 
@@ -248,7 +249,11 @@ def _picked(axis: Lanes, each: list[Lanes]) -> Lanes:
 
 
 def quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lanes]:
-    """Return (known, (p - o)/d rounded once); inverse: 1/d, rounded."""
+    """Return (known, (p - o)/d rounded once); inverse: 1/d, rounded.
+
+    Where d is a power of two, as of rays along an axis, p - o often lies halfway between two floats. Its
+    rounding is s, and the division exact.
+    """
     s = p - o
     back = s - p
     e = (p - (s - back)) - (o + back)
@@ -257,11 +262,11 @@ def quotient(p: Lanes, o: Lanes, d: Lanes, inverse: Lanes) -> tuple[Lanes, Lanes
     correction = (remainder(s, q, d) + e) * inverse
     slack = correction.magnitude() * _ZIV
     t = q + (correction - slack)
-    size = s.magnitude()
+    size, is_power = s.magnitude(), (d.bits(I64) & _MANTISSA).equals(0)
     tame = (size < _TAME) & ((size > 1 / _TAME) | size.equals(0.0)) & is_tame_divisor(d)
     endless = p.magnitude().equals(np.inf)
-    known = (tame & t.equals(q + (correction + slack))) | endless
-    return known, endless.choose(s / d, t) + 0.0
+    known = (tame & (t.equals(q + (correction + slack)) | is_power)) | endless
+    return known, (endless | is_power).choose(q, t) + 0.0
 
 
 def is_tame_divisor(d: Lanes) -> Lanes:

@@ -20,7 +20,8 @@ First contacts are computed in double-double. Differences are exact in it; sums 
 than 2^-100 of the sizes of their terms (`raybox.exact.double_double`), 28 of these for the numerator, fewer
 for the denominator, of sizes as above: the bound is 2^-95. Only hits have them, so dm and e are tame;
 abs(A . P) is beyond 2^-47 dm M^2, so A is not below 2^-50 M; and the denominator, U + V + W, is beyond
-2^-47 dm M^2 too, thus far from 0.
+2^-47 dm M^2 too, thus far from 0. Of a triangle in a plane across an axis, as floors and walls have them, the
+time is that of a plane of a box: of rays along the axis it often lies halfway between two floats.
 """
 
 from functools import partial
@@ -39,9 +40,11 @@ from raybox.primitives.box_simd import (
     LANES,
     Pairs,
     fill_up,
+    inverse_of,
     load_rays,
     look_ahead,
     numbers,
+    quotient,
     status_of,
     timed_status,
 )
@@ -197,6 +200,16 @@ def crossing_of(o: Vector, direction: Vector, corners: list[Vector]) -> TimeRati
 
 def time_of(o: Vector, direction: Vector, corners: list[Vector]) -> tuple[Lanes, Lanes]:
     """Return (known, time rounded once) of hits."""
+    known, t = _sloping_time_of(o, direction, corners)
+    level = [a.equals(b) & a.equals(c) for a, b, c in zip(*corners, strict=True)]
+    p, origin, d = (level[0].choose(x, level[1].choose(y, z)) for x, y, z in (corners[0], o, direction))
+    known_level, time = quotient(p, origin, d, inverse_of(d))
+    known_level = known_level & (level[0] | level[1] | level[2])
+    return known | known_level, known_level.choose(time, t)
+
+
+def _sloping_time_of(o: Vector, direction: Vector, corners: list[Vector]) -> tuple[Lanes, Lanes]:
+    """Return the same, whichever way the planes of the triangles lie."""
     num, den, num_error, den_error, *_ = crossing_of(o, direction, corners)
     width = den.head.magnitude()
 
