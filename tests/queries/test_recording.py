@@ -26,14 +26,15 @@ def record_all(recorder, job, workspace, number):
     record(recorder, job, workspace, number)
 
 
-def recorded(recorder, candidates, result=MISS_INDEX, direction=(1.0, 1.0, 1.0)):
+def recorded(recorder, candidates, result=MISS_INDEX, direction=(1.0, 1.0, 1.0), bounds=np.nan):
     """Return a workspace after the candidates of each ray: status, low and high of primitive 0, 1, ...
 
-    By default rays enter at corners: the order of hits that are too close is unknown.
+    By default rays enter at corners: the order of hits that are too close is unknown. bounds: what the memory
+    holds before.
     """
     workspace = make_workspace(RAYS)
     workspace.state[:], workspace.packed_rays[:, STOP] = result, np.inf
-    workspace.power[:], workspace.shift[:] = 0, 0.0
+    workspace.power[:], workspace.shift[:], workspace.bounds[:] = 0, 0.0, bounds
     workspace.rays64[:] = [0.0, 0.0, 0.0, *direction, 0.0, INF]
     number = 0
     for r, some in enumerate(candidates):
@@ -63,8 +64,7 @@ AFTER_UNDECIDED = {
 @pytest.mark.parametrize("earlier_time", [0.0, 9.0, np.inf, np.nan])
 def test_a_hit_decides_no_undecided_ray(earlier_time):
     """Whatever times the memory holds, of another ray or of the hit before."""
-    times = np.full((RAYS, 2), earlier_time)
-    workspace = recorded(NearestRecorder(times, (), ()), AFTER_UNDECIDED.values())
+    workspace = recorded(NearestRecorder((), ()), AFTER_UNDECIDED.values(), bounds=earlier_time)
     for r, name in enumerate(AFTER_UNDECIDED):
         assert workspace.state[r, RESULT] == UNDECIDED_INDEX, name
         assert workspace.packed_rays[r, STOP] == PASSES, name
@@ -72,7 +72,7 @@ def test_a_hit_decides_no_undecided_ray(earlier_time):
 
 def test_hits_that_are_certainly_first_are_recorded():
     workspace = recorded(
-        NearestRecorder(np.full((RAYS, 2), np.nan), (), ()),
+        NearestRecorder((), ()),
         [
             [(HIT, 5.0, 6.0), (HIT, 3.0, 4.0), (UNDECIDED, 4.5, 7.0), (MISS, 1.0, 2.0)],
             [(HIT, 0.0, 0.0), (HIT, 0.0, 0.0), (HIT, 0.5, 0.75)],
@@ -84,11 +84,10 @@ def test_hits_that_are_certainly_first_are_recorded():
 
 
 def test_hits_too_close_are_ordered_by_their_planes():
-    times = np.full((RAYS, 2), np.nan)
     close = [[(HIT, 1.0, 3.0), (HIT, 1.5, 2.5)]]
-    workspace = recorded(NearestRecorder(times, (), ()), close, direction=(1.0, 0.0, 0.0))
+    workspace = recorded(NearestRecorder((), ()), close, direction=(1.0, 0.0, 0.0))
     assert workspace.state[0].tolist() == [0, 0]
-    assert times[0].tolist() == [1.0, 2.5]
+    assert workspace.bounds[0].tolist() == [1.0, 2.5]
 
 
 CERTAIN = {
@@ -101,10 +100,9 @@ CERTAIN = {
 
 def test_a_certain_hit_is_compared_by_the_times_of_its_candidate():
     """Its candidate comes first; without bounds of its time, the exact fallback decides."""
-    times = np.full((RAYS, 2), np.nan)
-    workspace = recorded(NearestRecorder(times, (), ()), [some for some, _ in CERTAIN.values()], result=0)
+    workspace = recorded(NearestRecorder((), ()), [some for some, _ in CERTAIN.values()], result=0)
     assert workspace.state[: len(CERTAIN), RESULT].tolist() == [result for _, result in CERTAIN.values()]
-    assert times[: len(CERTAIN), 0].tolist() == [1.0, 1.0, 2.0, 1.0]
+    assert workspace.bounds[: len(CERTAIN), 0].tolist() == [1.0, 1.0, 2.0, 1.0]
 
 
 OCCLUDED = {

@@ -19,9 +19,10 @@ from raybox.queries.all_hits.recorder import AllHitsRecorder
 from raybox.queries.nearest.certain import BY, WITHIN
 from raybox.queries.table import QUERIES
 from raybox.traversal.job import Job
-from raybox.traversal.node_test import boxes, intersect_slots
+from raybox.traversal.node_test import boxes
 from raybox.traversal.protocol import StreamHooks, add_candidate, intersect_lists, record_certain
 from raybox.traversal.ray_setup import PASSES, RESULT, STOP, TIMED, frame_of, margins
+from raybox.traversal.single_walk import unpack, walk_nearest
 from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.stream_lists import open_lists, pad
 from raybox.traversal.workspace import LeafSlot, ListSpan, NodeSlots, make_workspace
@@ -60,20 +61,20 @@ def as_list(recorder, job, workspace, node, number):
 @loop
 def one_by_one(recorder, job, workspace, node, number):
     """Do the same ray by ray."""
-    row, octant = node[0] * ROW, node[1]
+    octant = node[1]
     open_lists(workspace, number + 16, number + 16)
     for k in range(number):
         r = np.int64(workspace.lists[k])
         load_single_ray(recorder, workspace, r)
-        bits = intersect_slots(job.tree.nodes, workspace, row, octant, r)
+        workspace.node[0], workspace.time[0] = node[0], 0.0
+        found = unpack(walk_nearest(job.tree.nodes, workspace, (1, octant, r)))
+        possible = found.possible & node[2] if found.node == node[0] else 0
         for slot in range(WIDTH):
-            if (bits & node[2]) >> slot & 1:
-                certain = bits >> (WIDTH + slot) & 1
-                if not certain or not record_certain(
-                    recorder, job, workspace, LeafSlot(node[0], octant, slot), r
-                ):
-                    workspace.lists[workspace.starts[slot] + workspace.lengths[slot]] = r
-                    workspace.lengths[slot] += 1
+            at = LeafSlot(node[0], octant, slot)
+            certain = found.certain >> slot & 1
+            if possible >> slot & 1 and not (certain and record_certain(recorder, job, workspace, at, r)):
+                workspace.lists[workspace.starts[slot] + workspace.lengths[slot]] = r
+                workspace.lengths[slot] += 1
 
 
 @loop

@@ -100,10 +100,9 @@ def test_nearest_visits_what_is_before_the_hit_alone():
     origins = rng.normal(size=(2000, 3))
     origins *= 300.0 / np.linalg.norm(origins, axis=1)[:, None]
     rays = rb.Rays(origins + 32.0, rng.uniform(-6, 6, (2000, 3)) - origins)
+    job = geometry_parts.job(part, rays._rows(), NO_MASK, None)
     scratch, index, t = make_scratch(), np.full(2000, -1), np.full(2000, np.inf)
-    traverse_rays(
-        geometry_parts.job(part, rays, NO_MASK, None), RaySpan(0, 2000), scratch, ExactNearest(index, t)
-    )
+    traverse_rays(job, RaySpan(0, 2000), scratch, ExactNearest(index, t))
     nodes, resolved = np.array(visits(scratch)) / 2000
     assert (index >= 0).mean() > 0.9
     assert nodes < 5.0

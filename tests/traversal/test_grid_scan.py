@@ -38,8 +38,7 @@ def is_scanned(job: Any) -> int:
 
 def job_of(grid: rb.Grid, where=None):
     """Return the job of a query on a grid."""
-    ray = rb.Rays(np.zeros(grid.ndim_space), np.ones(grid.ndim_space))
-    return rb.Scene(grid)._view(where, None).jobs(ray)[0]
+    return rb.Scene(grid)._view(where, None).jobs[0].value
 
 
 def check_first_cells(grid: rb.Grid, rays: rb.Rays) -> Counter:

@@ -106,7 +106,7 @@ def check_certain(counts, corners, bundle, cull) -> None:
     """Check what is certain of packets at triangles, and count it with what is true."""
     job = job_of(corners, bundle, cull)
     memory, workspace = packet_batches.make_packets(2 * LANES)
-    found = NearestRecorder(np.empty((LANES, 2)), *(np.empty(0, kind) for kind in "ld"))
+    found = NearestRecorder(*(np.empty(0, kind) for kind in "ld"))
     recorder = PacketRecorder(found, *memory)
     for at in range(0, len(bundle.origins), LANES):
         for slot in range(WIDTH):
@@ -181,8 +181,8 @@ def truth(query, found):
 @pytest.fixture
 def wide_packets(packet_calls, monkeypatch):  # noqa: F811
     """Record as `packet_calls` does, where rays form packets however far apart they are."""
-    call = scheduler._plan
-    monkeypatch.setattr(scheduler, "_plan", lambda *args: call(*args)._replace(grains=1e30))
+    call = scheduler._recording
+    monkeypatch.setattr(scheduler, "_recording", lambda *args: call(*args)._replace(grains=1e30))
     return packet_calls
 
 
@@ -287,8 +287,8 @@ def test_pictures_equal_those_of_streams(query, packet_calls, monkeypatch):  # n
     left, number = packet_calls[0]
     assert left < number // 10
     packet_calls.clear()
-    call = scheduler._plan
-    monkeypatch.setattr(scheduler, "_plan", lambda *args: call(*args)._replace(packet_recorder=None))
+    call = scheduler._recording
+    monkeypatch.setattr(scheduler, "_recording", lambda *args: call(*args)._replace(packet_recorder=None))
     assert run(query, sphere(), picture()) == found
     assert not packet_calls
 

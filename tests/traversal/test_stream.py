@@ -33,11 +33,12 @@ from raybox.bvh.node import CHILD, ROW, Tree
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.queries.first import FirstRecorder
 from raybox.traversal.job import Job
-from raybox.traversal.node_test import boxes, intersect_slots, used
+from raybox.traversal.node_test import boxes, used
 from raybox.traversal.protocol import intersect_lists
 from raybox.traversal.ray_keys import MISS_KEY, SINGLE_RAY_KEY, keep_keys, sort_keys
 from raybox.traversal.ray_setup import CELLS, NOT_PACKED, PASSES, RESULT, STOP, TIMED, frame_of
 from raybox.traversal.ray_state import latest_for
+from raybox.traversal.single_walk import unpack, walk_nearest
 from raybox.traversal.slab_coefficients import MARGIN, load_single_ray
 from raybox.traversal.stream_lists import drop_ended, open_lists, pad, pair_up
 from raybox.traversal.workspace import ListSpan, NodeSlots, make_workspace
@@ -157,7 +158,7 @@ def slabs_of(workspace, number) -> list[list[float]]:
 def test_packed_rays_lose_no_box_and_are_seldom_loose(name):
     tree, rays, tree_rays, pairs = make_case(name)
     ids = [k for k, ray in enumerate(tree_rays) if ray.hit and ray.tame and k]
-    packed_rays, words, exactly, power, shifts, *_ = workspace = set_up(frame_of(tree), rays, ids)
+    packed_rays, words, exactly, _, power, shifts, *_ = workspace = set_up(frame_of(tree), rays, ids)
     planes = np.unique(tree.nodes.view(np.float32)[:, :CHILD])
     planes = planes[np.abs(planes) < 2.0**50]
     rng, counts = np.random.default_rng(62), Counter()
@@ -347,8 +348,11 @@ def test_invalid_rays_miss_at_once():
 
 
 @loop
-def intersect_node(recorder, job, node, workspace, number, single):
-    """Intersect the rays of the first list with a node, as a list and one by one; node: row, octant."""
+def intersect_node(recorder, job, node, workspace, number, single, all_boxes):
+    """Intersect the rays of the first list with a node, as a list and one by one; node: row, octant.
+
+    all_boxes: the nodes, as if each slot in use were a box.
+    """
     nodes, row, octant = job.tree.nodes, node[0] * ROW, node[1]
     pad(workspace.lists, workspace.lists[0], number)
     open_lists(workspace, number + 16, number + 16)
@@ -362,7 +366,9 @@ def intersect_node(recorder, job, node, workspace, number, single):
     )
     for k in range(number):
         load_single_ray(recorder, workspace, np.int64(workspace.lists[k]))
-        single[k] = intersect_slots(nodes, workspace, row, octant, np.int64(workspace.lists[k]))
+        workspace.node[0], workspace.time[0] = node[0], 0.0
+        found = unpack(walk_nearest(all_boxes, workspace, (1, octant, np.int64(workspace.lists[k]))))
+        single[k] = found.possible if found.node >= 0 else 0
         workspace.rays64[k] = workspace.slots
 
 
@@ -392,6 +398,10 @@ def test_every_slot_above_a_hit_is_a_candidate(name):
         np.zeros(len(ids), np.int64),
     )
     octants = ((pairs.directions[ids] < 0) @ [1, 2, 4]).tolist()
+    all_boxes = tree.nodes.copy()
+    children = all_boxes[:, CHILD:]
+    children[children >= 0] = ~children[children >= 0]
+    all_boxes.flags.writeable = False
     for pruned in (False, True):
         wanted = {}
         for r, row in enumerate(found):
@@ -412,6 +422,7 @@ def test_every_slot_above_a_hit_is_a_candidate(name):
                 workspace,
                 len(group),
                 single,
+                all_boxes,
             )
             lists = [
                 workspace.lists[a : a + n].tolist()

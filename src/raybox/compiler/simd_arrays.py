@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
@@ -208,13 +209,24 @@ def loop(builder: Any, stop: Any, step: int = 1) -> Any:
 @contextmanager
 def while_any(builder: Any, left: Register) -> Any:
     """Emit a loop that runs while any bit of a register is set."""
-    head, body, done = (builder.append_basic_block(name) for name in ("while", "any", "none"))
+
+    def test() -> Any:
+        some = left.value
+        if isinstance(some.type, ir.VectorType):
+            some = (left.lanes > 0).mask()
+        return builder.icmp_signed("!=", some, I64(0))
+
+    with while_true(builder, test):
+        yield
+
+
+@contextmanager
+def while_true(builder: Any, test: Callable[[], Any]) -> Any:
+    """Emit a loop that runs while what the test emits is true."""
+    head, body, done = (builder.append_basic_block(name) for name in ("while", "true", "false"))
     builder.branch(head)
     builder.position_at_end(head)
-    some = left.value
-    if isinstance(some.type, ir.VectorType):
-        some = (left.lanes > 0).mask()
-    builder.cbranch(builder.icmp_signed("!=", some, I64(0)), body, done)
+    builder.cbranch(test(), body, done)
     builder.position_at_end(body)
     yield
     builder.branch(head)

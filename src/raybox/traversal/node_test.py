@@ -1,4 +1,4 @@
-"""The node test: many rays against every slot of a node, or one ray against all of them at once.
+"""The node test: many rays against every slot of a node; one ray against all at once is in `single_walk`.
 
 One multiplication and addition a plane, fused where the machine can: near and far planes are chosen once a
 node by the octant that the rays run into. See `raybox.traversal.ray_setup` for why no box is lost.
@@ -34,8 +34,8 @@ from raybox.compiler.simd import (
     steps,
 )
 from raybox.compiler.simd_arrays import Memory, Register, on_stack
-from raybox.traversal.ray_setup import LANES, PACKED_WORDS, PASSES, STOP, at_a_time, margins
-from raybox.traversal.slab_coefficients import SlabCoefficients, load_rays, single_ray
+from raybox.traversal.ray_setup import LANES, PASSES, at_a_time, margins
+from raybox.traversal.slab_coefficients import SlabCoefficients, load_rays
 
 TAME = 2.0**50  # planes beyond were moved by an unknown distance
 
@@ -191,48 +191,6 @@ def used(b: Builder, nodes: Memory, row: Scalar) -> Scalar:
 def boxes(b: Builder, nodes: Memory, row: Scalar) -> Scalar:
     """Return a bit for each slot that is a box."""
     return (nodes.load(b.add(row, I64(CHILD)), WIDTH) < 0).mask()
-
-
-@vector_code(int64)
-def intersect_slots(
-    b: Builder, nodes: Memory, workspace: Fields, row: Scalar, octant: Scalar, ray: Scalar
-) -> Scalar:
-    """Return a bit for each slot that the single ray may hit before its end, and store their entry times.
-
-    Another eight bits say which of them it hits for certain, as far as they are boxes. The ray was loaded by
-    `load_single_ray`.
-    """
-    return _intersect(b, nodes, workspace, (row, octant, ray), lambda near, _: near)
-
-
-@vector_code(int64)
-def intersect_slots_longest(
-    b: Builder, nodes: Memory, workspace: Fields, row: Scalar, octant: Scalar, ray: Scalar
-) -> Scalar:
-    """Do as `intersect_slots`, but store how long the ray is in each slot, negated: the longest is least."""
-    return _intersect(b, nodes, workspace, (row, octant, ray), lambda near, far: near - far)
-
-
-def _intersect(
-    b: Builder,
-    nodes: Memory,
-    workspace: Fields,
-    at: tuple[Scalar, Scalar, Scalar],
-    order: Callable[[Lanes, Lanes], Lanes],
-) -> Scalar:
-    """Test a node's slots against the single ray; store the `order` of its entry and exit times."""
-    row, octant, ray = at
-    planes = nodes.as_items(F32)
-    coefficients, margin = single_ray(workspace, WIDTH)
-
-    def planes_of(axis: int) -> list[Lanes]:
-        return [planes.load(side, WIDTH) for side in sides_of(b, row, octant, axis)]
-
-    stop = workspace.packed_rays.splat(b.add(b.mul(ray, I64(PACKED_WORDS)), I64(STOP)), WIDTH)
-    near, far = clip(slab_times(planes_of, coefficients), stop)
-    workspace.slots.store(order(near, far), I64(0))
-    certain = is_certain(near, far, margin + margin)
-    return b.or_((near <= far).mask(), b.shl(certain.mask(), I64(WIDTH)))
 
 
 @vector_code(void)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from raybox.bvh.node import CHILD, ROW, WIDTH
 from raybox.compiler.decorators import declare, device, inlined, no, whole, yes
-from raybox.compiler.intrinsics import lowest_bit, prefetch
+from raybox.compiler.intrinsics import lowest_bit
 from raybox.primitives.table import classify, fills_boxes, prefetch_rows
 from raybox.traversal import node_test, stream_lists
 from raybox.traversal.job import Job, Recorder
@@ -37,9 +37,9 @@ from raybox.traversal.protocol import (
     record_certain,
 )
 from raybox.traversal.ray_setup import LANES, STOP
+from raybox.traversal.single_walk import NextNode, unpack, walk_longest, walk_nearest
 from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.stream_lists import occupied, open_lists, pad, pair_up, push_lists
-from raybox.traversal.tree import push
 from raybox.traversal.workspace import (
     LeafSlot,
     LeafSlots,
@@ -50,7 +50,6 @@ from raybox.traversal.workspace import (
     Workspace,
     count_candidates,
     count_list_test,
-    count_single_test,
     pending_list,
     put_pending,
 )
@@ -62,13 +61,13 @@ _has_packets: Flag[Recorder] = declare("has_packets", lambda kind: yes if kind i
 
 
 @inlined
-def intersect_slots(
-    recorder: Recorder, nodes: Ints32, workspace: Workspace, row: int, octant: int, ray: int
-) -> int:
-    """Return a bit for each slot that one ray may hit; store the order of slots, least first."""
+def walk(
+    recorder: Recorder, nodes: Ints32, workspace: Workspace, top: int, octant: int, ray: int
+) -> NextNode:
+    """Go on with one ray until a node has boxes that it may hit; store the order of its slots."""
     if longest_first(recorder):
-        return node_test.intersect_slots_longest(nodes, workspace, row, octant, ray)
-    return node_test.intersect_slots(nodes, workspace, row, octant, ray)
+        return unpack(walk_longest(nodes, workspace, (top, octant, ray)))
+    return unpack(walk_nearest(nodes, workspace, (top, octant, ray)))
 
 
 @inlined
@@ -90,7 +89,7 @@ def rank_slots(recorder: Recorder, nodes: Ints32, workspace: Workspace, row: int
 
 @inlined
 def is_pruned(recorder: Recorder, workspace: Workspace, order: float, ray: int) -> bool:
-    """Return whether a ray ends before a slot. order: what `intersect_slots` stored of the slot."""
+    """Return whether a ray ends before a slot. order: what `walk` stored of the slot."""
     if longest_first(recorder):
         return workspace.packed_rays[ray, STOP] < 0.0
     return order > workspace.packed_rays[ray, STOP]
@@ -191,34 +190,17 @@ def _traverse_single(
     job: Job, recorder: Recorder, workspace: Workspace, octant: int, start: int, ray: int
 ) -> None:
     """Traverse the tree below a node with one ray."""
-    nodes = job.tree.nodes
     load_single_ray(recorder, workspace, ray)
     workspace.node[0], workspace.time[0] = start, 0.0
-    top = 1
-    while top > 0:
-        # Take the node on top, unless the ray ends before it.
-        top -= 1
-        if is_pruned(recorder, workspace, workspace.time[top], ray):
-            continue
-        node = whole(workspace.node[top])
-        possible = intersect_slots(recorder, nodes, workspace, node * ROW, octant, ray)
-        count_single_test(workspace)
-
-        # Push the inner nodes among its slots; add the boxes.
-        leaves = boxes(nodes, node * ROW)
-        inner = possible & ~leaves & (1 << WIDTH) - 1
-        base = top
-        while inner != 0:
-            slot = lowest_bit(inner)
-            inner &= inner - 1
-            child = whole(nodes[node, CHILD + slot])
-            for line in range(0, ROW, 16):
-                prefetch(nodes, child * ROW + line)
-            top = push(workspace, base, top, child, workspace.slots[slot])
-        leaves = _allowed(job, node, leaves & possible)
-        if leaves != 0:
-            certain = leaves & possible >> WIDTH if fills_boxes(job.rows) else 0
-            _add_boxes(recorder, job, workspace, LeafSlots(node, octant, leaves, certain), ray)
+    top = whole(1)
+    while True:  # one place of the call: it is inlined
+        node, possible, certain, top = walk(recorder, job.tree.nodes, workspace, top, octant, ray)
+        if node < 0:
+            return
+        possible = _allowed(job, node, possible)
+        if possible != 0:
+            certain = certain & possible if fills_boxes(job.rows) else 0
+            _add_boxes(recorder, job, workspace, LeafSlots(node, octant, possible, certain), ray)
 
 
 @device

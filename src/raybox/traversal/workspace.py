@@ -21,7 +21,7 @@ from raybox.validation import Floats, Floats32, Ints, Ints32
 
 _NEXT, _UNDECIDED = 0, 1  # in `Order.place`
 _NO_PLACE = np.empty(0, np.int64)
-_LIST_TESTS, _SINGLE_TESTS, _CANDIDATES, _NODE_TESTS = range(4)  # in `Workspace.work`
+_LIST_TESTS, SINGLE_TESTS, _CANDIDATES, _NODE_TESTS = range(4)  # in `Workspace.work`
 
 
 @struct
@@ -254,7 +254,7 @@ def put_pending(workspace: Workspace, place: int, waiting: PendingList) -> None:
 def work_counts(workspace: Workspace) -> WorkCounts:
     """Return what was tested so far."""
     work = workspace.work
-    return WorkCounts(work[_LIST_TESTS], work[_SINGLE_TESTS], work[_CANDIDATES], work[_NODE_TESTS])
+    return WorkCounts(work[_LIST_TESTS], work[SINGLE_TESTS], work[_CANDIDATES], work[_NODE_TESTS])
 
 
 @accessor
@@ -262,12 +262,6 @@ def count_list_test(workspace: Workspace, rays: int) -> None:
     """Count the test of a node with a list of rays."""
     workspace.work[_LIST_TESTS] += rays
     workspace.work[_NODE_TESTS] += 1
-
-
-@accessor
-def count_single_test(workspace: Workspace) -> None:
-    """Count the test of a node with one ray."""
-    workspace.work[_SINGLE_TESTS] += 1
 
 
 @accessor
