@@ -359,22 +359,6 @@ def test_errors_of_find_pass_and_store_nothing(api):
     assert machine.finds == ["i"]
 
 
-WRONG_FOUND = (
-    *(None, 5, (1, "n"), (0, "n", 0), (-1, "n", 0), ("1", "n", 0), (2**64, "n", 0), (1.0, "n", 0)),
-    *((1, kinds, 0) for kinds in ("", "x", "nn", "(n)", "()", "(i", "i)", "\0", "(i\0)", f"({'i' * 17})")),
-    (1, b"i", 0),
-    *((1, "n", writable) for writable in (-1, 2**256, 1.5, None)),
-)
-
-
-@pytest.mark.parametrize("wrong", WRONG_FOUND)
-def test_what_find_returns_is_checked(api, wrong):
-    entry = api.Entry(lambda _: wrong, "entry")
-    for _ in range(2):
-        with pytest.raises(ValueError, match=r"entry: find returned .* expected Found"):
-            entry(1)
-
-
 def read_only_array():
     made = array()
     made.flags.writeable = False

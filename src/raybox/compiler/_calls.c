@@ -1,6 +1,5 @@
 /* Calls of machine code: arguments become 64-bit words, and their kinds choose the code. And functions
    of arrays that NumPy takes longer for.
-
    The interface is documented in `raybox.compiler.calls`; `ctypes_calls` is the same in Python. While
    arguments are laid out, no Python code runs: no address can become stale before the call. What is wrong with
    an argument is found once more by `raybox.compiler.kinds.refuse`, which has the texts of all errors.
@@ -766,8 +765,8 @@ static int execute(PyObject *module) {
     if (_import_array() < 0) return -1;
     PyTypeObject *entry = add_type(module, "Entry", &entry_spec);
     Py_XDECREF((PyObject *)entry);
-    if (!entry || !(state->plan = add_type(module, "Plan", &plan_spec))) return -1;
-    if (add_class(state, state->plan, PLAN) < 0 || add_numpy_classes(state) < 0) return -1;
+    state->plan = entry ? add_type(module, "Plan", &plan_spec) : NULL;
+    if (!state->plan || add_class(state, state->plan, PLAN) < 0 || add_numpy_classes(state) < 0) return -1;
     return connect_kinds(state);
 }
 

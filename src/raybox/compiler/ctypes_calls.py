@@ -3,7 +3,7 @@
 import ctypes
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from raybox.compiler.kinds import (
     KINDS,
     PLAN_CLASSES,
     SCALARS,
+    Found,
     find_checked,
     is_named,
     read_only_arrays,
@@ -45,28 +46,16 @@ def register_struct(cls: C) -> C:
     return cls
 
 
-class _Refused(Exception):
-    """An argument is refused."""
-
-
-class _PlanKinds:
-    """The kinds of a plan: one object for all plans with the same, as a key is hashed in each call."""
-
-    known: ClassVar[dict[tuple[object, ...], "_PlanKinds"]] = {}
-
-    def __init__(self, kinds: tuple[object, ...]) -> None:
-        self.kinds = kinds
-
-
 class _Arguments:
     """The kinds and words of arguments.
 
-    Raises KeyError for a class that is not known, `_Refused`, or struct.error for an integer beyond int64.
+    Raises KeyError for a class that is not known, ValueError for too many, or struct.error for
+    an integer beyond int64.
     """
 
     def __init__(self, args: Iterable[object], room: int) -> None:
-        self.kinds: list[object] = []  # one for each number, array and tuple; of a plan one for all
-        self._in_plans = 0  # kinds in plans beyond these
+        self.kinds: list[str] = []  # one for each number, array and tuple; of a plan one text for all
+        self._count = 0
         self.words: list[int] = []  # those that have their place
         self._memory = (ctypes.c_int64 * room)()
         self._begin = ctypes.addressof(self._memory)
@@ -80,44 +69,41 @@ class _Arguments:
         return address
 
     def _words_of(self, values: Iterable[Any], in_struct: bool) -> list[int]:
-        kinds: list[object] = self.kinds
         words: list[int] = []
         for value in values:
             cls = type(value)
             if cls is np.ndarray:
                 shape = value.shape
-                kinds.append(_ARRAYS[value.dtype, len(shape), value.flags.num & _FLAGS])
+                self._add(_ARRAYS[value.dtype, len(shape), value.flags.num & _FLAGS])
                 words.append(_word_at(id(value) + _ADDRESS).value)
                 words += shape
             elif cls is Plan:
-                kinds.append(value._kinds)
+                self._add(value._kinds, value._count)
                 words.append(value._arguments.words[-1])
-                self._in_plans += len(value._kinds.kinds) - 1
             elif cls in SCALARS:
-                kinds.append(SCALARS[cls])
+                self._add(SCALARS[cls])
                 words += _SCALAR_WORDS[SCALARS[cls]](value)
             else:
                 words += self._tuple(value, in_struct)
-        self._check_count()
         return words
 
     def _tuple(self, value: tuple[object, ...], in_struct: bool) -> list[int]:
         cls = type(value)
         by_address = _IS_STRUCT[cls] or (in_struct and cls is not tuple)
-        self.kinds.append((cls, tuple.__len__(value)))
-        self._check_count()
+        self._add(f"{id(cls)}({tuple.__len__(value)}")
         words = self._words_of(tuple.__iter__(value), in_struct or by_address)
         return [self._placed(words)] if by_address else words
 
-    def _check_count(self) -> None:
-        if len(self.kinds) + self._in_plans > KINDS:
-            raise _Refused
+    def _add(self, kind: str, count: int = 1) -> None:
+        self.kinds.append(kind)
+        self._count += count
+        if self._count > KINDS:
+            raise ValueError
 
 
 _SCALAR_WORDS: dict[str, Callable[[Any], tuple[int, ...]]] = {
     "n": lambda _: (),
-    "i": lambda number: (int(number),),
-    "b": lambda number: (int(number),),
+    **dict.fromkeys("ib", lambda number: (int(number),)),
     "f": lambda number: struct.unpack("=q", struct.pack("=d", number)),
     "g": lambda number: struct.unpack("=I", number.tobytes()),
 }
@@ -133,22 +119,21 @@ def _lay_out(name: str, args: tuple[object, ...], room: int = _WORDS) -> _Argume
             if not isinstance(cls, type) or not is_named(cls):
                 refuse(name, args)
             _IS_STRUCT.setdefault(cls, False)
-        except (_Refused, struct.error):
+        except (ValueError, struct.error):
             refuse(name, args)
 
 
 class Plan:
     """The words of a struct, laid out once; counts as the struct in any call, and has its attributes."""
 
-    __slots__ = ("_arguments", "_kinds", "_value")
+    __slots__ = ("_arguments", "_count", "_kinds", "_value")
 
     def __init__(self, value: tuple[object, ...], /) -> None:
         if not _IS_STRUCT.get(type(value)):
             raise TypeError(f"Plan: got {type(value)!r}; expected one struct, whose class is registered")
         self._value, self._arguments = value, _lay_out("Plan", (value,))
         self._arguments = _lay_out("Plan", (value,), len(self._arguments.words))
-        kinds = tuple(_flat(self._arguments.kinds))
-        self._kinds = _PlanKinds.known.setdefault(kinds, _PlanKinds(kinds))
+        self._kinds, self._count = ",".join(self._arguments.kinds), self._arguments._count
 
     @property
     def value(self) -> tuple[object, ...]:
@@ -162,11 +147,6 @@ class Plan:
 PLAN_CLASSES.add(Plan)
 
 
-def _flat(kinds: Iterable[object]) -> list[object]:
-    """Return kinds with those of plans in their places."""
-    return [one for kind in kinds for one in (kind.kinds if isinstance(kind, _PlanKinds) else (kind,))]
-
-
 class _Code(NamedTuple):
     """Code for arguments of some kinds."""
 
@@ -178,12 +158,12 @@ class _Code(NamedTuple):
 class Entry:
     """Machine code for each combination of kinds, found at the first call."""
 
-    def __init__(self, find: Callable[[tuple[object, ...]], tuple[int, str, int]], name: str) -> None:
+    def __init__(self, find: Callable[[tuple[object, ...]], Found], name: str) -> None:
         if not isinstance(name, str) or not callable(find):
             raise TypeError(f"Entry: got {find!r}, {name!r}; expected a callable and a str")
         self._find, self._name = find, name
-        self._codes: dict[object, _Code] = {}
-        self._found: dict[object, tuple[_Code, ...]] = {}  # without marks of read-only arrays
+        self._codes: dict[tuple[str, ...], _Code] = {}
+        self._found: dict[str, tuple[_Code, ...]] = {}  # without marks of read-only arrays
 
     def __call__(self, *args: object) -> Result:
         """Call the code for the kinds of the arguments."""
@@ -199,11 +179,10 @@ class Entry:
         numbers = tuple(map(_as_number, code.results.strip("()"), results))
         return numbers if code.results[0] == "(" else numbers[0]
 
-    def _add_code(self, key: tuple[object, ...], args: tuple[object, ...]) -> None:
+    def _add_code(self, key: tuple[str, ...], args: tuple[object, ...]) -> None:
         """Take code that was found for these kinds and writes to no read-only array, or find some."""
-        kinds = _flat(key)
-        read_only = read_only_arrays(",".join(kind for kind in kinds if isinstance(kind, str)))
-        plain = tuple(without_marks(kind) if isinstance(kind, str) else kind for kind in kinds)
+        kinds = ",".join(key)
+        plain, read_only = without_marks(kinds), read_only_arrays(kinds)
         rows = self._found.get(plain, ())
         for row in rows:
             if not row.writable & read_only:

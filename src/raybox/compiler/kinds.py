@@ -26,7 +26,6 @@ _ARRAY_RULE = (
     "expected a C-contiguous, aligned array in native byte order, of 1 to 4 dimensions, of float64, float32, "
     "bool or integers; numpy.ascontiguousarray makes one"
 )
-_RESULTS = re.compile(r"[nifb]|\([ifb]{1,16}\)")
 _VALUE_RULE = "expected a numpy.ndarray (no subclass), a number, a bool, None, or a tuple of such"
 
 
@@ -149,29 +148,9 @@ def refuse(name: str, args: tuple[object, ...]) -> NoReturn:
     raise TypeError(f"{name}: another thread changed the arguments while they were read")
 
 
-def find_checked(
-    name: str, find: Callable[[tuple[object, ...]], tuple[int, str, int]], args: tuple[object, ...]
-) -> Found:
-    """Return what `find` returns for arguments of an entry; raise ValueError where that cannot be right."""
+def find_checked(name: str, find: Callable[[tuple[object, ...]], Found], args: tuple[object, ...]) -> Found:
+    """Return what `find` returns for arguments; raise ValueError if it writes to a read-only array."""
     found = find(args)
-    if not _is_found(found):
-        raise ValueError(f"{name}: find returned {found!r}; expected Found(address, results, writable)")
-    if found[2] & read_only_arrays(kind_of(args)):
+    if found.writable & read_only_arrays(kind_of(args)):
         raise ValueError(f"{name}: find returned code that writes to a read-only array")
-    address, results, writable = found
-    return Found(int(address), results, int(writable))
-
-
-def _is_found(found: object) -> bool:
-    """Return whether an object is a tuple as `Found`, with numbers in their ranges."""
-    if not isinstance(found, tuple) or len(found) != 3:
-        return False
-    address, results, writable = found
-    return (
-        isinstance(address, int)
-        and 0 < address < 2**64
-        and isinstance(results, str)
-        and _RESULTS.fullmatch(results) is not None
-        and isinstance(writable, int)
-        and 0 <= writable < 2**KINDS
-    )
+    return found
