@@ -206,6 +206,17 @@ def needs_of_examples(request, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(autouse=True)
+def thousands_are_sorted(monkeypatch):
+    """Sort more than 1,024 rays, so that tests of thousands test streams and packets; users' go one by one.
+
+    A module may replace this fixture.
+    """
+    from sorting import sort_more_than
+
+    sort_more_than(monkeypatch, 1024)
+
+
 @pytest.fixture
 def put(tmp_path):
     """Return a function that writes bytes or text to a file, and returns its path."""

@@ -57,14 +57,6 @@ def test_files_that_pages_name_exist(page):
     assert count > 5
 
 
-def test_the_way_of_a_query_is_short():
-    text = (ROOT / PAGES[0]).read_text()
-    rows = re.findall(r"^\| `([\w/]+\.py)`", text[: text.index("## Three traversals")], re.MULTILINE)
-    assert rows[0] == "queries/nearest/query.py"
-    assert rows[-1] == "traversal/node_test.py"
-    assert len(set(rows)) <= 9
-
-
 def imported(path):
     """What a file imports from Numba and llvmlite: modules, and names from modules as "module.name"."""
     for node in ast.walk(ast.parse(path.read_text())):

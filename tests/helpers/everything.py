@@ -31,8 +31,8 @@ from raybox.geometry.ray_input import LARGE
 
 Results = Iterator[tuple[str, Any]]
 
-BATCHES = 1, 20, 1500  # rays: one, and less and more than are sorted
-PIXELS = 48  # of a side of a picture, whose rays form packets
+BATCHES = 1, 2, 7, 100, 3000, 5000  # rays: less than are sorted, and more
+PIXELS = 72  # of a side of a picture, whose rays form packets
 WORKERS = 2
 MANY = 40_000  # boxes: more than one thread builds alone
 SPACE = 12  # corners are integers below it: edges meet, and hits tie

@@ -241,17 +241,17 @@ def test_groups_and_memory_of_any_size(query, size, arena, single_chunk):
 def test_group_width_by_number_of_rays_and_threads(wide, rays, threads, times):
     for keys, apart in ((2000, False), (2000, True), (3, False)):
         starts = np.linspace(0, rays, keys + 1).astype(np.int64)
-        assert batches._group_size(wide_plan(wide, apart), starts, threads) == times * batches.GROUP
+        assert batches._group_size(wide_recording(wide, apart), starts, threads) == times * batches.GROUP
 
 
 @pytest.mark.parametrize(("keys", "times"), [(97, 1), (98, 8)])
 def test_groups_of_coherent_rays_are_not_wide(keys, times):
     starts = np.append(np.linspace(0, 100_000, keys + 1).astype(np.int64), [100_000] * 50)  # without rays
-    assert batches._group_size(wide_plan(8, True), starts, 1) == times * batches.GROUP
+    assert batches._group_size(wide_recording(8, True), starts, 1) == times * batches.GROUP
 
 
-def wide_plan(wide, scattered):
-    return batches.Plan(lambda _: None, lambda _begin, _end: None, wide, scattered=scattered)
+def wide_recording(wide, scattered):
+    return batches.Recording(lambda _: None, lambda _begin, _end: None, wide, scattered=scattered)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -316,7 +316,7 @@ FALLBACK_RAYS = {
     "occluded": 5,
     "count": 62,
     "first": 50,
-    "all": 74,
+    "all": 73,
 }  # of 499 rays, many of them tied
 
 

@@ -354,9 +354,8 @@ def test_ordinary_rays_are_decided(kind):
     rng = np.random.default_rng(11)
     instances = rb.Instances(GEOMETRIES[kind], turns(rng, 50))
     (part,) = rb.Scene(instances)._parts
-    job = select_rays(
-        geometry_parts.job(part, aimed(rng, 2000), *geometry_parts.masks(None, (part,)), None), slice(None)
-    )
+    masks = geometry_parts.masks(None, (part,))
+    job = select_rays(geometry_parts.job(part, aimed(rng, 2000)._rows(), *masks, None), slice(None))
     index, t = np.full(2000, -1), np.full(2000, np.inf)
     traverse_rays(job, RaySpan(0, 2000), make_scratch(), ExactNearest(index, t))
     assert (index >= 0).sum() > 1000
@@ -372,6 +371,6 @@ def test_an_undecided_ray_does_not_affect_the_next(kind):
     origins[4], ways[4] = [-1e70, 0, 0], [1, 0, 0]
     (part,) = rb.Scene(rb.Instances(GEOMETRIES[kind], turns(rng, 50)))._parts
     masks = geometry_parts.masks(None, (part,))
-    job = select_rays(geometry_parts.job(part, rb.Rays(origins, ways), *masks, None), slice(None))
+    job = select_rays(geometry_parts.job(part, rb.Rays(origins, ways)._rows(), *masks, None), slice(None))
     occluded.PER_RAY.run_exact(job, None)
     assert np.flatnonzero(job.rows.undecided_rays).tolist() == [4]

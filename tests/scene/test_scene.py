@@ -10,7 +10,7 @@ import raybox as rb
 import strategies
 from aim import INF, Pairs
 from compare import assert_normals, assert_scene
-from raybox.compiler.calls import Block
+from raybox.compiler.calls import Plan
 from scenes import as_rays, build, check_scene, random_scene, truth
 
 
@@ -189,10 +189,11 @@ def test_normals_of_the_nearest():
 
 
 @pytest.mark.parametrize("geometry", [rb.Boxes([[0, 0, 0]], [[1, 1, 1]]), rb.Grid(*[[0, 1, 2]] * 3)])
-def test_the_tree_is_laid_out_once(geometry):
+def test_the_job_is_laid_out_once(geometry):
     scene, rays = rb.Scene(geometry), rb.Rays([-1, 0.5, 0.5], [1, 0, 0])
-    (one,), (other,) = (scene._view(None, None).jobs(rays) for _ in range(2))
-    assert one.tree is other.tree
-    assert one.frame is other.frame
-    assert {type(one.tree), type(one.frame)} <= {Block, type(None)}
-    assert one.tree.nodes is scene._parts[0].tree.nodes
+    scene.nearest(rays)
+    (job,) = scene._plain.jobs
+    scene.count(rays)
+    assert scene._plain.jobs == (job,)
+    assert type(job) is Plan
+    assert job.tree is scene._parts[0].tree

@@ -44,7 +44,6 @@ alongside(packet_batches.traverse_packets, ray_groups.traverse_groups)  # of ray
 R = TypeVar("R", bound=Recorder)
 BATCH = 1 << 20
 GROUP = 4096  # rays traversed together, or a multiple of it (`raybox.queries.scheduler`)
-LEAST_ROOM = 64  # rays that a recorder has room for, at least
 _GROUPS_EACH = 4  # groups for each thread, at least, where groups are wide
 _AT_ONCE = 1 << 15  # fewer rays are scattered by one thread, before another would start
 _SHARED = 2  # groups for each thread, at least, where rays are few
@@ -112,19 +111,13 @@ class _Keyed(NamedTuple, Generic[R]):
     packets: list[PacketPart[R]]
 
 
-def _traverse_unsorted(
-    job: Job, rays: RayRows, span: RaySpan, recording: Recording[R], run: Run
-) -> list[StreamPart[R]]:
-    """Traverse with some rays in their own order."""
-
-    def traverse(begin: int, end: int) -> StreamPart[R]:
-        recorder = recording.recorder(max(min(end - begin, one_by_one.PIECE), LEAST_ROOM))
-        there = RaySpan(span.begin + begin, span.begin + end)
-        recording.write_misses(*there)
-        recorder, undecided = one_by_one.traverse(job, rays, there, recorder, recording.grow)
-        return StreamPart(_released(recorder, recording), RaySpan(begin, end), begin + undecided)
-
-    return run(traverse, span.end - span.begin, min_chunk=one_by_one.PIECE)
+def _traverse_unsorted(job: Job, rays: RayRows, span: RaySpan, recording: Recording[R]) -> StreamPart[R]:
+    """Traverse with few rays in their own order."""
+    count = span.end - span.begin
+    recording.write_misses(*span)
+    recorder = recording.recorder(one_by_one.room(count))
+    recorder, undecided = one_by_one.traverse(job, rays, span, recorder, recording.grow)
+    return StreamPart(_released(recorder, recording), RaySpan(0, count), undecided)
 
 
 @contextmanager
@@ -134,9 +127,8 @@ def traverse_batch(
     """Traverse a batch of rays; the memory of their order is reused afterwards."""
     count = span.end - span.begin
     if count <= one_by_one.MOST_RAYS:
-        streams = _traverse_unsorted(job, rays, span, recording, run)
-        lost = np.concatenate([_NONE, *(part.undecided for part in streams)])
-        yield Traversed(streams, np.arange(count, dtype=np.int32), lost, [])
+        done = _traverse_unsorted(job, rays, span, recording)
+        yield Traversed([done], np.arange(count, dtype=np.int32), done.undecided, [])
         return
     order = _take_order(count)
     keyed = _sort(job._replace(rays=rays), span, recording, order, run)

@@ -16,8 +16,9 @@ from raybox.validation import Ints, Ints32
 
 R = TypeVar("R", bound=Recorder)
 PIECE = 1024  # rays that are set up at once
-MOST_RAYS = 1 << 13
-"""Up to so many rays go one by one: sorting as many takes as long as it saves, on one thread as on two"""
+MOST_RAYS = 1 << 12
+"""Up to so many rays go one by one, on the calling thread: to sort or share them takes as long as it saves"""
+_LEAST_ROOM = 64  # rays that a recorder has room for, at least
 PIECES = [Span(0, 0, count) for count in range(PIECE + 1)]
 """Of so many rays from the first one on"""
 _NONE = np.empty(0, np.int64)
@@ -41,13 +42,30 @@ def _make_memory() -> _Memory:
 MEMORY = BufferPool(_make_memory)
 
 
+def room(rays: int) -> int:
+    """Return for how many rays a recorder of so many has room: one piece is recorded at a time."""
+    return min(max(rays, _LEAST_ROOM), PIECE)
+
+
+def traverse(
+    job: Job, rays: RayRows, span: RaySpan, recorder: R, grow: Callable[[R, float], R] | None
+) -> tuple[R, Ints]:
+    """Record the results of some rays; those of misses are written before.
+
+    Return the recorder, which `grow` may have replaced, and the undecided rays, from the first one on.
+    """
+    undecided = [_NONE]
+    for base in range(span.begin, span.end, PIECE):
+        piece = Span(base, 0, min(PIECE, span.end - base))
+        recorder, lost = traverse_piece(job, rays, piece, recorder, grow)
+        undecided.append(base - span.begin + lost)
+    return recorder, np.concatenate(undecided)
+
+
 def traverse_piece(
     job: Job, rays: RayRows, piece: Span, recorder: R, grow: Callable[[R, float], R] | None
 ) -> tuple[R, Ints]:
-    """Record the results of up to `PIECE` rays; those of misses are written before.
-
-    Return the recorder, which `grow` may have replaced, and the undecided rays, from the base on.
-    """
+    """Record the results of a piece as `traverse` does; return undecided rays from its base on."""
     memory, (base, begin, end), undecided = MEMORY.take(), piece, _NONE
     order, workspace, listed, place = memory
     while begin < end:
@@ -61,15 +79,3 @@ def traverse_piece(
             piece = Span(base, begin, end)
     MEMORY.put_back(memory)
     return recorder, undecided
-
-
-def traverse(
-    job: Job, rays: RayRows, span: RaySpan, recorder: R, grow: Callable[[R, float], R] | None
-) -> tuple[R, Ints]:
-    """Record the results of some rays, piece by piece; else as `traverse_piece`."""
-    undecided = [_NONE]
-    for base in range(span.begin, span.end, PIECE):
-        piece = Span(base, 0, min(PIECE, span.end - base))
-        recorder, lost = traverse_piece(job, rays, piece, recorder, grow)
-        undecided.append(lost + (base - span.begin))
-    return recorder, np.concatenate(undecided)

@@ -13,7 +13,7 @@ from raybox.geometry import RayRows
 from raybox.geometry.ray_rows import ray_count
 from raybox.primitives.table import has_volumes
 from raybox.queries import one_by_one
-from raybox.queries.batches import BATCH, LEAST_ROOM, Recording, traverse_batch
+from raybox.queries.batches import BATCH, Recording, traverse_batch
 from raybox.queries.per_ray import Opt, PerRay, Res, exact_job, select_rays
 from raybox.threads.chunks import Run, check_workers, chunk_runner, uncounted
 from raybox.traversal.job import Job, RaySpan, Recorder
@@ -26,27 +26,34 @@ EXACT_CHUNK = 64  # least number of rays in a chunk of those traversed one by on
 PACKET_WIDTH = 4
 
 
+def most_unsorted(job: Job) -> int:
+    """Return how many rays of a job are not sorted; with so many, one thread is as fast as several."""
+    return one_by_one.MOST_RAYS if job.frame else one_by_one.PIECE
+
+
 def run(
     per_ray: PerRay[Res, Opt], job: Job, rays: RayRows, options: Opt, workers: int, progress: bool
 ) -> Res:
     """Return the results of a query for all rays."""
-    if not one_by_one.PIECE >= ray_count(rays) <= one_by_one.MOST_RAYS:
+    if ray_count(rays) > most_unsorted(job):
         return _run_many(per_ray, job, rays, options, workers, progress)
     if workers != -1:  # -1 is valid, and to count the cores costs a system call
         check_workers(workers)
-    return _run_piece(per_ray, job, rays, options)
+    return _run_unsorted(per_ray, job, rays, options)
 
 
-def _run_piece(per_ray: PerRay[Res, Opt], job: Job, rays: RayRows, options: Opt) -> Res:
-    """Return the results of a piece without a thread pool, and with as few objects as it takes."""
+def _run_unsorted(per_ray: PerRay[Res, Opt], job: Job, rays: RayRows, options: Opt) -> Res:
+    """Return the results of few rays without a thread pool, and with as few objects as it takes."""
     if job.frame is None:
         return per_ray.run_exact(exact_job(job._replace(rays=rays)), options)
     total = len(rays.directions)
     results = per_ray.allocate_misses(total, options)
-    recorder = per_ray.recorder(results, max(total, LEAST_ROOM), options)
-    recorder, undecided = one_by_one.traverse_piece(
-        job, rays, one_by_one.PIECES[total], recorder, per_ray.grow
-    )
+    recorder = per_ray.recorder(results, one_by_one.room(total), options)
+    if total <= one_by_one.PIECE:
+        piece = one_by_one.PIECES[total]
+        recorder, undecided = one_by_one.traverse_piece(job, rays, piece, recorder, per_ray.grow)
+    else:
+        recorder, undecided = one_by_one.traverse(job, rays, RaySpan(0, total), recorder, per_ray.grow)
     if per_ray.release is not None:
         per_ray.release(recorder)
     if undecided.size:
@@ -64,7 +71,7 @@ def _run_many(
     def write(rows: Ints | slice) -> None:
         write_exact(per_ray, job._replace(rays=rays), results, options, rows)
 
-    with chunk_runner(total, workers=workers, progress=progress) as threads:
+    with chunk_runner(total, workers=workers, progress=progress, least=most_unsorted(job)) as threads:
         if not job.frame:
             threads(lambda begin, end: write(slice(begin, end)), total, min_chunk=EXACT_CHUNK)
             return results

@@ -120,9 +120,14 @@ def run_chunks(
 
 
 @contextmanager
-def chunk_runner(total: int, *, workers: int = -1, progress: bool = False) -> Iterator[Run]:
-    """Yield a function that runs chunk loops over so many rays, with threads for all of its calls."""
-    threads = min(check_workers(workers), max(1, total // _FIRST))
+def chunk_runner(
+    total: int, *, workers: int = -1, progress: bool = False, least: int = _FIRST
+) -> Iterator[Run]:
+    """Yield a function that runs chunk loops over so many rays, with threads for all of its calls.
+
+    least: rays for each thread, at least.
+    """
+    threads = min(check_workers(workers), max(1, total // least))
     if total <= _FIRST and not progress:
         yield InlineRun()
         return

@@ -18,12 +18,12 @@ from raybox.primitives.table import intersect
 from raybox.queries import one_by_one
 from raybox.queries.all_hits import hit_rows
 from raybox.queries.all_hits.recorder import AllHitsRecorder
-from raybox.queries.batches import LEAST_ROOM, Recording, StreamPart, Traversed, traverse_batch
+from raybox.queries.batches import Recording, StreamPart, Traversed, traverse_batch
 from raybox.queries.exact_fallback import undecided_hits
 from raybox.queries.hit_pairs import room_for
 from raybox.queries.hit_sorting import Exactly, HitArrays, make_hit_arrays, sort
 from raybox.queries.per_ray import join_arrays, select_rays
-from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width
+from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width, most_unsorted
 from raybox.threads.chunks import InlineRun, Run, check_workers, chunk_runner, uncounted
 from raybox.traversal.job import Job, RaySpan
 from raybox.traversal.protocol import ExactHooks
@@ -102,10 +102,10 @@ EXACT_HOOKS = ExactHooks(ExactAllHits, _resolve, _start, _finish)
 def run(job: Job, rays: RayRows, options: None, workers: int, progress: bool) -> AllResults:
     """Return every hit of all rays, sorted along each ray."""
     total = ray_count(rays)
-    if job.frame and one_by_one.PIECE >= total <= one_by_one.MOST_RAYS:
+    if job.frame and total <= most_unsorted(job):
         check_workers(workers)
-        return _run_piece(job, rays)
-    with chunk_runner(total, workers=workers, progress=progress) as threads:
+        return _run_unsorted(job, rays)
+    with chunk_runner(total, workers=workers, progress=progress, least=most_unsorted(job)) as threads:
         if job.frame:
             parts = (select_rows(rays, slice(*span)) for span in batches_of(total))
             return joined([_run_batch(job, part, threads) for part in parts])
@@ -113,13 +113,12 @@ def run(job: Job, rays: RayRows, options: None, workers: int, progress: bool) ->
     return joined([AllResults(offsets_of(part.counts), part.index, part.t) for part in exact])
 
 
-def _run_piece(job: Job, rays: RayRows) -> AllResults:
-    """Return every hit of a piece of rays, without a thread pool."""
+def _run_unsorted(job: Job, rays: RayRows) -> AllResults:
+    """Return every hit of few rays, without a thread pool."""
     count, run = ray_count(rays), InlineRun()
     rows = _Rows(np.empty(count, np.int64), np.zeros(count, np.int64))
-    recorder, undecided = one_by_one.traverse_piece(
-        job, rays, one_by_one.PIECES[count], _make_recorder(rows, max(count, LEAST_ROOM)), _grown
-    )
+    recorder = _make_recorder(rows, one_by_one.room(count))
+    recorder, undecided = one_by_one.traverse(job, rays, RaySpan(0, count), recorder, _grown)
     part = StreamPart(_released(recorder), RaySpan(0, count), undecided)
     exact = _run_exactly(job, rays, undecided, run) if undecided.size else []
     return _collected(Traversed([part], np.arange(count, dtype=np.int32), undecided, []), rows, exact, run)
