@@ -5,6 +5,7 @@ from fnmatch import fnmatch
 from typing import Any, NamedTuple
 
 import array_input
+import batch_sizes
 import grid_sums
 import own_aims
 import small_batches
@@ -76,8 +77,8 @@ def aims(results: Results) -> list[Aim]:
         at_least("two threads: 1.6 times one", 1.6, _own(results, "workers-1e*", one, ANY)),
         at_most("exact: proposals alone + 15 %", 1.15, _own(results, "exactness-*", "raybox", ANY)),
     ]
-    others = [of(results) for of in (small_batches.aims, array_input.aims, grid_sums.aims, own_aims.own_aims)]
-    return [*(aim for aim in made if aim is not None), *(aim for of in others for aim in of)]
+    others = (small_batches.aims, batch_sizes.aims, array_input.aims, grid_sums.aims, own_aims.own_aims)
+    return [*(aim for aim in made if aim is not None), *(aim for of in others for aim in of(results))]
 
 
 def table(results: Results) -> str:

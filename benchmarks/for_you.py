@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import aims
 import array_input
+import batch_sizes
 import own_aims
 import small_batches
 from raybox.bench import report
@@ -88,7 +89,7 @@ def section(results: Results) -> str:
             for one in scenes
         ]
         made.append(report.markdown(("scene", "size", *KINDS.values()), lines))
-    facts = [_small(results), _arrays(results), _peers(results), _threads(results)]
+    facts = [_small(results), _more(results), _arrays(results), _peers(results), _threads(results)]
     facts += [_builds(results), _memory(results), _first(results)]
     return "\n\n".join([*made, "\n".join(line for of in facts for line in of)])
 
@@ -138,6 +139,18 @@ def _calls(found: dict[small_batches.Case, dict[str, float]], scene: str) -> str
         for count in small_batches.COUNTS
     }
     return ", ".join(f"{time} µs with {count:,} ray{'s' * (count > 1)}" for count, time in times.items())
+
+
+def _more(results: Results) -> list[str]:
+    """Return a sentence about calls with one more ray, and with twice as many."""
+    found = batch_sizes.curve(results)
+    if not found:
+        return []
+    more, twice = max(line.one_more for line in found), max(line.twice for line in found)
+    return [
+        f"- **More rays**, from {batch_sizes.LEAST} on: one more takes at most {more:.2f} times as long, "
+        f"twice as many {twice:.2f} times."
+    ]
 
 
 def _arrays(results: Results) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import aims
 import array_input
+import batch_sizes
 import for_you
 import grid_sums
 import own_tables
@@ -61,6 +62,8 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
     plots.rates(for_you.scene_rates(results), docs / f"{images}rates.svg", caption)
     if building := for_you.house_rates(results):
         plots.house(building, docs / f"{images}house.svg", caption)
+    if by_count := batch_sizes.curve(results):
+        plots.batch_sizes(by_count, docs / f"{images}batch_sizes.svg", caption)
     processor = _processor(results)
     appendix = f"{name}_appendix"
     opening = [
@@ -73,6 +76,7 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
         INTRO.format(title=title, name=name),
         _real(results),
         small_batches.section(results),
+        batch_sizes.section(results),
         array_input.section(results),
         _peers(results),
         _others(results),

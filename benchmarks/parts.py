@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import array_input
+import batch_sizes
 import grid_sums
 import meshes
 import raybox_only
@@ -38,13 +39,18 @@ class Part(NamedTuple):
 
     def arguments(self) -> dict[str, Any]:
         """Return the job's arguments; jobs that compare peers get the number of threads."""
-        return self.how | (
-            {"threads": self.threads} if self.job in (versus, raybox_only.builds, meshes.measure) else {}
-        )
+        jobs = (versus, raybox_only.builds, meshes.measure, batch_sizes.measure)
+        return self.how | ({"threads": self.threads} if self.job in jobs else {})
 
     def timed_by(self, clock: str) -> "Part":
         """Return the part timed by this clock, if one thread is measured."""
-        jobs = (versus, meshes.measure, small_batches.measure, array_input.measure)
+        jobs = (
+            versus,
+            meshes.measure,
+            small_batches.measure,
+            batch_sizes.measure,
+            array_input.measure,
+        )
         return (
             self._replace(how=self.how | {"clock": clock}) if self.job in jobs and self.threads == 1 else self
         )
@@ -61,6 +67,7 @@ QUICK: dict[str, Any] = {
     "least": 0.0,
     "patience": 0.3,
     "size": 1000,
+    "most": 2**8,
     "sizes": [1000],
     "cells": (64,),
 }
@@ -71,6 +78,8 @@ def parts(files: Path, made: Path) -> dict[str, Part]:
     alone, slow = raybox_only, ("raybox", *(name for name in others() if name not in TREES))
     return _real(files, made) | {
         "small-batches": Part(small_batches.measure, {"size": 10**5, "rounds": 15}),
+        "batch-sizes-1": Part(batch_sizes.measure, {"most": 2**20, "rounds": 3}),
+        "batch-sizes-2": Part(batch_sizes.measure, {"most": 2**20, "rounds": 3}, 2),
         "array-input": Part(array_input.measure, {"ray_count": 2**20, "rounds": 9}),
         "versus-1e3-1": Part(versus, FULL | {"size": 10**3, "names": FAST}),
         "versus-1e5-1": Part(versus, FULL | {"size": 10**5, "names": FAST}),

@@ -5,7 +5,7 @@
     python benchmarks/performance.py --write
 
 The first form does every part without a result (or the named ones again), then writes; all of it
-takes some 12 minutes of two idle cores. Each part is a process and a JSON file, so that a stopped run can be
+takes some 20 minutes of two idle cores. Each part is a process and a JSON file, so that a stopped run can be
 resumed. The second form only writes the page and its plots. Both print the aims, and what reaches them.
 """
 

@@ -8,6 +8,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
+from batch_sizes import EMBREEX, Line
 from for_you import KINDS, HouseRates, SceneRates
 
 # Okabe and Ito's colours, distinct for colour-blind people; markers repeat the distinction.
@@ -86,3 +87,51 @@ def house(lines: Sequence[HouseRates], path: Path, caption: str) -> None:
         figure.tight_layout(rect=(0, 0, 1, 0.9))
         figure.savefig(path, metadata={"Date": None}, facecolor="white", bbox_inches="tight")
         plt.close(figure)
+
+
+DASHES = {"camera": "-", "inside": "--"}
+COUNTS = (16, 256, 4096, 65536, 1048576)
+PACES = (10, 20, 50, 100, 200, 500, 1000, 2000)
+
+
+def batch_sizes(lines: Sequence[Line], path: Path, caption: str) -> None:
+    """Draw nanoseconds a ray by the number of rays, a panel for each scene."""
+    scenes = list(dict.fromkeys(line.scene for line in lines))
+    with plt.rc_context(STYLE):
+        figure, grid = plt.subplots(
+            -(-len(scenes) // 2), 2, figsize=(8.0, 3.0 * -(-len(scenes) // 2) + 0.6), squeeze=False
+        )
+        for scene, axes in zip(scenes, grid.flat, strict=False):
+            _curves([line for line in lines if line.scene == scene], axes)
+            axes.set_title(scene, fontsize=10)
+        handles = [
+            plt.Line2D([], [], color=PEERS[name][0], ls=dash, label=f"{name}, {kind}")
+            for name in ("raybox", EMBREEX)
+            for kind, dash in DASHES.items()
+        ]
+        figure.legend(handles=handles, frameon=False, ncols=len(handles), loc="upper center")
+        figure.supxlabel("rays of a call", fontsize=10)
+        figure.supylabel("nanoseconds a ray (nearest)", fontsize=10)
+        figure.text(0.01, -0.01, caption, fontsize=7, color="#555555", va="top")
+        figure.tight_layout(rect=(0, 0, 1, 0.95))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None}, facecolor="white", bbox_inches="tight")
+        plt.close(figure)
+
+
+def _curves(lines: Sequence[Line], axes: plt.Axes) -> None:
+    """Draw the curves of one scene: a colour for each library, a dash for each kind of rays."""
+    for kind, dash in DASHES.items():
+        some = [line for line in lines if line.rays == kind]
+        for name, paces in (("raybox", [x.raybox for x in some]), (EMBREEX, [x.embreex for x in some])):
+            if None not in paces:
+                axes.plot([x.count for x in some], paces, dash, color=PEERS[name][0], lw=1.5)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    limits = axes.get_xlim(), axes.get_ylim()
+    axes.set_xticks(COUNTS, [f"{count:,}" for count in COUNTS], fontsize=8)
+    axes.set_yticks(PACES, map(str, PACES))
+    axes.set(xlim=limits[0], ylim=limits[1])
+    axes.minorticks_off()
+    axes.grid(color="#dddddd")
+    axes.set_axisbelow(True)

@@ -95,12 +95,12 @@ def _contests(size: int) -> dict[str, Contest]:
     boxes, (vertices, faces, house) = data.boxes("uniform", size), meshes.load(str(real_data.HOUSE))
     corners = common.corners(boxes), common.faces(boxes, np.int32)
     return {
-        BOXES: Contest(boxes, _casts(rb.Boxes(boxes.lower, boxes.upper), *corners)),
-        HOUSE: Contest(house, _casts(rb.Mesh(vertices, faces), vertices, faces)),
+        BOXES: Contest(boxes, casts(rb.Boxes(boxes.lower, boxes.upper), *corners)),
+        HOUSE: Contest(house, casts(rb.Mesh(vertices, faces), vertices, faces)),
     }
 
 
-def _casts(geometry: rb.Boxes | rb.Mesh, vertices: Any, faces: Any) -> dict[str, Callable[..., Any]]:
+def casts(geometry: rb.Boxes | rb.Mesh, vertices: Any, faces: Any) -> dict[str, Callable[..., Any]]:
     """Return a function of origins and directions for each library that is installed."""
     scene = rb.Scene(geometry)
 

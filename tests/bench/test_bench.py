@@ -24,6 +24,7 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # behind the hel
 
 import aims
 import array_input
+import batch_sizes
 import compare_cases
 import compare_data
 import finer
@@ -600,6 +601,76 @@ def test_batches_are_of_neighbouring_rays():
         assert len(once) == max(count, 1000)
 
 
+@pytest.mark.long
+@pytest.mark.jit
+def test_calls_are_measured_by_their_number_of_rays():
+    measured = batch_sizes.measure(300, most=32, rounds=1)
+    scenes = batch_sizes.HOUSE, batch_sizes.CITY, batch_sizes.SKULL, batch_sizes.BOXES
+    cases = [(r["scene"], r["rays"], r["count"]) for r in measured["times"]]
+    assert cases == list(product(scenes, batch_sizes.KINDS, (16, 32)))
+    names = {"raybox", batch_sizes.ONE_MORE, batch_sizes.TWICE}
+    assert all(names <= set(record["seconds"]) for record in measured["times"])
+    assert all(line.raybox > 0 for line in batch_sizes.lines(json.loads(json.dumps(measured))))
+
+
+def by_number_of_rays(threads=1):
+    """Return made-up times of calls; at 1,024 rays there is a step."""
+    times = [
+        {
+            "scene": scene,
+            "rays": kind,
+            "count": count,
+            "sets": 40,
+            "seconds": {
+                "raybox": [1e-6 * count, 9.0, 2e-6 * count],
+                batch_sizes.ONE_MORE: [1.3e-6 * count if count == 1024 else 1.01e-6 * count, 9.0, 1.0],
+                batch_sizes.TWICE: [1.9e-6 * count, 18.0, 1.0],
+                batch_sizes.EMBREEX: [4e-6 * count, 5e-6 * count, 6e-6 * count],
+            },
+        }
+        for scene in (batch_sizes.HOUSE, batch_sizes.BOXES)
+        for kind in batch_sizes.KINDS
+        for count in (512, 1024)
+    ]
+    for record in times:
+        seconds = record["seconds"]
+        for name in (batch_sizes.ONE_MORE, batch_sizes.TWICE):  # a round that took twice as long
+            seconds[name][2] = 2 * seconds[name][0]
+    return {"machine": machine.describe(), "size": 300, "threads": threads, "times": times}
+
+
+def test_steps_in_the_time_by_number_of_rays_are_found():
+    results = {"batch-sizes-1": by_number_of_rays(), "batch-sizes-2": by_number_of_rays(2)}
+    first, second = batch_sizes.lines(results["batch-sizes-1"])[:2]
+    assert first[:3] == (batch_sizes.HOUSE, "inside", 512)
+    assert first[3:] == pytest.approx((2000, 5000, 1.01, 1.9))
+    assert second[3:] == pytest.approx((2000, 5000, 1.3, 1.9))
+    assert [aim[1:] for aim in batch_sizes.aims(results)] == 2 * [
+        ("1.30 times", "uniform boxes, inside, R = 1,024", False),
+        ("1.90 times", "uniform boxes, inside, R = 512", True),
+    ]
+    section = batch_sizes.section(results)
+    assert "| uniform boxes | camera | 2 threads | 1.300 | 1,024 | 1.900 | 512 |" in section
+    assert "R = 16, 32, … 1,024" in section
+    _, rows = batch_sizes.table(batch_sizes.lines(results["batch-sizes-1"]))
+    assert rows[0] == (batch_sizes.HOUSE, "inside", "512", "2,000", "5,000", "1.010", "1.900")
+    assert batch_sizes.aims({}) == batch_sizes.curve({}) == []
+    assert batch_sizes.section({}) == ""
+
+
+@pytest.mark.parametrize("kind", batch_sizes.KINDS)
+def test_sets_of_rays_are_different_and_spread_over_all(kind):
+    boxes = data.boxes("uniform", 10)
+    sets = batch_sizes._ray_sets(kind, boxes, 4096)
+    assert {one.directions.shape for one in sets} == {(8192, 3)}
+    assert len({one.directions[0].tobytes() for one in sets}) == len(sets) == 40
+    every = data.rays(kind, 10_000, boxes).directions
+    assert len(np.unique(np.concatenate([one.directions for one in sets]), axis=0)) == len(
+        np.unique(every, axis=0)
+    )
+    assert [batch_sizes.set_count(2**k) for k in (4, 16, 17, 18, 20)] == [40, 40, 20, 10, 3]
+
+
 @pytest.mark.jit
 def test_ways_to_make_rays_are_measured_and_compared_with_their_aims():
     measured = array_input.measure(300, 400, rounds=1, clock="cpu")
@@ -824,6 +895,7 @@ def test_the_page_and_its_plot_are_written(tmp_path):
         "clustered": made_up(names=("raybox", "embreex")),
         "sizes": raybox_only.sizes([1000], 200, rounds=1),
         "small-batches": small_batches.measure(100, rounds=1),
+        "batch-sizes-1": by_number_of_rays(),
         "array-input": array_input.measure(100, 400, rounds=1),
     }
     page.write(json.loads(json.dumps(results)), tmp_path)
@@ -835,7 +907,8 @@ def test_the_page_and_its_plot_are_written(tmp_path):
         f"| city, triangles | 10,000 | {rate} | {rate} | {rate} | 0.000833 (3) |",
         f"| uniform boxes | 100,000 | - | {rate} | {rate} | 0.000833 (3) |",
         "is 2 to 3 times embreex's, 4 to 6 times open3d's",
-        "- **Small calls**: `nearest` of rays from arrays takes",
+        "- **Small calls**: uniform boxes, `nearest` of a camera's rays from arrays: ",
+        "- **More rays**, from 16 on: one more takes at most 1.30 times as long, twice as many 1.90 times.",
         "- **Making rays** takes, in addition to `nearest`, at most",
         "(performance_appendix.md)",
         "(images/rates.svg)",
@@ -849,6 +922,8 @@ def test_the_page_and_its_plot_are_written(tmp_path):
         "(performance.md)",
         "| 7,000 | skull, boxes of its triangles | oblique | nearest | 0.000833 | 2 | - |",
         "## Small batches",
+        "## Calls by their number of rays",
+        "(images/batch_sizes.svg)",
         "## Making rays",
         "### One thread",
         "### 2 threads",
@@ -869,6 +944,7 @@ def test_the_page_and_its_plot_are_written(tmp_path):
     inside = for_you.house_rates(results)[1].rates
     assert inside["raybox"] / inside["open3d"] == pytest.approx(6)
     assert (tmp_path / "images" / "house.svg").read_text().count("<path") > 10
+    assert (tmp_path / "images" / "batch_sizes.svg").read_text().count("<path") > 10
 
     # The page of another machine is a separate file.
     page.write({"versus-1e5-2": made_up(threads=2)}, tmp_path, "elsewhere", "Performance elsewhere")
