@@ -44,13 +44,16 @@ def test_results_without_the_c_module_are_the_same():
     assert found[0].count("origins must be finite; 1 of 1 break this") == 2
 
 
-numbers = st.sampled_from([0.0, -0.0, 5e-324, -1.5, 2.0**52, 1.7976931348623157e308, inf, -inf, nan])
+numbers = st.sampled_from(
+    [0.0, -0.0, 5e-324, -1.5, 1.75, 2.0**52 - 0.5, -(2.0**52), 1.7976931348623157e308, inf, -inf, nan]
+)
 
 
 @given(hnp.arrays(np.float64, hnp.array_shapes(min_dims=1, max_dims=3, max_side=9), elements=numbers))
-def test_finite_numbers_are_those_of_numpy(values):
-    finite = bool(np.isfinite(values).all())
-    assert validation.are_finite(values) == validation.are_finite(np.zeros(3), values) == finite
+def test_all_below_is_that_of_numpy(values):
+    for limit in (inf, 2.0**52, 2.0):
+        assert validation.all_below(limit, values) == bool((np.abs(values) < limit).all())
+        assert validation.all_below(limit, np.zeros(3), values) == validation.all_below(limit, values)
 
 
 @pytest.mark.parametrize("count", range(1, 40))
@@ -59,8 +62,8 @@ def test_every_number_is_tested(count):
         for bad in (inf, -inf, nan):
             values = np.ones(count)
             values[place] = bad
-            assert not validation.are_finite(values)
-        assert validation.are_finite(np.full(count, 1.7976931348623157e308))
+            assert not validation.all_below(inf, values)
+        assert validation.all_below(inf, np.full(count, 1.7976931348623157e308))
 
 
 def test_first_rows_are_copies():
@@ -87,9 +90,10 @@ def test_wrong_arguments_of_the_c_module_are_refused():
     for function, arguments in (
         (validation.first_rows, (1, [1])),
         (validation.freeze, ([1],)),
-        (validation.are_finite, ([1.0],)),
-        (validation.are_finite, (np.zeros(3, np.float32),)),
-        (validation.are_finite, (np.zeros((3, 3))[:, 0],)),
+        (validation.all_below, (inf, [1.0])),
+        (validation.all_below, (inf, np.zeros(3, np.float32))),
+        (validation.all_below, (inf, np.zeros((3, 3))[:, 0])),
+        (validation.all_below, ("a", two)),
     ):
         with pytest.raises(TypeError):
             function(*arguments)

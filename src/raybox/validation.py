@@ -81,7 +81,7 @@ def floats(value: ArrayInput, name: str) -> Floats:
     is_new = found.dtype is _FLOAT64 and (kind is list or kind is tuple)
     if not is_new:
         return _cast(found, name)
-    if not (np.abs(found) < _MAX_EXACT / 2).all():  # below it, no number can have been rounded
+    if not all_below(_MAX_EXACT / 2, found):  # below it, no number can have been rounded
         _refuse_rounded(value, found, name)
     return found
 
@@ -218,7 +218,7 @@ def same_shape(found: Mapping[str, Array], way_out: str) -> None:
 
 def all_finite(values: Floats) -> bool:
     """Return whether no number is NaN or infinite."""
-    return are_finite(np.ascontiguousarray(values))
+    return all_below(inf, np.ascontiguousarray(values))
 
 
 def require_finite(values: Floats, name: str, noun: str, way_out: str) -> None:
@@ -256,9 +256,9 @@ def freeze(*arrays: Array) -> None:
         values.setflags(write=False)
 
 
-def are_finite(*arrays: Floats) -> bool:
-    """Return whether no number in C-ordered arrays is NaN or infinite."""
-    return all(bool(np.isfinite(values).all()) for values in arrays)
+def all_below(limit: float, *arrays: Floats) -> bool:
+    """Return whether all magnitudes in C-ordered arrays are below a limit: infinity, or 2, 4, 8, ..."""
+    return all(bool((np.abs(values) < limit).all()) for values in arrays)
 
 
 def finite_vectors(limit: int, origins: object, directions: object) -> tuple[Floats, Floats] | None:
@@ -274,7 +274,7 @@ def finite_vectors(limit: int, origins: object, directions: object) -> tuple[Flo
         return None
     o, d = origins.copy(), directions.copy()
     freeze(o, d)
-    return (o, d) if are_finite(o, d) else None
+    return (o, d) if all_below(inf, o, d) else None
 
 
 def first_rows(count: int, *arrays: Array) -> tuple[Array, ...]:
@@ -285,7 +285,7 @@ def first_rows(count: int, *arrays: Array) -> tuple[Array, ...]:
 if not TYPE_CHECKING:
     with suppress(ImportError):  # in a tenth of the time, where the C module is built
         from raybox.compiler._calls import (  # noqa: F401
-            are_finite,
+            all_below,
             finite_vectors,
             first_rows,
             freeze,

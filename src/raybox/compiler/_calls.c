@@ -1,8 +1,8 @@
-/* Calls of machine code: arguments become 64-bit words, and their kinds choose the code. And functions
-   of arrays that NumPy takes longer for.
-   The interface is documented in `raybox.compiler.calls`; `ctypes_calls` is the same in Python. While
-   arguments are laid out, no Python code runs: no address can become stale before the call. What is wrong with
-   an argument is found once more by `raybox.compiler.kinds.refuse`, which has the texts of all errors.
+/* Calls of machine code: arguments become 64-bit words, and their kinds choose the code. And functions of arrays.
+
+   The interface is documented in `raybox.compiler.calls`; `ctypes_calls` is the same in Python. While arguments are
+   laid out, no Python code runs: no address can become stale before the call. `raybox.compiler.kinds.refuse` finds
+   what is wrong with them once more, and has the texts of all errors.
 
    On free-threaded builds, tables are read without a lock: they only grow, and each addition is published by a
    single pointer. Elsewhere the GIL guards them. */
@@ -604,7 +604,6 @@ static int refuse_non_array(PyObject *value) {
     return -1;
 }
 
-/* Return a new array of the first rows of a C-ordered one. */
 static PyObject *copy_rows(PyArrayObject *rows, npy_intp count) {
     npy_intp shape[DIMENSIONS];
     int dimensions = PyArray_NDIM(rows);
@@ -639,13 +638,13 @@ static PyObject *first_rows(PyObject *module, PyObject *const *args, Py_ssize_t 
     return copies;
 }
 
-/* Sums side by side, which compilers turn into vectors. */
-static int has_only_finite(const double *numbers, npy_intp count) {
-    double sums[LANES] = {0}, total = 0.0; /* x - x is NaN for NaN and for infinities, and stays in a sum */
+/* Sums side by side, which become vectors: x - x is NaN for NaN and infinities. What reaches a limit overflows. */
+static int has_only_below(double limit, const double *numbers, npy_intp count) {
+    double sums[LANES] = {0}, total = 0.0, up = isinf(limit) ? 1.0 : ldexp(1.0 / limit, 1024);
     npy_intp k = 0;
     for (; k + LANES <= count; k += LANES)
-        for (int lane = 0; lane < LANES; lane++) sums[lane] += numbers[k + lane] - numbers[k + lane];
-    for (; k < count; k++) total += numbers[k] - numbers[k];
+        for (int lane = 0; lane < LANES; lane++) sums[lane] += numbers[k + lane] * up - numbers[k + lane] * up;
+    for (; k < count; k++) total += numbers[k] * up - numbers[k] * up;
     for (int lane = 0; lane < LANES; lane++) total += sums[lane];
     return total == 0.0;
 }
@@ -677,7 +676,7 @@ static PyObject *finite_vectors(PyObject *module, PyObject *const *args, Py_ssiz
     for (int k = 0; copies && k < 2; k++) {
         PyObject *copy = copy_vectors(args[1 + k]);
         PyArrayObject *made = (PyArrayObject *)copy;
-        int finite = copy && has_only_finite(PyArray_DATA(made), PyArray_SIZE(made));
+        int finite = copy && has_only_below(INFINITY, PyArray_DATA(made), PyArray_SIZE(made));
         if (copy && finite) {
             PyTuple_SetItem(copies, k, copy);
         } else {
@@ -689,16 +688,17 @@ static PyObject *finite_vectors(PyObject *module, PyObject *const *args, Py_ssiz
     return copies;
 }
 
-static PyObject *are_finite(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+static PyObject *all_below(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     (void)module;
-    int finite = 1, needed = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
-    for (Py_ssize_t k = 0; k < count; k++) {
+    int below = 1, needed = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+    double limit = count ? PyFloat_AsDouble(args[0]) : 0.0;
+    for (Py_ssize_t k = 1; k < count && !PyErr_Occurred(); k++) {
         PyArrayObject *array = (PyArrayObject *)args[k];
         if (!is_plain(args[k]) || (PyArray_FLAGS(array) & needed) != needed)
-            return PyErr_Format(PyExc_TypeError, "are_finite: expected C-ordered arrays of float64");
-        finite &= has_only_finite(PyArray_DATA(array), PyArray_SIZE(array));
+            return PyErr_Format(PyExc_TypeError, "all_below: expected a limit and C-ordered arrays of float64");
+        below &= has_only_below(limit, PyArray_DATA(array), PyArray_SIZE(array));
     }
-    return PyBool_FromLong(finite);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(below);
 }
 
 /* ---- Module ---- */
@@ -720,8 +720,8 @@ static PyMethodDef methods[] = {
      "of float64, finite and of one shape, else None."},
     {"first_rows", (PyCFunction)(void (*)(void))first_rows, METH_FASTCALL,
      "Return copies of the first rows of C-ordered arrays; how many is the first argument."},
-    {"are_finite", (PyCFunction)(void (*)(void))are_finite, METH_FASTCALL,
-     "Return whether all numbers in C-ordered float64 arrays are finite."},
+    {"all_below", (PyCFunction)(void (*)(void))all_below, METH_FASTCALL,
+     "Return whether all magnitudes in C-ordered float64 arrays are below a limit: infinity, or 2, 4, 8, ..."},
     {"register_struct", register_struct, METH_O, "Return a class of named tuples, now passed by address."},
     {0},
 };

@@ -61,7 +61,7 @@ def validated(
     if invalid not in ("raise", "miss"):
         raise InvalidInput(f'invalid must be "raise" or "miss"; got {invalid!r}.')
     o, d, low, high = rays[:4]
-    finite = finite or validation.are_finite(o, d)
+    finite = finite or validation.all_below(inf, o, d)
     if o.shape != d.shape:
         shape = common_shape(rays)
         o, d = o.reshape(-1) if o.size == shape[-1] else _repeated(o, shape), _repeated(d, shape)
