@@ -30,7 +30,7 @@ from raybox.queries.query import (
     RunsQueries,
     Target,
 )
-from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width, most_unsorted, write_all
+from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width, rays_each, write_all
 from raybox.threads.chunks import chunk_runner
 from raybox.traversal.job import Job
 from raybox.validation import Floats, Ints, MaskInput
@@ -126,7 +126,7 @@ class _Deposit:
 def _run(job: Job, rays: RayRows, options: DepositOptions, workers: int, progress: bool) -> DepositResults:
     """Return the sums of one geometry's primitives."""
     total = ray_count(rays)
-    with chunk_runner(total, workers=workers, progress=progress, least=most_unsorted(job)) as threads:
+    with chunk_runner(total, workers=workers, progress=progress, least=rays_each(job)) as threads:
         deposit = _Deposit(job._replace(rays=rays), options, threads.threads)
         recording = Recording(
             deposit.recorder,

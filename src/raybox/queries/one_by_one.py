@@ -17,7 +17,8 @@ from raybox.validation import Ints, Ints32
 R = TypeVar("R", bound=Recorder)
 PIECE = 1024  # rays that are set up at once
 MOST_RAYS = 1 << 12
-"""Up to so many rays go one by one, on the calling thread: to sort or share them takes as long as it saves"""
+"""Up to so many rays go one by one, on the calling thread: to sort or share them takes as long as it saves.
+Twice as many do where nodes come from memory that cores share."""
 _LEAST_ROOM = 64  # rays that a recorder has room for, at least
 PIECES = [Span(0, 0, count) for count in range(PIECE + 1)]
 """Of so many rays from the first one on"""
@@ -54,12 +55,13 @@ def traverse(
 
     Return the recorder, which `grow` may have replaced, and the undecided rays, from the first one on.
     """
-    undecided = [_NONE]
+    undecided = _NONE
     for base in range(span.begin, span.end, PIECE):
         piece = Span(base, 0, min(PIECE, span.end - base))
         recorder, lost = traverse_piece(job, rays, piece, recorder, grow)
-        undecided.append(base - span.begin + lost)
-    return recorder, np.concatenate(undecided)
+        if lost.size:
+            undecided = np.concatenate([undecided, base - span.begin + lost])
+    return recorder, undecided
 
 
 def traverse_piece(

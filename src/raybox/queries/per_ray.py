@@ -13,7 +13,7 @@ from raybox.geometry import with_scratch
 from raybox.geometry.ray_rows import select_rows
 from raybox.queries.batches import GRAINS
 from raybox.queries.exact_fallback import OrderedHits, undecided_hits
-from raybox.queries.one_by_one import PIECE
+from raybox.queries.one_by_one import MOST_RAYS
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.validation import Ints, first_rows
@@ -26,7 +26,7 @@ _ALWAYS_FIT = 1 << 20  # so many results: their size is not checked, as that wou
 
 
 _MISSES: dict[type, tuple[NDArray[Any], ...]] = {}
-"""Results of a piece of misses, one number each, by their class."""
+"""Results of `MOST_RAYS` misses, one number each, by their class."""
 
 
 class ResultArray(NamedTuple):
@@ -75,17 +75,17 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
     def allocate_misses(self, rays: int, options: Opt) -> Res:
         """Return the result arrays of rays that hit nothing."""
         rows = _MISSES.get(self.results) or self._miss_rows(options)
-        if rows and rays <= PIECE:
+        if rows and rays <= MOST_RAYS:
             return tuple.__new__(self.results, first_rows(rays, *rows))
         results = self.allocate(rays, options)
         self.write_misses(results, 0, rays)
         return results
 
     def _miss_rows(self, options: Opt) -> tuple[NDArray[Any], ...]:
-        """Return the results of a piece of misses, which are made once; () where a ray has several."""
+        """Return results of misses, which are made once; () where a ray has several."""
         if self.shape(options):
             return ()
-        rows = tuple(np.full(PIECE, array.miss, array.dtype) for array in self.arrays)
+        rows = tuple(np.full(MOST_RAYS, array.miss, array.dtype) for array in self.arrays)
         return _MISSES.setdefault(self.results, rows)
 
     def write_misses(self, results: Res, begin: int, end: int) -> None:

@@ -22,12 +22,22 @@ from raybox.validation import Ints
 # Bytes of nodes below which a tree is small, medium, large. Wider groups pay where nodes come from far
 # memory, most where no ray ends early (10^6 boxes, width 16 over 4: times of `count` 0.73, of `all` 1.05).
 _TREE_SIZES = 1 << 17, 1 << 20, 1 << 24
+_CACHED = 1 << 21  # bytes of nodes that the caches of a core hold, about
 EXACT_CHUNK = 64  # least number of rays in a chunk of those traversed one by one: up to 10 ms each
 PACKET_WIDTH = 4
 
 
-def most_unsorted(job: Job) -> int:
-    """Return how many rays of a job are not sorted; with so many, one thread is as fast as several."""
+def goes_one_by_one(job: Job, rays: RayRows) -> bool:
+    """Return whether rays are not sorted, and all are traversed by the calling thread."""
+    count = ray_count(rays)
+    if job.frame is None:
+        return count <= one_by_one.PIECE
+    most = one_by_one.MOST_RAYS
+    return count <= most or count <= most << (job.tree.nodes.nbytes > _CACHED)
+
+
+def rays_each(job: Job) -> int:
+    """Return how many rays a thread has, at least: with fewer, one is as fast as several."""
     return one_by_one.MOST_RAYS if job.frame else one_by_one.PIECE
 
 
@@ -35,7 +45,7 @@ def run(
     per_ray: PerRay[Res, Opt], job: Job, rays: RayRows, options: Opt, workers: int, progress: bool
 ) -> Res:
     """Return the results of a query for all rays."""
-    if ray_count(rays) > most_unsorted(job):
+    if not goes_one_by_one(job, rays):
         return _run_many(per_ray, job, rays, options, workers, progress)
     if workers != -1:  # -1 is valid, and to count the cores costs a system call
         check_workers(workers)
@@ -71,7 +81,7 @@ def _run_many(
     def write(rows: Ints | slice) -> None:
         write_exact(per_ray, job._replace(rays=rays), results, options, rows)
 
-    with chunk_runner(total, workers=workers, progress=progress, least=most_unsorted(job)) as threads:
+    with chunk_runner(total, workers=workers, progress=progress, least=rays_each(job)) as threads:
         if not job.frame:
             threads(lambda begin, end: write(slice(begin, end)), total, min_chunk=EXACT_CHUNK)
             return results

@@ -23,7 +23,7 @@ from raybox.queries.exact_fallback import undecided_hits
 from raybox.queries.hit_pairs import room_for
 from raybox.queries.hit_sorting import Exactly, HitArrays, make_hit_arrays, sort
 from raybox.queries.per_ray import join_arrays, select_rays
-from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width, most_unsorted
+from raybox.queries.scheduler import EXACT_CHUNK, batches_of, goes_one_by_one, group_width, rays_each
 from raybox.threads.chunks import InlineRun, Run, check_workers, chunk_runner, uncounted
 from raybox.traversal.job import Job, RaySpan
 from raybox.traversal.protocol import ExactHooks
@@ -102,10 +102,10 @@ EXACT_HOOKS = ExactHooks(ExactAllHits, _resolve, _start, _finish)
 def run(job: Job, rays: RayRows, options: None, workers: int, progress: bool) -> AllResults:
     """Return every hit of all rays, sorted along each ray."""
     total = ray_count(rays)
-    if job.frame and total <= most_unsorted(job):
+    if job.frame and goes_one_by_one(job, rays):
         check_workers(workers)
         return _run_unsorted(job, rays)
-    with chunk_runner(total, workers=workers, progress=progress, least=most_unsorted(job)) as threads:
+    with chunk_runner(total, workers=workers, progress=progress, least=rays_each(job)) as threads:
         if job.frame:
             parts = (select_rows(rays, slice(*span)) for span in batches_of(total))
             return joined([_run_batch(job, part, threads) for part in parts])
