@@ -180,10 +180,10 @@ static int put_numpy_integer(Walk *w, PyObject *value) {
 }
 
 /* A number for each type of items; 0 for those that kernels do not have. */
-enum { LONG = sizeof(long) == 4 ? 8 : 10 };
+enum { LONG_KIND = sizeof(long) == 4 ? 8 : 10 };
 static const char ITEM_KINDS[] = {
     [NPY_DOUBLE] = 1,  [NPY_FLOAT] = 2, [NPY_BOOL] = 3,    [NPY_BYTE] = 4,        [NPY_UBYTE] = 5,      [NPY_SHORT] = 6,
-    [NPY_USHORT] = 7,  [NPY_INT] = 8,   [NPY_UINT] = 9,    [NPY_LONG] = LONG,     [NPY_ULONG] = LONG + 1,
+    [NPY_USHORT] = 7,  [NPY_INT] = 8,   [NPY_UINT] = 9,    [NPY_LONG] = LONG_KIND, [NPY_ULONG] = LONG_KIND + 1,
     [NPY_LONGLONG] = 10, [NPY_ULONGLONG] = 11,
 };
 
