@@ -17,6 +17,7 @@ from raybox.bvh.build import build as build_tree
 from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device, yes
 from raybox.compiler.simd import Lanes, Scalar
+from raybox.geometry.ray_rows import NO_ROWS
 from raybox.queries.nearest.certain import CertainNearest
 from raybox.queries.nearest.query import PER_RAY, NearestResults
 from raybox.queries.scheduler import run
@@ -102,12 +103,10 @@ def build(boxes: rb.Boxes, threads: int) -> Engine:
     rows, everything = boxes._rows(), np.empty(0, np.bool_)
     everything.flags.writeable = False
     tree = build_tree(*rows, threads=threads)
-    frame = frame_of(tree)
+    job = Job(tree, rows, NO_ROWS, everything, frame_of(tree))
 
     def nearest(rays: rb.Rays) -> NearestResults:
-        found: NearestResults = run(
-            _PER_RAY, Job(tree, rows, rays._rows(), everything, frame), None, threads, False
-        )
+        found: NearestResults = run(_PER_RAY, job, rays._rows(), None, threads, False)
         return found
 
     return Engine(

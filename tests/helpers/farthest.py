@@ -5,6 +5,7 @@ A whole query in one file, by the protocols of `raybox.queries.query` and `raybo
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,6 @@ from raybox.queries.merge import exact_time
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import Query, Request, RunOne
 from raybox.queries.scheduler import run
-from raybox.traversal.job import Job
 from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.packet_box import PacketAtBox, add_undecided
 from raybox.traversal.protocol import ExactHooks, PacketHooks, StreamHooks
@@ -204,9 +204,9 @@ def _merge_geometries(
     request: Request, run_one: RunOne[None, FarthestResults], _options: Any
 ) -> FarthestResults:
     first, *others = request.jobs
-    index, t = run_one(first)
+    index, t = run_one(first, request.rays)
     for job, start in zip(others, request.starts[1:], strict=True):
-        other, t_other = run_one(job)
+        other, t_other = run_one(job, request.rays)
         farther = (other >= 0) & ((index < 0) | (t_other > t))
         for k in np.flatnonzero((other >= 0) & (index >= 0) & (t_other == t)).tolist():
             times = (exact_time(request, k, int(i)) for i in (other[k] + start, index[k]))
@@ -219,10 +219,6 @@ def _present(results: FarthestResults, shape: tuple[int, ...], source: Source, _
     return Hits(results.index.reshape(shape), results.t.reshape(shape), source)
 
 
-def _run(job: Job, options: None, workers: int, progress: bool) -> FarthestResults:
-    return run(PER_RAY, job, options, workers, progress)
-
-
 QUERY = Query(
     name="farthest",
     hooks=(
@@ -230,7 +226,7 @@ QUERY = Query(
         PacketHooks(FarthestRecorder, _intersect_box, _write_packets, _write_misses),
         ExactHooks(ExactFarthest, _resolve, _start),
     ),
-    run=_run,
+    run=partial(run, PER_RAY),
     merge_geometries=_merge_geometries,
     present=_present,
 )

@@ -13,6 +13,7 @@ import families_surfaces
 import raybox as rb
 from ray_cases import BOX_SETS, as_rays_or_miss, make_rays_at
 from raybox.compiler.target import has
+from raybox.queries import one_by_one
 from raybox.traversal import packet_batches
 from raybox.traversal.ray_setup import at_a_time
 from scenes import random_scene
@@ -70,7 +71,10 @@ def queries_of(geometry) -> tuple[str, ...]:
 def results() -> dict[str, np.ndarray]:
     """Return the arrays of every query of every case, and the number of batches that had packets."""
     call, found = packet_batches.traverse_packets, {}
-    with mock.patch.object(packet_batches, "traverse_packets", side_effect=call) as spy:
+    with (
+        mock.patch.object(one_by_one, "MOST_RAYS", MANY // 2),
+        mock.patch.object(packet_batches, "traverse_packets", side_effect=call) as spy,
+    ):
         for name, (geometry, rays) in cases().items():
             scene = rb.Scene(geometry)
             for query in queries_of(geometry):
