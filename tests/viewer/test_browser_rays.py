@@ -33,7 +33,7 @@ def assert_answer(page: Page, row: int) -> None:
     """Assert that the answer shown is that of a ray of the file, and what its row of the table says."""
     stage, rays = content_of("lidar").stage, content_of("lidar").rays
     answer = answer_of_row(page, row)
-    ray = Line(rays._rows().origins[row], rays.directions[row], 0.0, np.inf)
+    ray = Line(rays.origins[row], rays.directions[row], 0.0, np.inf)
     want = hits(stage, ray, stage.visible)
     assert shown(stage, answer) == want
     assert answer["ray"]["direction"] == ray.direction.tolist()
@@ -149,7 +149,7 @@ def test_a_click_on_a_drawn_ray_selects_it(browser, size):
         page.find("view").select_option("top")
         page.settled()
         for row, selected in ((2, [1]), (1, []), (0, [0])):
-            page.click(*pixel_of(page, rays._rows().origins[row] + [6.0, 0, 0]))
+            page.click(*pixel_of(page, rays.origins[row] + [6.0, 0, 0]))
             answer = answer_of_row(page, row)
             assert [hit["object"] for hit in answer["hits"]] == selected
             assert page.state("selection") == selected
