@@ -21,7 +21,7 @@ MOST_RAYS = 1 << 12
 Twice as many do where nodes come from memory that cores share."""
 _LEAST_ROOM = 64  # rays that a recorder has room for, at least
 PIECES = [Span(0, 0, count) for count in range(PIECE + 1)]
-"""Of so many rays from the first one on"""
+"""By a number of rays: the piece that holds them all, from the first ray on"""
 _NONE = np.empty(0, np.int64)
 
 

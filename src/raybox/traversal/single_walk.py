@@ -27,11 +27,8 @@ from raybox.traversal.slab_coefficients import single_ray
 from raybox.traversal.workspace import SINGLE_TESTS
 
 _LINE = 16  # words of a cache line
-_POSSIBLE, _CERTAIN, _NODE = (
-    16,
-    24,
-    32,
-)  # bits at which these begin in the result of a walk; the stack's is first
+# The bits at which these begin in the result of a walk; the size of the stack is first
+_POSSIBLE, _CERTAIN, _NODE = 16, 24, 32
 _ALL = 0xFF
 
 
