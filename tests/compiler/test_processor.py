@@ -1,6 +1,8 @@
 """The level of this processor, against what the system says of it."""
 
 import platform
+import subprocess
+import sys
 from pathlib import Path
 
 from raybox.compiler import processor
@@ -24,3 +26,9 @@ def test_levels_are_those_of_the_processor():
                 break
             expected = name
         assert level == expected
+
+
+def test_a_process_that_imports_nothing_else_knows_its_level():
+    code = "from raybox.compiler.processor import level; print(level())"
+    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert printed == f"{processor.level()}\n"

@@ -4,6 +4,8 @@ import platform
 import sys
 from typing import cast
 
+import numpy as np  # noqa: F401  # loads what _features reads
+
 
 def level() -> str:
     """Return the level of this processor: v4, v3, v2, baseline, or generic on aarch64."""
