@@ -14,7 +14,7 @@ import pytest
 import raybox as rb
 from raybox.compiler.decorators import DISPATCHERS
 from raybox.queries import batches, one_by_one
-from raybox.queries.nearest.stream import NearestRecorder
+from raybox.queries.nearest.stream import Nearest
 
 PACKAGE = Path(rb.__file__).parent
 PAGE = PACKAGE.parent.parent / "docs/architecture.md"
@@ -119,7 +119,7 @@ def test_the_page_lists_the_calls_from_a_query_to_the_node_test(number, count, l
     rays = rb.Rays(rng.uniform(0, 10, (count, 3)), rng.normal(size=(count, 3)))
     scene.nearest(rays, workers=1)  # compiles
     calls = calls_of(lambda: scene.nearest(rays, workers=1))
-    calls |= compiled_calls(last, NearestRecorder)
+    calls |= compiled_calls(last, Nearest)
     path = listed()[number]
     assert path[0] == "queries/nearest/query.py"
     assert path[-1] == ("traversal/single_walk.py" if count == 1 else "traversal/node_test.py")

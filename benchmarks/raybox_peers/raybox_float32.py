@@ -18,8 +18,10 @@ from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device, yes
 from raybox.compiler.simd import Lanes, Scalar
 from raybox.geometry.ray_rows import NO_ROWS
+from raybox.queries.hit_query import per_ray_of
 from raybox.queries.nearest.certain import CertainNearest
-from raybox.queries.nearest.query import PER_RAY, NearestResults
+from raybox.queries.nearest.query import SPEED
+from raybox.queries.nearest.stream import Nearest
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.job import Job
@@ -90,7 +92,7 @@ _HOOKS = StreamHooks(
     defers_float64=yes,
 )
 register(_HOOKS)
-_PER_RAY = PER_RAY._replace(
+_PER_RAY = per_ray_of(Nearest, SPEED)._replace(
     recorder=lambda results, _size, _options: CandidateRecorder(*results), packets=lambda _options: False
 )
 
@@ -105,8 +107,8 @@ def build(boxes: rb.Boxes, threads: int) -> Engine:
     tree = build_tree(*rows, threads=threads)
     job = Job(tree, rows, NO_ROWS, everything, frame_of(tree))
 
-    def nearest(rays: rb.Rays) -> NearestResults:
-        found: NearestResults = run(_PER_RAY, job, rays._rows(), None, threads, False)
+    def nearest(rays: rb.Rays) -> Nearest:
+        found: Nearest = run(_PER_RAY, job, rays._rows(), None, threads, False)
         return found
 
     return Engine(

@@ -13,7 +13,8 @@ from raybox.bvh.partial_rebuild import Costs, measure
 from raybox.bvh.refit import copy_nodes, refit_into
 from raybox.bvh.validate import check, cost
 from raybox.errors import RayboxError
-from raybox.queries.nearest.query import ExactNearest
+from raybox.queries.hit_query import HitOfRay
+from raybox.queries.nearest.stream import Nearest
 from raybox.traversal.job import Job
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.traversal.tree import visits
@@ -258,7 +259,7 @@ def visited(tree, boxes, rays):
     """Return the number of nodes that rays visit to find their nearest box."""
     job = Job(tree, rb.Boxes(*boxes)._rows(), rays._rows(), np.empty(0, np.bool_))
     scratch, n = make_scratch(), len(rays)
-    traverse_rays(job, RaySpan(0, n), scratch, ExactNearest(np.full(n, -1), np.full(n, INF)))
+    traverse_rays(job, RaySpan(0, n), scratch, HitOfRay(Nearest(np.full(n, -1), np.full(n, INF)), 0))
     return int(visits(scratch).nodes)
 
 

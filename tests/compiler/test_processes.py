@@ -208,4 +208,4 @@ def test_the_demo_expects_what_takes_longest(monkeypatch, tmp_path):
     assert names == ["traverse_packets", "traverse_groups", "normals_of", "build_nodes"]
     for line in started[:3]:
         assert "TriangleRows" in line
-    assert all("NearestRecorder" in line for line in started[:2])
+    assert all("Nearest" in line for line in started[:2])

@@ -113,6 +113,9 @@ def parts_of(rays):
 def contacts_with(geometry, o, d, span, cull=False):
     """Yield (index, primitive, t, t_enter, t_exit, touch) of a ray's hits of a geometry."""
     name = type(geometry).__name__
+    if name == "Grid":
+        yield from contacts_with(geometry.boxes(), o, d, span)
+        return
     if name == "Instances":
         if not exact.has_range(*span):
             return

@@ -13,7 +13,7 @@ from raybox.bvh.build import build
 from raybox.bvh.node import CHILD, EMPTY, outward_down, outward_up
 from raybox.compiler.processor import level
 from raybox.compiler.target import has
-from raybox.queries.occluded import OccludedRecorder
+from raybox.queries.occluded import Occluded
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.ray_keys import copy_rays
 from raybox.traversal.slab_coefficients import load_single_ray
@@ -196,5 +196,5 @@ def set_up(frame, rays, ids):
 def write_slabs(workspace, rows):
     """Write the slab coefficients and margins of packed rays."""
     for r in range(len(rows)):
-        load_single_ray(OccludedRecorder(()), workspace, r)
+        load_single_ray(Occluded(()), workspace, r)
         rows[r] = workspace.single

@@ -1,7 +1,8 @@
-"""A query of one file, added by one call: all geometries and traversals, held to Fractions."""
+"""Queries of one class, each added by one call: all geometries and traversals, held to Fractions."""
 
 import itertools
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,17 +10,34 @@ import pytest
 import exact_instances
 import raybox as rb
 from exact import INF, rounded
-from farthest import QUERY
+from last import QUERY
 from raybox.compiler.buffer_pool import SizedPool
+from raybox.compiler.struct_ref import struct
 from raybox.queries import batches, per_ray, table
+from raybox.queries.number_query import N, number_query
 from raybox.traversal import packet_batches
 from raybox.traversal.workspace import make_workspace, work_counts
+from raybox.validation import Ints
 from sorting import sort_more_than
 from test_scene_mesh import CUBE
 
 pytestmark = [pytest.mark.long, pytest.mark.jit]
 
+
+@struct
+class Parity(NamedTuple):
+    """Whether the number of primitives that each ray hits is odd."""
+
+    numbers: Ints
+
+    def merge(self, one: N, other: N) -> N:
+        """Return the parity of both together."""
+        return one ^ other
+
+
+PARITY = number_query("parity", Parity, np.int8)
 table.add(QUERY)
+table.add(PARITY)
 
 
 @pytest.fixture
@@ -46,7 +64,7 @@ def _total(workspaces) -> Counter:
     return total
 
 
-def farthest(hits):
+def last_of(hits):
     """Return the hit with the largest t; of several, the first: hits are sorted by t, geometry, index."""
     return max(hits, key=lambda hit: hit.t, default=None)
 
@@ -54,7 +72,7 @@ def farthest(hits):
 def check(scene, rays, *geometries, where=None, **options) -> Counter:
     """Compare the query's results with Fractions, bit for bit; count hits, misses, touches and ties."""
     truth = exact_instances.along(rays, *geometries, where=None if where is None else [where])
-    expected = [farthest(hits) for hits in truth]
+    expected = [last_of(hits) for hits in truth]
     hits = scene._run(QUERY, rays, where=where, **options)
     for name, miss in (("index", -1), ("primitive", -1), ("geometry", -1)):
         column = [miss if hit is None else getattr(hit, name) for hit in expected]
@@ -187,3 +205,27 @@ def test_several_geometries():
     geometries = cells(11), rb.Mesh(*CUBE), cubes()
     counts = check(rb.Scene(list(geometries)), cube_rays(12, 150), *geometries)
     assert min(counts["hit"], counts["miss"], counts["tie"], 2 * counts["crossed"]) > 15, counts
+
+
+def test_a_file_has_its_columns(tmp_path):
+    boxes, rays = cells(4), grid_rays(13, 50)
+    scene, hits = rb.Scene(boxes), rb.Scene(boxes)._run(QUERY, rays)
+    rb.save(tmp_path / "rays.npz", rays)
+    rb.cast(scene, tmp_path / "rays.npz", tmp_path / "hits.npz", query="last")
+    with np.load(tmp_path / "hits.npz") as columns:
+        np.testing.assert_array_equal(columns["index"], hits.index)
+        np.testing.assert_array_equal(columns["t"], hits.t)
+    assert 10 < np.count_nonzero(hits.hit) < 50
+
+
+@pytest.mark.parametrize("rays", [grid_rays(14, 400), picture()], ids=["streams", "packets"])
+def test_a_number_of_its_own(work, rays):
+    """Neither a sum, nor decided by one hit: what is merged twice, or not at all, shows."""
+    mesh, odd = rb.Mesh(*CUBE), []
+    for geometry in (cells(1), mesh, cubes(), [cells(3), mesh, cells(11)]):
+        scene = rb.Scene(geometry)
+        counts = scene.count(rays)
+        np.testing.assert_array_equal(scene._run(PARITY, rays), counts % 2)
+        odd.append(counts % 2)
+    assert min(np.bincount(np.concatenate(odd))) > 100
+    assert sum(work()[0].values()) > 100

@@ -10,8 +10,8 @@ import raybox as rb
 from aim import INF, Pairs
 from ray_cases import loop
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
-from raybox.queries.nearest.stream import NearestRecorder
-from raybox.queries.occluded import OccludedRecorder
+from raybox.queries.nearest.stream import Nearest
+from raybox.queries.occluded import Occluded
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import record
 from raybox.traversal.ray_setup import PASSES, RESULT, STOP
@@ -64,7 +64,7 @@ AFTER_UNDECIDED = {
 @pytest.mark.parametrize("earlier_time", [0.0, 9.0, np.inf, np.nan])
 def test_a_hit_decides_no_undecided_ray(earlier_time):
     """Whatever times the memory holds, of another ray or of the hit before."""
-    workspace = recorded(NearestRecorder((), ()), AFTER_UNDECIDED.values(), bounds=earlier_time)
+    workspace = recorded(Nearest((), ()), AFTER_UNDECIDED.values(), bounds=earlier_time)
     for r, name in enumerate(AFTER_UNDECIDED):
         assert workspace.state[r, RESULT] == UNDECIDED_INDEX, name
         assert workspace.packed_rays[r, STOP] == PASSES, name
@@ -72,7 +72,7 @@ def test_a_hit_decides_no_undecided_ray(earlier_time):
 
 def test_hits_that_are_certainly_first_are_recorded():
     workspace = recorded(
-        NearestRecorder((), ()),
+        Nearest((), ()),
         [
             [(HIT, 5.0, 6.0), (HIT, 3.0, 4.0), (UNDECIDED, 4.5, 7.0), (MISS, 1.0, 2.0)],
             [(HIT, 0.0, 0.0), (HIT, 0.0, 0.0), (HIT, 0.5, 0.75)],
@@ -85,7 +85,7 @@ def test_hits_that_are_certainly_first_are_recorded():
 
 def test_hits_too_close_are_ordered_by_their_planes():
     close = [[(HIT, 1.0, 3.0), (HIT, 1.5, 2.5)]]
-    workspace = recorded(NearestRecorder((), ()), close, direction=(1.0, 0.0, 0.0))
+    workspace = recorded(Nearest((), ()), close, direction=(1.0, 0.0, 0.0))
     assert workspace.state[0].tolist() == [0, 0]
     assert workspace.bounds[0].tolist() == [1.0, 2.5]
 
@@ -100,16 +100,17 @@ CERTAIN = {
 
 def test_a_certain_hit_is_compared_by_the_times_of_its_candidate():
     """Its candidate comes first; without bounds of its time, the exact fallback decides."""
-    workspace = recorded(NearestRecorder((), ()), [some for some, _ in CERTAIN.values()], result=0)
+    workspace = recorded(Nearest((), ()), [some for some, _ in CERTAIN.values()], result=0)
     assert workspace.state[: len(CERTAIN), RESULT].tolist() == [result for _, result in CERTAIN.values()]
     assert workspace.bounds[: len(CERTAIN), 0].tolist() == [1.0, 1.0, 2.0, 1.0]
 
 
+ONE = MISS_INDEX + 1  # RESULT is the number of hits less 1
 OCCLUDED = {
-    (HIT, UNDECIDED): 1,
-    (UNDECIDED, HIT): 1,
-    (HIT, MISS): 1,
-    (UNDECIDED, HIT, UNDECIDED): 1,
+    (HIT, UNDECIDED): ONE,
+    (UNDECIDED, HIT): ONE,
+    (HIT, MISS): ONE,
+    (UNDECIDED, HIT, UNDECIDED): ONE,
     (UNDECIDED, MISS): UNDECIDED_INDEX,
     (MISS, UNDECIDED, UNDECIDED): UNDECIDED_INDEX,
     (MISS, MISS): MISS_INDEX,
@@ -118,10 +119,10 @@ OCCLUDED = {
 
 def test_an_undecided_box_leaves_a_hit_ray_as_it_is():
     rays = [[(status, 1.0, 2.0) for status in some] for some in OCCLUDED]
-    workspace = recorded(OccludedRecorder(()), rays)
+    workspace = recorded(Occluded(()), rays)
     assert workspace.state[: len(rays), RESULT].tolist() == list(OCCLUDED.values())
     ended = workspace.packed_rays[: len(rays), STOP] == PASSES
-    assert ended.tolist() == [result == 1 for result in OCCLUDED.values()]
+    assert ended.tolist() == [result == ONE for result in OCCLUDED.values()]
 
 
 def endless(seed) -> Pairs:

@@ -13,7 +13,8 @@ import strategies
 from compare import EPS
 from exact import INF
 from raybox.queries import occluded
-from raybox.queries.nearest.query import ExactNearest
+from raybox.queries.hit_query import HitOfRay
+from raybox.queries.nearest.stream import Nearest
 from raybox.queries.per_ray import select_rays
 from raybox.scene import geometry_parts
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
@@ -357,7 +358,7 @@ def test_ordinary_rays_are_decided(kind):
     masks = geometry_parts.masks(None, (part,))
     job = select_rays(geometry_parts.job(part, aimed(rng, 2000)._rows(), *masks, None), slice(None))
     index, t = np.full(2000, -1), np.full(2000, np.inf)
-    traverse_rays(job, RaySpan(0, 2000), make_scratch(), ExactNearest(index, t))
+    traverse_rays(job, RaySpan(0, 2000), make_scratch(), HitOfRay(Nearest(index, t), 0))
     assert (index >= 0).sum() > 1000
     assert job.rows.undecided_rays.sum() == 0
 

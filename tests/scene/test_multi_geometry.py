@@ -12,6 +12,7 @@ import exact_instances
 import raybox as rb
 import strategies
 from exact import INF
+from raybox.queries import merge
 from test_instances_scene import UNIT, aimed, on_grid, turns
 from test_scene_mesh import CUBE, TETRAHEDRON
 
@@ -74,6 +75,38 @@ def test_times_that_round_to_one_are_put_in_exact_order():
     counts = check_scene(geometries, rays)
     assert counts["unlike"] > 50, counts
     assert counts["crossed"] > 50, counts
+
+
+def quads(heights, slope=0.0) -> rb.Mesh:
+    """Return two triangles at each height over z = slope * x."""
+    corners = np.array([[-9.0, -9, 0], [9, -9, 0], [9, 9, 0], [-9, 9, 0]])
+    corners[:, 2] = slope * corners[:, 0]
+    vertices = (corners + np.array([0.0, 0, 1]) * np.reshape(heights, (-1, 1, 1))).reshape(-1, 3)
+    faces = np.array([[0, 1, 2], [0, 2, 3]]) + 4 * np.arange(len(heights))[:, None, None]
+    return rb.Mesh(vertices, faces.reshape(-1, 3))
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.5])
+def test_compiled_code_orders_what_is_across_an_axis_and_triangles(monkeypatch, slope):
+    """Surfaces less than one float apart at t, and at the same t, in geometries of each kind."""
+    compared = []
+    exactly = merge._exact_time
+    monkeypatch.setattr(merge, "_exact_time", lambda *hit: compared.append(hit) or exactly(*hit))
+    heights = 2.0 + 2.0**-51 * np.array([1, 0, 2, 3])
+    geometries = [quads(heights[k:], slope) for k in range(3)]
+    if slope == 0.0:
+        low = np.stack([np.full(4, -9.0), np.full(4, -9.0), heights], axis=1)
+        geometries += [
+            rb.Planes([[0, 0, 1], [0, 0, -1]], [heights[1], -heights[2]]),
+            rb.Boxes(low, low + np.array([18.0, 18.0, 0.0])),
+            rb.Grid([-9.0, 0.0, 9.0], [-9.0, 9.0], np.sort(heights)),
+        ]
+    rng = np.random.default_rng(25)
+    aims = np.concatenate([rng.integers(-2, 3, (40, 2)), rng.integers(2, 5, (40, 1))], axis=1) / 4
+    rays = rb.Rays([1.0, 1.0, -1000.0], aims * [0.001, 0.001, 1.0])
+    counts = check_scene(geometries, rays)
+    assert min(counts["unlike"], counts["crossed"]) > 30, counts
+    assert not compared
 
 
 numbers = st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.5, 1.0, 1.0, 2.0, 0.1, 1e-300])

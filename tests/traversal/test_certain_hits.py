@@ -145,7 +145,7 @@ def test_a_ray_ends_at_a_certain_hit(name, intersect):
     for items, rays, listed in case.intersect_nodes(intersect, recorder_of("occluded")):
         for r in rays:
             hits = [case.hits[r][i] for i in items if i in case.hits[r]]
-            if case.workspace.state[r, RESULT] == 1:
+            if case.workspace.state[r, RESULT] == MISS_INDEX + 1:  # one hit
                 assert hits
                 assert case.workspace.packed_rays[r, STOP] == PASSES
                 ended += 1

@@ -14,7 +14,8 @@ from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import int64, vector_code
 from raybox.compiler.mask_flips import flip_of, flipped, swapped
 from raybox.primitives.ray import get_ray
-from raybox.queries.nearest.query import ExactNearest
+from raybox.queries.hit_query import HitOfRay
+from raybox.queries.nearest.stream import Nearest
 from raybox.scene import geometry_parts
 from raybox.traversal.grid_nodes import emit_hit_near, hit_tame, hit_wild
 from raybox.traversal.grid_rays import KIND, NEAR, OCTANT, STARTS, TAME, make_grid_scratch, put_ray
@@ -102,7 +103,7 @@ def test_nearest_visits_what_is_before_the_hit_alone():
     rays = rb.Rays(origins + 32.0, rng.uniform(-6, 6, (2000, 3)) - origins)
     job = geometry_parts.job(part, rays._rows(), NO_MASK, None)
     scratch, index, t = make_scratch(), np.full(2000, -1), np.full(2000, np.inf)
-    traverse_rays(job, RaySpan(0, 2000), scratch, ExactNearest(index, t))
+    traverse_rays(job, RaySpan(0, 2000), scratch, HitOfRay(Nearest(index, t), 0))
     nodes, resolved = np.array(visits(scratch)) / 2000
     assert (index >= 0).mean() > 0.9
     assert nodes < 5.0

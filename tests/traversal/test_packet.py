@@ -16,7 +16,7 @@ from raybox.bvh.node import CHILD
 from raybox.compiler.buffer_pool import SizedPool
 from raybox.queries import batches, scheduler
 from raybox.queries.all_hits import run as all_run
-from raybox.queries.occluded import OccludedRecorder
+from raybox.queries.occluded import Occluded
 from raybox.threads import chunks
 from raybox.traversal import packet_batches
 from raybox.traversal.job import Job
@@ -78,7 +78,7 @@ def test_packets_lose_no_box_of_their_rays(name):
     memory, workspace = packet_batches.make_packets(LANES)
     planes = tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 2, 3, 8)
     for at in range(0, len(given[0]), LANES):
-        recorder = PacketRecorder(OccludedRecorder(()), *memory)
+        recorder = PacketRecorder(Occluded(()), *memory)
         octant = set_up_one(job, workspace, recorder, Tile(at, SIDE), 0)
         counts["unfit" if octant == UNFIT else "none" if octant == NO_OCTANT else "fit"] += 1
         if octant in (UNFIT, NO_OCTANT):

@@ -18,7 +18,7 @@ from raybox.bvh.node import CHILD, WIDTH
 from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.triangle import bounds
 from raybox.queries import batches, scheduler
-from raybox.queries.nearest.stream import NearestRecorder
+from raybox.queries.nearest.stream import Nearest
 from raybox.traversal import packet_batches
 from raybox.traversal.job import Job
 from raybox.traversal.packet_setup import set_up_packet
@@ -106,7 +106,7 @@ def check_certain(counts, corners, bundle, cull) -> None:
     """Check what is certain of packets at triangles, and count it with what is true."""
     job = job_of(corners, bundle, cull)
     memory, workspace = packet_batches.make_packets(2 * LANES)
-    found = NearestRecorder(*(np.empty(0, kind) for kind in "ld"))
+    found = Nearest(*(np.empty(0, kind) for kind in "ld"))
     recorder = PacketRecorder(found, *memory)
     for at in range(0, len(bundle.origins), LANES):
         for slot in range(WIDTH):

@@ -15,9 +15,13 @@ from raybox.bvh.build import build
 from raybox.bvh.node import FAR, ROW, WIDTH
 from raybox.bvh.refit import refit
 from raybox.primitives.ray import get_ray
-from raybox.queries.table import QUERIES
+from raybox.queries.count import Count
+from raybox.queries.first import ExactFirst
+from raybox.queries.hit_query import HitOfRay
+from raybox.queries.nearest.stream import Nearest
+from raybox.queries.number_query import NumberOfRay
+from raybox.queries.occluded import Occluded
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import ExactHooks
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.traversal.single_ray_setup import SHARP, latest, make_ray_slabs
 from raybox.traversal.tree import intersect_slots, visits
@@ -213,14 +217,13 @@ def run_query(query, pairs):
     boxes = rb.Boxes(*pairs[4:])
     job = Job(build(*boxes._rows()), boxes._rows(), as_rays(pairs)._rows(), np.empty(0, np.bool_))
     n, scratch = len(pairs.origins), make_scratch()
-    fields = {
-        "nearest": (np.full(n, -1), np.full(n, INF)),
-        "occluded": (np.zeros(n, np.bool_),),
-        "count": (np.zeros(n, np.int64),),
-        "first": (np.full((n, 3), -1), np.full((n, 3), INF), np.empty(1, np.int64)),
-    }
-    (recorder_class,) = (one.recorder for one in QUERIES[query].hooks if isinstance(one, ExactHooks))
-    assert traverse_rays(job, RaySpan(0, n), scratch, recorder_class(*fields[query])) == n
+    recorder = {
+        "nearest": HitOfRay(Nearest(np.full(n, -1), np.full(n, INF)), 0),
+        "occluded": NumberOfRay(Occluded(np.zeros(n, np.bool_)), 0),
+        "count": NumberOfRay(Count(np.zeros(n, np.int64)), 0),
+        "first": ExactFirst(np.full((n, 3), -1), np.full((n, 3), INF), np.empty(1, np.int64)),
+    }[query]
+    assert traverse_rays(job, RaySpan(0, n), scratch, recorder) == n
     return visits(scratch)
 
 

@@ -14,7 +14,7 @@ from raybox.geometry.mesh import restored
 from raybox.geometry.ray_input import INF
 from raybox.hits import AllHits
 from raybox.primitives import exact_table
-from raybox.primitives.pairs import write_ties
+from raybox.primitives.pairs import write_orders
 from raybox.scene.pairwise import intersect
 from raybox.scene.scene import Scene, state_of
 from raybox.validation import Bools, Floats, Floats32, Ints
@@ -33,9 +33,9 @@ def repeats(hits: AllHits, rays: Rays, scene: Scene, where: Bools | None = None)
         repeated &= where
     (second,) = np.nonzero(repeated)
     if second.size:
-        rows, tied = state_of(scene).part.rows, np.empty(second.size, np.bool_)
-        write_ties(rays._rows(), rows, hits.ray[second], hits.index[second - 1], hits.index[second], tied)
-        repeated[second] = tied
+        rows, orders = state_of(scene).part.rows, np.empty(second.size, np.int64)
+        write_orders(rays._rows(), rows, hits.ray[second], hits.index[second - 1], hits.index[second], orders)
+        repeated[second] = orders == 0
     return repeated
 
 

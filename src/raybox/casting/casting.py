@@ -22,7 +22,6 @@ from raybox.geometry import Invalid
 from raybox.io.formats.common import ReadOptions
 from raybox.io.formats.loading import check_options
 from raybox.queries.names import Per
-from raybox.queries.query import FileQuery
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 from raybox.validation import ArrayInput, MaskInput
@@ -39,7 +38,7 @@ def cast(  # noqa: PLR0913
     rays: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str] | BinaryIO,
     *,
-    query: FileQuery = "nearest",
+    query: str = "nearest",
     cluster: ClusterInput | None = None,
     blocks: Sequence[int] | None = None,
     values: ArrayInput | None = None,

@@ -19,7 +19,6 @@ from raybox.queries.names import Per
 if TYPE_CHECKING:
     from raybox.casting import Summary
     from raybox.cli.scenes import SceneContent
-    from raybox.queries.query import FileQuery
     from raybox.validation import Array
 
 _ARRAYS = "values", "weights"
@@ -104,7 +103,7 @@ def _format_names() -> list[str]:
 )
 @click.option("--json", "json_", is_flag=True, help="Print the summary as one JSON object on stdout.")
 def cast(
-    scene: str, rays: tuple[str, ...], out: str, query: "FileQuery", reading: SceneOptions, **options: Any
+    scene: str, rays: tuple[str, ...], out: str, query: str, reading: SceneOptions, **options: Any
 ) -> None:
     r"""Cast every ray of RAYS into SCENE, and write the results to a file.
 
@@ -207,9 +206,7 @@ def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str], query: 
         check_new(out, force=options["force"])
 
 
-def _cast(
-    geometry: "SceneContent", rays: Sequence[str], out: str, query: "FileQuery", **how: Any
-) -> "Summary":
+def _cast(geometry: "SceneContent", rays: Sequence[str], out: str, query: str, **how: Any) -> "Summary":
     """Cast, and return the summary; when interrupted, print how many rays are stored."""
     from raybox import casting
     from raybox.scene.scene import Scene

@@ -86,12 +86,12 @@ def _expect_kernels() -> None:
     from raybox.geometry import RayRows
     from raybox.geometry.rows import TriangleRows
     from raybox.primitives.pairs import normals_of
-    from raybox.queries.nearest.stream import NearestRecorder
+    from raybox.queries.nearest.stream import Nearest
     from raybox.traversal.packet_batches import traverse_packets
     from raybox.traversal.ray_groups import traverse_groups
 
     functions = traverse_packets, traverse_groups, normals_of, build_nodes
-    expect(functions, TriangleRows, RayRows, NearestRecorder)
+    expect(functions, TriangleRows, RayRows, Nearest)
 
 
 def live_page() -> bytes:

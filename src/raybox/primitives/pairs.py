@@ -13,7 +13,7 @@ from raybox.compiler.entry_points import entry
 from raybox.geometry import MovingBoxRows, RayRows, Rows
 from raybox.primitives.ray import get_ray, is_empty
 from raybox.primitives.table import intersect, normal, span, tie, weights
-from raybox.validation import Bools, Floats, Ints
+from raybox.validation import Floats, Ints
 
 
 class Pairing(NamedTuple):
@@ -95,7 +95,7 @@ def weights_of(rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: I
 
 
 @entry
-def write_ties(rays: RayRows, rows: Rows, ray_of: Ints, first: Ints, second: Ints, tied: Bools) -> None:
-    """Write whether a ray hits two primitives at the same exact time; it hits both."""
+def write_orders(rays: RayRows, rows: Rows, ray_of: Ints, first: Ints, second: Ints, orders: Ints) -> None:
+    """Write the order of the exact times, -1, 0 or 1, at which a ray hits two primitives; it hits both."""
     for k in range(ray_of.size):
-        tied[k] = tie(rows, get_ray(rays, ray_of[k]), first[k], second[k]) == 0
+        orders[k] = tie(rows, get_ray(rays, ray_of[k]), first[k], second[k])

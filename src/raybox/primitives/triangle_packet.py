@@ -58,6 +58,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from raybox.compiler.intrinsics import Fields
 from raybox.compiler.simd import F32, F64, Builder, Lanes, Scalar, constant, greater, lesser, multiply_add
 from raybox.primitives.triangle_simd import Vector, cross, dot, everywhere, largest, minus
 
@@ -133,6 +134,7 @@ class PacketAtTriangle(NamedTuple):
     stop: Lanes
     before: Lanes
     result: Lanes
+    packets: Fields  # the `PacketRecorder`
 
 
 class TriangleState(NamedTuple):

@@ -16,8 +16,9 @@ from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX, UNKNOWN_ORDER
-from raybox.primitives.table import certain_order, first_contacts, intersect
+from raybox.primitives.table import first_contacts, intersect
 from raybox.queries.exact_fallback import OrderedHits
+from raybox.queries.hit_query import order_of
 from raybox.queries.hit_sorting import is_before
 from raybox.queries.merge import (
     FlatHits,
@@ -29,7 +30,7 @@ from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks, StreamHooks
 from raybox.traversal.ray_setup import RESULT
-from raybox.traversal.ray_state import both_at_range_start, end_at, mark_undecided
+from raybox.traversal.ray_state import end_at, mark_undecided
 from raybox.traversal.workspace import Order, Span, Workspace, list_undecided
 from raybox.validation import Floats, Ints, Ints32, MaskInput
 
@@ -80,19 +81,15 @@ def _place_of(
 ) -> int:
     """Return where a pair comes among a ray's hits so far; -1 where float64 cannot tell."""
     p, r = pair
-    pairs, place = workspace.pairs, count
+    place = count
     while place > 0:
-        low, high = recorder.low[r, place - 1], recorder.high[r, place - 1]
-        if pairs.low[p] > high:
+        j = whole(recorder.item[r, place - 1])
+        bounds = recorder.low[r, place - 1], recorder.high[r, place - 1]
+        order = order_of(job, workspace, p, j, bounds)
+        if order == UNKNOWN_ORDER:
+            return -1
+        if order > 0 or (order == 0 and workspace.pairs.item[p] > j):
             return place
-        if not pairs.high[p] < low:
-            i, j = whole(pairs.item[p]), whole(recorder.item[r, place - 1])
-            tied = both_at_range_start((pairs.low[p], pairs.high[p]), (low, high))
-            order = 0 if tied else certain_order(job.rows, workspace.rays64, whole(r), i, j)
-            if order == UNKNOWN_ORDER:
-                return -1
-            if order > 0 or (order == 0 and i > j):
-                return place
         place -= 1
     return place
 

@@ -14,7 +14,7 @@ from raybox.queries.columns import RAY, ChunkResults, Columns, sum_columns, sum_
 from raybox.queries.path_sums import arguments, cells, packet, stream
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import RaySums
-from raybox.queries.per_ray import PerRay, ResultArray
+from raybox.queries.per_ray import PerRay, ResultArray, Speed
 from raybox.queries.query import (
     Argument,
     FileColumns,
@@ -85,7 +85,7 @@ PER_RAY = _Integrate(
     exact_recorder=None,  # type: ignore[arg-type]  # see `run_exact`
     write_hits=None,  # type: ignore[arg-type]  # likewise
     shape=lambda options: (options.width,),
-    group_widths=(4, 4, 4, 4),
+    speed=Speed(group_widths=(4, 4, 4, 4)),
     packets=lambda options: options.width == 1 and not options.reproducible,
     grow=stream.grown,
     release=stream.released,

@@ -36,6 +36,23 @@ class ResultArray(NamedTuple):
     miss: float
 
 
+class Speed(NamedTuple):
+    """What makes a query fast: its results are the same without."""
+
+    group_widths: tuple[int, ...] = (1, 1, 1, 1)
+    """by the size of the tree: groups are of up to so many times as many rays"""
+    scattered: bool = False
+    """whether groups are wide only if few rays go one way from one place"""
+    grains: float = GRAINS
+    """how many boxes a packet may be wide, by the length of a box"""
+    triangle_grains: float = 0.0
+    """the same where primitives are triangles; 0: these have no packets"""
+
+
+PLAIN = Speed()
+"""Of a query for which nothing is chosen."""
+
+
 class PerRay(NamedTuple, Generic[Res, Opt]):
     """How a query with results of one size for each ray is run."""
 
@@ -50,16 +67,9 @@ class PerRay(NamedTuple, Generic[Res, Opt]):
     """(results, hits): write the result of a ray that the exact fallback decided"""
     shape: Callable[[Opt], tuple[int, ...]] = lambda _options: ()
     """(options) -> the shape of one ray's result: by default, a number"""
-    group_widths: tuple[int, ...] = (1, 1, 1, 1)
-    """by the size of the tree: groups are of up to so many times as many rays"""
-    scattered: bool = False
-    """whether groups are wide only if few rays go one way from one place"""
+    speed: Speed = PLAIN
     packets: Callable[[Opt], bool] = lambda _options: True
     """(options) -> whether packets are looked for"""
-    grains: float = GRAINS
-    """how many boxes a packet may be wide, by the length of a box"""
-    triangle_grains: float = 0.0
-    """the same where primitives are triangles; 0: these have no packets"""
     grow: Callable[[Any, float], Any] | None = None
     """see `raybox.queries.batches.Recording`"""
     release: Callable[[Any], Any] | None = None

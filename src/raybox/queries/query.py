@@ -32,9 +32,6 @@ from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
 from raybox.validation import MaskInput
 
-FileQuery = Literal["nearest", "occluded", "count", "all", "segments", "integrate", "deposit"]
-"""A query whose results can be written to a file."""
-
 Opt = TypeVar("Opt")  # what a query takes beside rays, as a NamedTuple; None for most
 Opt_contra = TypeVar("Opt_contra", contravariant=True)
 Res = TypeVar("Res")  # a NamedTuple of arrays: the results of one query, not yet public

@@ -93,7 +93,7 @@ def _run_many(
 
 
 def _recording(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt) -> Recording[Recorder]:
-    triangles = has_volumes(job.rows)
+    triangles, speed = has_volumes(job.rows), per_ray.speed
 
     def recorder(size: int) -> Recorder:
         return per_ray.recorder(results, size, options)
@@ -101,14 +101,14 @@ def _recording(per_ray: PerRay[Res, Opt], job: Job, results: Res, options: Opt) 
     return Recording(
         recorder,
         partial(per_ray.write_misses, results),
-        group_width(job, per_ray.group_widths),
+        group_width(job, speed.group_widths),
         grow=per_ray.grow,
         release=per_ray.release,
         packet_recorder=recorder if per_ray.packets(options) else None,
-        scattered=per_ray.scattered,
+        scattered=speed.scattered,
         packet_width=PACKET_WIDTH,
-        grains=per_ray.triangle_grains if triangles else per_ray.grains,
-        packs_triangles=triangles and per_ray.triangle_grains > 0.0,
+        grains=speed.triangle_grains if triangles else speed.grains,
+        packs_triangles=triangles and speed.triangle_grains > 0.0,
     )
 
 

@@ -94,7 +94,8 @@ def _sweep(
     movers: MovingBoxes, scene: Scene, where: ArrayInput | None, *, workers: int, progress: bool
 ) -> Hits:
     """Return the first contact of each moving box; see `sweep`."""
-    from raybox.queries.nearest.query import ExactNearest
+    from raybox.queries.hit_query import HitOfRay
+    from raybox.queries.nearest.stream import Nearest
     from raybox.traversal.job import Job
     from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 
@@ -104,7 +105,7 @@ def _sweep(
     index, t = np.full(len(movers.boxes), -1, np.int64), np.full(len(movers.boxes), np.inf)
 
     def work(begin: int, end: int) -> None:
-        traverse_rays(job, RaySpan(begin, end), make_scratch(), ExactNearest(index, t))
+        traverse_rays(job, RaySpan(begin, end), make_scratch(), HitOfRay(Nearest(index, t), 0))
 
     run_chunks(work, index.size, workers=workers, progress=progress)
     return Hits(index, t, Source(movers, SceneRows((part.rows,), objects=(part.objects,))))

@@ -42,8 +42,8 @@ from raybox.traversal.protocol import (
     STREAM,
     IntersectBox,
     StoreRays,
+    ends_at_hit,
     ends_rays,
-    longest_first,
     make_room,
 )
 from raybox.traversal.ray_setup import LANES, STOP
@@ -216,11 +216,11 @@ def _ends_rays(recorder: PacketRecorder) -> bool:
 
 
 @device
-def _longest_first(recorder: PacketRecorder) -> bool:
-    return longest_first(recorder.inner)
+def _ends_at_hit(recorder: PacketRecorder) -> bool:
+    return ends_at_hit(recorder.inner)
 
 
 # Packets go through the stream traversal in place of rays; candidates and results are `PacketHooks`.
 STREAM[PacketRecorder] = SimpleNamespace(
-    ends_rays=_ends_rays, longest_first=_longest_first, intersect_lists=_sort_lists
+    ends_rays=_ends_rays, ends_at_hit=_ends_at_hit, intersect_lists=_sort_lists
 )

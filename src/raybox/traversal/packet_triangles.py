@@ -194,7 +194,7 @@ def _decided(
     """Record certain hits, and keep the triangle for rays that may hit it; return the new state."""
     stop, before, result = (register.lanes for register in state)
     late = found.high + found.high.magnitude() * LATER + NUDGE
-    new = record(b, PacketAtTriangle(found.hits, found.low, late, at.item, stop, before, result))
+    new = record(b, PacketAtTriangle(found.hits, found.low, late, at.item, stop, before, result, at.packets))
     deferred = add_undecided(b, at, found.undecided)
     return TriangleState(deferred.choose(PASSES, new.stop), new.before, deferred.choose(DEFERRED, new.result))
 

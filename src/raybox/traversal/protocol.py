@@ -104,8 +104,8 @@ class StreamHooks(NamedTuple, Generic[R]):
     """Record that a ray hits the box in a slot for certain; return whether that is all: else a candidate."""
     ends_rays: Flag[R] = yes
     """whether rays may end before they have hit everything: then the order of nodes matters"""
-    longest_first: Flag[R] = no
-    """whether nodes in which rays stay longest come first, not the nearest"""
+    ends_at_hit: Flag[R] = no
+    """whether any hit ends a ray: nodes in which rays stay longest then come first, not the nearest"""
     defers_float64: Flag[R] = no
     """whether so few boxes are candidates that float64 copies of their rays are made on demand"""
     has_unwritten: Flag[R] = no
@@ -205,7 +205,7 @@ add_candidate = _STREAM.add_candidate
 intersect_lists = _STREAM.intersect_lists
 record_certain = _STREAM.record_certain
 ends_rays = _STREAM.ends_rays
-longest_first = _STREAM.longest_first
+ends_at_hit = _STREAM.ends_at_hit
 defers_float64 = _STREAM.defers_float64
 has_unwritten = _STREAM.has_unwritten
 

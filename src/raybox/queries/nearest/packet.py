@@ -51,7 +51,8 @@ from raybox.compiler.simd_arrays import Register, loop
 from raybox.primitives.box_simd import inverse_of, quotient
 from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import entry_planes, has_planes, has_volumes, plane_order
-from raybox.queries.nearest.stream import NearestRecorder, write_hits
+from raybox.queries.hit_query import write_hits, write_misses
+from raybox.queries.nearest.stream import Nearest
 from raybox.queries.nearest.triangle_packet import record_triangle, triangle_times
 from raybox.traversal.box_entry import INSIDE, NO_PLANE, BoxEntry, plane_number
 from raybox.traversal.job import Job
@@ -163,7 +164,7 @@ def _store_entry(b: Builder, at: PacketAtBox, entry: BoxEntry, first: Lanes) -> 
 
 @device
 def _make_room(
-    _recorder: NearestRecorder, packets: PacketRecorder, job: Job, workspace: Workspace, number: int
+    _recorder: Nearest, packets: PacketRecorder, job: Job, workspace: Workspace, number: int
 ) -> None:
     """Make room for the ties of so many packets with a box."""
     if workspace.waiting_count[0] + number * LANES > workspace.pairs.ray.size - LANES:
@@ -303,7 +304,7 @@ def _picked(number: Lanes, columns: list[Lanes]) -> Lanes:
 
 @device
 def _write_packets(
-    recorder: NearestRecorder,
+    recorder: Nearest,
     packets: PacketRecorder,
     job: Job,
     order: Order,
@@ -321,16 +322,11 @@ def _write_packets(
     write_hits(recorder, job, order, workspace.rays64, workspace, (group.base, left))
 
 
-@device
-def _write_misses(recorder: NearestRecorder, begin: int, end: int) -> None:
-    recorder.index[begin:end], recorder.t[begin:end] = MISS_INDEX, np.inf
-
-
 HOOKS = PacketHooks(
-    NearestRecorder,
+    Nearest,
     intersect_box=_intersect_box,
     write_packets=_write_packets,
-    write_misses=_write_misses,
+    write_misses=write_misses,
     writes_all=yes,
     make_room=_make_room,
     record_triangle=record_triangle,
