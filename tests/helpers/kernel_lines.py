@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from raybox.compiler.jit.lines import expanded
 from raybox.compiler.kinds import without_marks
 
 _ARRAY = re.compile(r"(:\d)(r?)")
@@ -11,7 +12,7 @@ _ARRAY = re.compile(r"(:\d)(r?)")
 
 def read(path: Path) -> list[str]:
     """Return the lines of a list."""
-    return path.read_text(encoding="utf-8").splitlines()
+    return expanded(path.read_text(encoding="utf-8"))
 
 
 def merge(lines: Iterable[str]) -> list[str]:

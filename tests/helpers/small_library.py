@@ -11,12 +11,13 @@ from processes import python
 
 pytest.importorskip("numba", reason="needs Numba")  # wheels leave out what builds kernels
 
+from raybox.compiler.jit.lines import expanded
 from raybox.kernels import build, platforms
 
 PACKAGE = Path(rb.__file__).parent
 NATIVE = platforms.PLATFORMS[platforms.native()]
 LEVEL = next(iter(NATIVE.levels))  # which every processor has
-LISTED = build.FOLDER.joinpath("kernels.txt").read_text().splitlines()
+LISTED = expanded(build.FOLDER.joinpath("kernels.txt").read_text())
 SPIN = "raybox.compiler.runtime.spin_while(i8:1,i,i,i,i)"
 KEYS = next(line for line in LISTED if line.startswith("raybox.traversal.ray_groups.scatter("))
 

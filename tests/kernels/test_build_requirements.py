@@ -40,7 +40,7 @@ CHECK = """
 import setuptools
 from setuptools.command import build_ext
 from raybox.kernels import build
-build.check(list(map(build.parse, Path(build.FOLDER, "kernels.txt").read_text().splitlines())))
+build.check(list(map(build.parse, build.expanded(Path(build.FOLDER, "kernels.txt").read_text()))))
 print(*{name.partition(".")[0] for name in sys.modules})
 """
 BUILD = """

@@ -33,6 +33,24 @@ def test_lines_are_a_module_a_function_and_kinds():
     assert build.parse("raybox.a.f()").kinds == ""
 
 
+def test_a_name_stands_for_each_of_its_kinds():
+    text = """# a comment
+
+WORD = i | f8:1
+ROWS = Rows(WORD,
+  b) | None
+raybox.a.f(ROWS,
+  WORD)
+raybox.a.f(n)
+raybox.a.f(MISSING)
+"""
+    rows = "Rows(i,b)", "Rows(f8:1,b)", "None"
+    each = [f"raybox.a.f({row},{word})" for row in rows for word in ("i", "f8:1")]
+    assert build.expanded(text) == sorted([*each, "raybox.a.f(n)", "raybox.a.f(MISSING)"])
+    with pytest.raises(platforms.BuildError, match="MISSING"):
+        list(map(build.parse, build.expanded(text)))
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "# a comment", *(f"raybox.a.f{end}" for end in ("", "(i", "(i))", "(f8)", "(i,)")), "numpy.f(i)"],

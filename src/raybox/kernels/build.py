@@ -25,7 +25,7 @@ from typing import NamedTuple
 from raybox.compiler import jit
 from raybox.compiler.jit.code_generator import compile_for
 from raybox.compiler.jit.compile import apart_object, object_of
-from raybox.compiler.jit.lines import HOOKS, ListedEntry, class_names, named_tuples
+from raybox.compiler.jit.lines import HOOKS, ListedEntry, class_names, expanded, named_tuples
 from raybox.compiler.jit.store import ObjectFile
 from raybox.compiler.jit.struct_type import types_of
 from raybox.compiler.kinds import without_marks, writable_arrays
@@ -227,7 +227,7 @@ def main(arguments: list[str]) -> None:
             parser.error(f"a level of {options.target} is {' or '.join(built_for.levels)}; got {level!r}")
     folder = options.into or (FOLDER if options.target == native() else Path("build", options.target))
     try:
-        lines = list(map(parse, options.lines.read_text(encoding="utf-8").splitlines()))
+        lines = list(map(parse, expanded(options.lines.read_text(encoding="utf-8"))))
         build(options.levels, built_for, folder, lines)
         if options.check:
             _check_again(options.levels, built_for, folder, lines)

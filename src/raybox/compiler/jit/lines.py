@@ -1,11 +1,12 @@
 """The lines of `kernels.txt`: which kinds of arguments raybox's own entry points are compiled for.
 
-A line is ``module.function(kinds)``, as `raybox.compiler.kinds` writes kinds.
+A line is ``module.function(kinds)``, as `raybox.compiler.kinds` writes kinds. A name in capitals stands for
+each of its kinds in turn: ``NAME = KINDS | KINDS``. A line that is indented continues the one before.
 """
 
 import re
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from raybox.compiler.library import FOLDER
 HOOKS = ("raybox.scene.scene", "raybox.scene.pairwise", "raybox.scene.sweep")
 """Modules that import all hooks of queries, which compiled code calls."""
 _NAMED = re.compile(r"([\w.<>]+)\(")
+_NAME = re.compile(r"\b[A-Z]{2,}\b")  # of several kinds; those of classes have small letters
 
 
 class ListedEntry(NamedTuple):
@@ -34,7 +36,31 @@ def _listed() -> dict[str, str]:
         text = (FOLDER / "kernels.txt").read_text(encoding="utf-8")
     except OSError:
         return {}
-    return {without_marks(line): line for line in text.splitlines()}
+    return {without_marks(line): line for line in expanded(text)}
+
+
+def expanded(text: str) -> list[str]:
+    """Return the lines of a list, sorted, with each of the kinds that its names stand for.
+
+    A name that stands for nothing stays as it is, which is no kind.
+    """
+    names, lines = dict[str, list[str]](), list[str]()
+    for line in re.sub(r"\n +", "", text).splitlines():
+        name, is_name, kinds = line.partition(" = ")
+        if is_name:
+            names[name] = [one for kind in re.split(r" ?\| ", kinds) for one in _each(kind, names)]
+        elif line and not line.startswith("#"):
+            lines += _each(line, names)
+    return sorted(lines)
+
+
+def _each(text: str, names: Mapping[str, list[str]]) -> list[str]:
+    """Return a text with each of the kinds of the names in it."""
+    found = _NAME.search(text)
+    if found is None:
+        return [text]
+    kinds, rest = names.get(found[0], [found[0]]), _each(text[found.end() :], names)
+    return [f"{text[: found.start()]}{kind}{end}" for kind in kinds for end in rest]
 
 
 def marked(name: str, kinds: str) -> str:
