@@ -23,8 +23,7 @@ from raybox.compiler.kinds import (
 C = TypeVar("C", bound=type)
 Result = int | float | bool | tuple[int | float | bool, ...] | None
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
-_RESULTS = ctypes.c_int64 * 16
-_WORDS = (1 + DIMENSIONS) * KINDS
+_WORDS, _RESULTS = (1 + DIMENSIONS) * KINDS, ctypes.c_int64 * 16
 _IS_STRUCT: dict[type, bool] = {tuple: False}  # classes of named tuples that were registered or laid out
 _READ_ONLY, _FLAGS = 0x101, 0x501  # NumPy's flags C_CONTIGUOUS and ALIGNED; with WRITEABLE
 _ARRAYS = {  # the kinds of arrays that are admitted

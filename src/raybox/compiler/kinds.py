@@ -72,7 +72,8 @@ class KindWalk:
             value, cls = value.value, type(value.value)  # type: ignore[attr-defined]
         if cls is tuple or is_named(cls):
             return self._tuple(cast("tuple[object, ...]", value))
-        return self._refuse(f"got {_name(cls)}", _VALUE_RULE)
+        name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+        return self._refuse(f"got {name}", _VALUE_RULE)
 
     def _array(self, array: npt.NDArray[np.generic]) -> str:
         dtype, flags = array.dtype, array.flags
@@ -107,10 +108,6 @@ class KindWalk:
         number, *fields = self._path
         path = "".join(f"[{field}]" if isinstance(field, int) else f".{field}" for field in fields)
         return f"argument {number}" + (f", field {path}" if path else "")
-
-
-def _name(cls: type) -> str:
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
 def class_name(cls: type) -> str:

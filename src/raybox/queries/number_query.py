@@ -1,8 +1,8 @@
 """Queries of one number a ray, folded over its hits: `count` adds them up, `occluded` asks for one.
 
 Such a query is the class of its results, a `NumberFold`: of a miss the number is 0, of one hit 1, and `merge`
-makes one number of those of two sets of hits, in any order. Where a second hit changes nothing,
-``merge(1, 1) == 1``, a ray ends at the first. The hooks of all traversals are derived from that here.
+makes one number of those of two sets of hits, in any order, with ``merge(x, 0) == x``. Where a second hit
+changes nothing, ``merge(1, 1) == 1``, a ray ends at the first. The hooks of all traversals are derived here.
 
 A group's RESULT is the number less 1: of a miss, `MISS_INDEX`.
 """
