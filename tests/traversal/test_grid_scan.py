@@ -148,10 +148,11 @@ def test_which_grids_are_scanned():
     assert not is_scanned(job_of(rb.Grid.uniform([-1, 2, 3], 0.1, cells.shape)))
     uneven = np.concatenate([[-0.5], np.arange(1.0, 65.0)])
     assert not is_scanned(job_of(rb.Grid(uneven, np.arange(65.0), np.arange(65.0), occupied=cells)))
-    sparse, half = cells.copy(), cells.copy()
+    sparse, half, solid = cells.copy(), cells.copy(), np.zeros_like(cells)
     sparse[rng.random(sparse.shape) < 0.9] = False
     half[:50] = False
-    for occupied in (sparse, half):
+    solid[:32] = True
+    for occupied in (sparse, half, solid):
         assert not is_scanned(job_of(rb.Grid.uniform([0, 0, 0], 1.0, cells.shape, occupied=occupied)))
     where = np.ones(cells.shape, np.bool_)
     assert not is_scanned(job_of(rb.Grid.uniform([0, 0, 0], 1.0, cells.shape, occupied=cells), where))

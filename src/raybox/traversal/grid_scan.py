@@ -1,7 +1,8 @@
 """The first occupied cell that a ray hits in a grid of even planes, slab by slab, without its tree.
 
-Where a quarter of the nodes of a grid's tree are not empty, as where one of a hundred cells is occupied at
-random, few nodes can be left out: a ray passes its cells faster (`raybox.traversal.plane_slabs`).
+Where a quarter of the nodes of a grid's tree are not empty, and nearly all large ones, as where one of a
+hundred cells is occupied at random, the tree leaves out little: a ray passes its cells faster
+(`raybox.traversal.plane_slabs`). Next to a solid body it leaves out most cells.
 
 **Why the first occupied cell is the first hit.** Cells are closed here: a ray hits all that it touches. Let
 its times be certain, and begin and end, too (`raybox.traversal.grid_clip`). Then it crosses one plane at a
@@ -13,7 +14,7 @@ hit first. Certain slabs up to its own are enough: all planes that follow are cr
 
 from typing import NamedTuple
 
-from raybox.bvh.cell_tree import SIDE
+from raybox.bvh.cell_tree import FIRST, SIDE, CellTree
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import Fields, int64, vector_code
 from raybox.compiler.simd import I1, I64, Builder, Lanes, Scalar, constant
@@ -27,7 +28,8 @@ from raybox.traversal.grid_rays import is_tame_grid, is_tame_ray
 from raybox.traversal.job import Job, cells_of, grid_of
 from raybox.traversal.plane_slabs import LANES, SlabRun, Slabs, crossings_of, has_even_planes
 
-_LEAST = 4  # one of so many nodes is not empty
+_LEAST = 0.25  # of all nodes: those that are not empty
+_LEAST_LARGE = 0.9375  # of those whose children are nodes
 
 
 class ScannedGrid(NamedTuple):
@@ -38,24 +40,34 @@ class ScannedGrid(NamedTuple):
 
 
 @device
-def _node_count(rows: GridRows, levels: int) -> int:
-    """Return how many nodes the tree of a grid has, the empty ones included."""
-    total, side = 0, 1
-    for _ in range(levels):
+def _node_count(rows: GridRows, first: int, levels: int) -> int:
+    """Return how many nodes the tree of a grid has from a level up, the empty ones included."""
+    total, side = 0, SIDE**first
+    for _ in range(first, levels):
         side *= SIDE
         total += -(-rows.shape[0] // side) * -(-rows.shape[1] // side) * -(-rows.shape[2] // side)
     return total
 
 
 @device
+def _has_small_gaps(rows: GridRows, tree: CellTree) -> bool:
+    """Return whether so few nodes are empty that the tree leaves out little."""
+    levels, large = tree.starts.shape[0], 0
+    if tree.nodes.shape[0] < _LEAST * _node_count(rows, 0, levels):
+        return False
+    for _ in range(1, levels):
+        large = tree.nodes[large, FIRST]  # the first node of the next level
+    return large >= _LEAST_LARGE * _node_count(rows, 1, levels)
+
+
+@device
 def scanned_grid(job: Job) -> ScannedGrid:
     """Return what is the same for all rays through the grid of a job."""
-    rows, tree = grid_of(job), cells_of(job)
+    rows = grid_of(job)
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
     stored = rows.blocks.size > 0 and rows.words.size == 32 * rows.blocks.size  # the bits of all cells
     scanned = stored and job.allowed.size == 0 and is_tame_grid(rows) and has_even_planes(rows)
-    scanned &= _LEAST * tree.nodes.shape[0] >= _node_count(rows, tree.starts.shape[0])
-    return ScannedGrid(scales, scanned)
+    return ScannedGrid(scales, scanned and _has_small_gaps(rows, cells_of(job)))
 
 
 def _are_occupied(words: Memory, cells: Lanes, mask: Lanes) -> Lanes:
