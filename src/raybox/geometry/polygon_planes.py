@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 
@@ -10,8 +9,6 @@ from raybox.errors import InvalidInput
 from raybox.exact.plane_signs import integers
 from raybox.geometry.polygon_sweep import Point, Triangle, triangulate_exactly, turn
 from raybox.validation import Floats, Ints
-
-Direction: TypeAlias = list[int]
 
 _MOST = 250_000  # corners of a polygon: some 10 s in each plane
 _BITS = 30  # of the components of a direction, which need not be exact

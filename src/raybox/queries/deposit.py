@@ -206,7 +206,6 @@ QUERY = Query(
         rows="primitives",
         arguments={"weights": Argument.PER_RAY, "per": Argument.OPTION},
     ),
-    defaults=(None, "length", False),
     prepare=_prepare,
 )
 

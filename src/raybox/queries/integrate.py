@@ -135,7 +135,6 @@ QUERY = Query(
     merge_geometries=_merge_geometries,
     present=_present,
     columns=FileColumns(_dtypes, _chunks, arguments={"values": Argument.PER_PRIMITIVE}),
-    defaults=(None, False),
     prepare=_prepare,
 )
 

@@ -115,8 +115,6 @@ class Query(NamedTuple, Generic[Opt, Res, Public]):
     present: Callable[[Res, tuple[int, ...], Source, Opt], Public]
     """(results, shape of the rays, source, options) -> what users get"""
     columns: FileColumns | None = None
-    defaults: Any = None
-    """the options of a call that gives none"""
     prepare: Callable[[Any, Rays, Target], Opt] | None = None
     """check options against rays and geometries, and return them as the other functions read them"""
 
