@@ -28,7 +28,7 @@ from raybox.compiler.simd import F64, I64, Builder, Lanes, constant, greater, le
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import transposed
 from raybox.geometry import BoxRows
-from raybox.primitives.box_simd import LANES, Numbers, look_ahead, numbers, prefetch_box
+from raybox.primitives.box_simd import LANES, Numbers, load_boxes, look_ahead, numbers, prefetch_box
 from raybox.primitives.ray import DIRECTION, T_MAX, T_MIN
 from raybox.validation import Floats
 
@@ -111,10 +111,8 @@ def _write_lengths(
         which, items = numbers(b, pairs.ray, place), numbers(b, pairs.item, place)
         rows = transposed([rays.rows.load(b.mul(r, I64(CROSSING_WORDS)), CROSSING_WORDS) for r in which])
         planes = []
-        for k in range(3):
-            places = [b.add(b.mul(item, I64(3)), I64(k)) for item in items]
-            low, up = boxes.lower.gather(places), boxes.upper.gather(places)
-            backward = rows[DIRECTION + k] < 0.0
+        for (low, up), inverse in zip(load_boxes(b, boxes, items), rows[DIRECTION:T_MIN], strict=True):
+            backward = inverse < 0.0
             planes.append((backward.choose(up, low), backward.choose(low, up)))
         speed = rays.speeds.gather(which)
         length = Register(b, (times_inside(rows, planes) * speed).value)

@@ -4,6 +4,9 @@ Pairs that float64 leaves undecided (bounds as in `raybox.primitives.box_simd`),
 `UNDECIDED_INDEX`; `raybox.primitives.box` decides them.
 """
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import and_
 from typing import NamedTuple
 
 import numpy as np
@@ -11,39 +14,30 @@ import numpy as np
 from raybox.compiler.decorators import device
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import Fields, int64, vector_code, void
-from raybox.compiler.simd import (
-    F64,
-    I32,
-    I64,
-    Builder,
-    Lanes,
-    Scalar,
-    constant,
-    greater,
-    lesser,
-    splat,
-    steps,
-)
+from raybox.compiler.simd import F64, I64, Builder, Lanes, Scalar, constant, splat, steps
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.geometry import BoxRows, RayRows
 from raybox.primitives.box_simd import (
-    NearPlanes,
+    BoxSlabs,
+    Float64Rays,
+    Interval,
+    classify_slabs,
     contact,
-    inverse_of,
+    intersect_slabs,
+    load_boxes,
     load_rays,
-    lower_bound,
     numbers,
-    upper_bound,
+    status_of,
 )
 from raybox.primitives.pairs import Pairing, decide_pair, ray_of
 from raybox.primitives.ray import origin_row
-from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
+from raybox.primitives.status import MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.validation import Floats, Ints
 
 LANES = 8
 TILE = 112  # numbers of one ray and one box, eight times each: see `_fill`
 _ROW = 3 * LANES
-_TAME = 2.0**400  # with numbers up to this size, no time over- or underflows
+_LIMIT = 2.0**400  # with numbers up to this size, no time over- or underflows
 
 
 class Work(NamedTuple):
@@ -60,64 +54,21 @@ def make_work(rays: RayRows, boxes: BoxRows, pairing: Pairing) -> Work:
     return Work(rays, boxes, pairing, np.empty(TILE))
 
 
-class _Ray(NamedTuple):
-    """Eight rays, axis by axis."""
-
-    o: list[Lanes]
-    d: list[Lanes]
-    inverse: list[Lanes]  # +inf where d is 0
-    t_min: Lanes
-    t_max: Lanes
+def _in_range(vectors: list[Lanes], least: float) -> Lanes:
+    """Return where the numbers' sizes lie between `least` and `_LIMIT`, or are 0."""
+    sizes = [vector.magnitude() for vector in vectors]
+    return reduce(and_, [((size < _LIMIT) & (size >= least)) | size.equals(0.0) for size in sizes])
 
 
-class _Classified(NamedTuple):
-    """The status of eight rays and boxes, and times of the near planes, within three roundings."""
-
-    status: Lanes  # int64
-    plane: list[Lanes]
-    near: list[Lanes]
-
-
-def _is_tame(vectors: list[Lanes], least: float, special: float) -> Lanes:
-    """Return where the numbers' sizes lie between `least` and `_TAME`, or are `special`."""
-    all_tame = None
-    for vector in vectors:
-        size = vector.magnitude()
-        tame = ((size < _TAME) & (size >= least)) | size.equals(special)
-        all_tame = tame if all_tame is None else all_tame & tame
-    assert all_tame is not None
-    return all_tame
-
-
-def _classify(ray: _Ray, lower: list[Lanes], upper: list[Lanes]) -> _Classified:
-    """Return the status of eight pairs in float64."""
-    plane, near, far = [], [], []
-    for k in range(3):
-        backward = ray.inverse[k] < 0.0
-        plane.append(backward.choose(upper[k], lower[k]))
-        first = (plane[k] - ray.o[k]) * ray.inverse[k]
-        last = (backward.choose(lower[k], upper[k]) - ray.o[k]) * ray.inverse[k]
-        near.append((first > -np.inf).choose(first, -np.inf))  # NaN: the ray lies in the face
-        far.append((last < np.inf).choose(last, np.inf))
-    start = greater(greater(greater(near[0], near[1]), near[2]), ray.t_min)
-    stop = lesser(lesser(lesser(far[0], far[1]), far[2]), ray.t_max)
-    misses = lower_bound(start) > upper_bound(stop)
-    hits = (lower_bound(stop) > ray.t_min) & (upper_bound(start) < ray.t_max)
-    for k in range(3):
-        # a slab, however thin, is entered before it is left: only other axes are compared
-        hits = hits & (upper_bound(near[k]) < lower_bound(lesser(far[(k + 1) % 3], far[(k + 2) % 3])))
-    tame = _is_tame([*lower, *upper], 0.0, np.inf)
-    tame = _is_tame([*ray.o], 0.0, 0.0) & tame & _is_tame(ray.d, 1 / _TAME, 0.0)
+def _classify(ray: Float64Rays, boxes: Iterable[Interval]) -> tuple[Lanes, Lanes, BoxSlabs]:
+    """Return which of eight pairs hit, which miss, and when lines cross the boxes' planes."""
+    slabs = intersect_slabs(ray, boxes)
+    in_range = (slabs.extent < _LIMIT) & _in_range(ray.origin, 0.0)
+    in_range = in_range & _in_range(ray.direction, 1 / _LIMIT)
     real = (ray.t_min <= ray.t_max) & (ray.t_min < np.inf) & (ray.t_max > -np.inf)
-    whole = ray.t_min.bits(I64) * 0
-    decided = misses.choose(whole + MISS, hits.choose(whole + HIT, whole + UNDECIDED))
-    status = tame.choose(decided, whole + UNDECIDED)
-    return _Classified(real.choose(status, MISS), plane, near)
-
-
-def _time(ray: _Ray, pairs: _Classified) -> tuple[Lanes, Lanes]:
-    """Return (known, first contact rounded once) of the hits."""
-    return contact(NearPlanes(pairs.plane, ray.o, ray.d, ray.inverse), pairs.near, ray.t_min)
+    certain = classify_slabs(slabs, ray)
+    misses = (certain.misses & in_range) | ~real
+    return certain.hits & in_range & ~misses, misses, slabs
 
 
 def _columns(memory: Memory, place: Scalar) -> list[Lanes]:
@@ -177,26 +128,24 @@ def _decide_run(b: Builder, work: Fields, fixed: Fields, run: Fields, index: Mem
         ray_at, item_at = b.add(ray, at), b.add(item, at)
         low_t, low_at = rows(rays.t_min, same_low, 4 * _ROW, ray_at)
         high_t, high_at = rows(rays.t_max, same_high, 4 * _ROW + LANES, ray_at)
-        d = triples(rays.directions, same_ray, _ROW, ray_at)
-        one = _Ray(
+        one = Float64Rays(
             triples(rays.origins, same_origin, 0, ray_at),
-            d,
-            [inverse_of(x) for x in d],
+            triples(rays.directions, same_ray, _ROW, ray_at),
             low_t.load(low_at, LANES) + 0.0,
             high_t.load(high_at, LANES),
         )
         lower = triples(boxes.lower, same_box, 2 * _ROW, item_at)
         upper = triples(boxes.upper, same_box, 3 * _ROW, item_at)
-        classified = _classify(one, lower, upper)
-        hits = classified.status.equals(HIT)
-        no_index = classified.status + (MISS_INDEX - MISS)  # UNDECIDED_INDEX likewise
+        hits, misses, slabs = _classify(one, zip(lower, upper, strict=True))
+        undecided_index = constant(b, I64, LANES, UNDECIDED_INDEX)
+        no_index = misses.choose(MISS_INDEX, undecided_index)
         items = steps(b, b.select(same_box, zero, item_at), LANES)
         items = splat(b, same_box, LANES).choose(splat(b, item, LANES), items)
         to = b.add(pair, at)
         index.store(hits.choose(items, no_index), to)
         t.store(constant(b, F64, LANES, np.inf), to)
         with b.if_then(hits.any()):
-            known, time = _time(one, classified)
+            known, time = contact(slabs.planes, slabs.near, one.t_min)
             index.store(hits.choose(known.choose(items, UNDECIDED_INDEX), no_index), to)
             t.store((hits & known).choose(time, np.inf), to)
         left = index.load(to, LANES).equals(UNDECIDED_INDEX)
@@ -211,19 +160,13 @@ def decide_listed(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, numbe
     `exact` holds each ray's origin, direction, t_min and t_max; `pairs`: `raybox.primitives.box_simd.Pairs`.
     """
     with loop(b, number, LANES) as at:
-        o, d, *span = load_rays(b, exact, numbers(b, pairs.ray, at))
-        items = [b.mul(item, I64(3)) for item in numbers(b, pairs.item, at)]
-
-        def triples(memory: Memory, starts: list[Scalar]) -> list[Lanes]:
-            return [memory.gather([b.add(start, I64(k)) for start in starts]) for k in range(3)]
-
-        ray = _Ray(o, d, [inverse_of(x) for x in d], *span)
-        classified = _classify(ray, triples(boxes.lower, items), triples(boxes.upper, items))
-        hits = classified.status.equals(HIT)
-        pairs.status.store(classified.status.to(I32), at)
+        ray = load_rays(b, exact, numbers(b, pairs.ray, at))
+        hits, misses, slabs = _classify(ray, load_boxes(b, boxes, numbers(b, pairs.item, at)))
+        status = status_of(hits, misses)
+        pairs.status.store(status, at)
         with b.if_then(hits.any()):
-            known, time = _time(ray, classified)
-            pairs.status.store((hits & ~known).choose(UNDECIDED, classified.status).to(I32), at)
+            known, time = contact(slabs.planes, slabs.near, ray.t_min)
+            pairs.status.store((hits & ~known).choose(UNDECIDED, status), at)
             pairs.low.store(time, at)
 
 

@@ -6,9 +6,9 @@ of it away. Where the direction is 0 a face's time is -inf or +inf, or NaN and i
 inside.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,7 @@ _ZIV = 2.0**-49  # five times the relative error of a quotient's correction: thr
 _TAME = 2.0**300
 _MANTISSA = (1 << 52) - 1  # the bits of a power of two that are zero
 _FAR = 2.0**500
+Interval: TypeAlias = tuple[Lanes, Lanes]  # the bounds of eight boxes on an axis
 AHEAD = 24  # a box is prefetched so many pairs before: halves the time of a pair
 
 
@@ -79,42 +80,78 @@ def load_rays(b: Builder, exact: Memory, rays: list[Scalar]) -> Float64Rays:
     return Float64Rays(columns[:3], columns[3:6], *columns[6:])
 
 
-class _Slabs(NamedTuple):
-    """Eight rays and boxes, axis by axis: near planes, times within three roundings, and the range."""
+def load_boxes(b: Builder, boxes: Fields, items: list[Scalar]) -> Iterator[Interval]:
+    """Yield the lower and upper bounds of eight boxes, axis by axis."""
+    for k in range(3):
+        places = [b.add(b.mul(item, I64(3)), I64(k)) for item in items]
+        yield boxes.lower.gather(places), boxes.upper.gather(places)
 
+
+def inverse_of(d: Lanes) -> Lanes:
+    """Return 1/d, +inf where d is 0."""
+    zero = d.equals(0.0)
+    return zero.choose(np.inf, constant(d.b, F64, LANES, 1.0) / zero.choose(1.0, d))
+
+
+class NearPlanes(NamedTuple):
+    """For each axis, the near planes of eight boxes, and the rays that cross them."""
+
+    p: list[Lanes]
     o: list[Lanes]
     d: list[Lanes]
     inverse: list[Lanes]  # 1/d, +inf where d is 0
-    plane: list[Lanes]
+
+
+class BoxSlabs(NamedTuple):
+    """The times at which eight rays cross the planes of their boxes, within three roundings, axis by axis."""
+
+    planes: NearPlanes
     near: list[Lanes]
     far: list[Lanes]
-    t_min: Lanes
-    t_max: Lanes
-    tame: Lanes  # whether no finite plane is so far that times might overflow
+    extent: Lanes  # the size of the greatest finite plane
 
 
-def _intersect_slabs(
-    b: Builder, boxes: Fields, exact: Memory, rays: list[Scalar], primitives: list[Scalar]
-) -> _Slabs:
+def intersect_slabs(ray: Float64Rays, boxes: Iterable[Interval]) -> BoxSlabs:
     """Return the times at which rays cross the planes of their boxes."""
-    o, d, t_min, t_max = load_rays(b, exact, rays)
-    inverses = [inverse_of(x) for x in d]
-    plane, near, far = [], [], []
-    tame = t_max.equals(t_max)
-    for k in range(3):
-        places = [b.add(b.mul(item, I64(3)), I64(k)) for item in primitives]
-        low, up = boxes.lower.gather(places), boxes.upper.gather(places)
-        for side in (low, up):
-            size = side.magnitude()
-            tame = tame & ((size < _FAR) | size.equals(np.inf))
-        inverse = inverses[k]
+    inverses, near, far = [inverse_of(d) for d in ray.direction], [], []
+    planes = NearPlanes([], ray.origin, ray.direction, inverses)
+    extent = constant(ray.t_min.b, F64, LANES, 0.0)
+    for (low, up), o, inverse in zip(boxes, ray.origin, inverses, strict=True):
+        for size in (low.magnitude(), up.magnitude()):
+            extent = greater(size.equals(np.inf).choose(0.0, size), extent)
         backward = inverse < 0.0
-        plane.append(backward.choose(up, low))
-        first = (plane[k] - o[k]) * inverse
-        last = (backward.choose(low, up) - o[k]) * inverse
-        near.append((first > -np.inf).choose(first, -np.inf))
+        planes.p.append(backward.choose(up, low))
+        first = (planes.p[-1] - o) * inverse
+        last = (backward.choose(low, up) - o) * inverse
+        near.append((first > -np.inf).choose(first, -np.inf))  # NaN: the ray lies in the face
         far.append((last < np.inf).choose(last, np.inf))
-    return _Slabs(o, d, inverses, plane, near, far, t_min, t_max, tame)
+    return BoxSlabs(planes, near, far, extent)
+
+
+class Classified(NamedTuple):
+    """Certain hits and misses of eight rays and primitives; where both, the ray's range is empty."""
+
+    hits: Lanes
+    misses: Lanes
+    low: Lanes  # bounds of the times of hits
+    high: Lanes
+
+
+def classify_slabs(slabs: BoxSlabs, ray: Float64Rays) -> Classified:
+    """Return which rays hit or miss their boxes, and when; their numbers are in range.
+
+    A condition chooses what the next one compares: for a logic of masks AVX2 packs each mask first.
+    """
+    near = greater(greater(slabs.near[0], slabs.near[1]), slabs.near[2])
+    far = lesser(lesser(slabs.far[0], slabs.far[1]), slabs.far[2])
+    low, latest = greater(lower_bound(near), ray.t_min), upper_bound(near)
+    misses = low > lesser(upper_bound(far), ray.t_max)
+    # a slab, however thin, is entered before it is left: only other axes are compared
+    hits = latest < (ray.t_min < lower_bound(far)).choose(ray.t_max, np.nan)
+    for k in range(3):
+        other = lesser(slabs.far[(k + 1) % 3], slabs.far[(k + 2) % 3])
+        hits = upper_bound(slabs.near[k]) < hits.choose(lower_bound(other), np.nan)
+    return Classified(hits, misses, low, greater(latest, ray.t_min))
 
 
 def lower_bound(t: Lanes) -> Lanes:
@@ -155,18 +192,12 @@ def fill_up(pairs: Any, number: int) -> None:
 @vector_code(void)
 def _classify(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
-        slabs = _intersect_slabs(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
-        near = greater(greater(slabs.near[0], slabs.near[1]), slabs.near[2])
-        far = lesser(lesser(slabs.far[0], slabs.far[1]), slabs.far[2])
-        misses = lower_bound(greater(near, slabs.t_min)) > upper_bound(lesser(far, slabs.t_max))
-        # a slab, however thin, is entered before it is left: only other axes are compared
-        hits = (lower_bound(far) > slabs.t_min) & (upper_bound(near) < slabs.t_max)
-        for k in range(3):
-            other = lesser(slabs.far[(k + 1) % 3], slabs.far[(k + 2) % 3])
-            hits = hits & (upper_bound(slabs.near[k]) < lower_bound(other))
-        pairs.status.store(slabs.tame.choose(status_of(hits, misses), UNDECIDED), at)
-        pairs.low.store(greater(lower_bound(near), slabs.t_min), at)
-        pairs.high.store(greater(upper_bound(near), slabs.t_min), at)
+        ray = load_rays(b, exact, numbers(b, pairs.ray, at))
+        slabs = intersect_slabs(ray, load_boxes(b, boxes, numbers(b, pairs.item, at)))
+        hits, misses, low, high = classify_slabs(slabs, ray)
+        pairs.status.store((slabs.extent < _FAR).choose(status_of(hits, misses), UNDECIDED), at)
+        pairs.low.store(low, at)
+        pairs.high.store(high, at)
 
 
 @inlined
@@ -180,8 +211,9 @@ def classify(boxes: BoxRows, exact: Floats, pairs: Pairs, number: int) -> None:
 def _first_contacts(b: Builder, boxes: Fields, exact: Memory, pairs: Fields, number: Scalar) -> None:
     with loop(b, number, LANES) as at:
         look_ahead(b, pairs, at, number, partial(prefetch_box, b, boxes))
-        slabs = _intersect_slabs(b, boxes, exact, numbers(b, pairs.ray, at), numbers(b, pairs.item, at))
-        known, t = contact(NearPlanes(slabs.plane, slabs.o, slabs.d, slabs.inverse), slabs.near, slabs.t_min)
+        ray = load_rays(b, exact, numbers(b, pairs.ray, at))
+        slabs = intersect_slabs(ray, load_boxes(b, boxes, numbers(b, pairs.item, at)))
+        known, t = contact(slabs.planes, slabs.near, ray.t_min)
         pairs.status.store(timed_status(known), at)
         pairs.low.store(t, at)
 
@@ -200,21 +232,6 @@ def prefetch_box(b: Builder, boxes: Fields, item: Scalar) -> None:
     """Prefetch the corners of a box."""
     for corner in (boxes.lower, boxes.upper):
         corner.prefetch_row(b.mul(item, I64(3)))
-
-
-def inverse_of(d: Lanes) -> Lanes:
-    """Return 1/d, +inf where d is 0."""
-    zero = d.equals(0.0)
-    return zero.choose(np.inf, constant(d.b, F64, LANES, 1.0) / zero.choose(1.0, d))
-
-
-class NearPlanes(NamedTuple):
-    """For each axis, the near planes of eight boxes, and the rays that cross them."""
-
-    p: list[Lanes]
-    o: list[Lanes]
-    d: list[Lanes]
-    inverse: list[Lanes]  # 1/d, +inf where d is 0
 
 
 def contact(planes: NearPlanes, near: list[Lanes], t_min: Lanes) -> tuple[Lanes, Lanes]:

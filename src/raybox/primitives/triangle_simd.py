@@ -38,6 +38,7 @@ from raybox.exact.error_free_simd import product_error
 from raybox.geometry import TriangleRows
 from raybox.primitives.box_simd import (
     LANES,
+    Classified,
     Pairs,
     fill_up,
     inverse_of,
@@ -67,15 +68,6 @@ class RayTriangles(NamedTuple):
     t_min: Lanes
     t_max: Lanes
     corners: list[Vector]
-
-
-class Classified(NamedTuple):
-    """Certain hits and misses of rays and triangles."""
-
-    hits: Lanes
-    misses: Lanes
-    low: Lanes  # bounds of the times of hits
-    high: Lanes
 
 
 def intersect_triangles(pairs: RayTriangles, culled: Scalar) -> Classified:
