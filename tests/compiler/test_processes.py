@@ -29,7 +29,7 @@ import numpy as np
 from raybox.compiler import cores, entry_points
 from raybox.compiler.jit import compile as jit
 from raybox.compiler.jit import processes
-from raybox.queries.path_sums.finite import _count_others
+from raybox.queries.path_sums.arguments import _count_others
 cores.cores = processes.cores = lambda: 2
 made, make, started, begin = [], jit.compile_entry, [], processes._Process.start
 def compile_entry(function, *rest):
@@ -56,7 +56,7 @@ while processes._QUEUE:
 """
 THERE, HERE = "0 3 1\n", "0 3 1 _count_others\n"
 NONE = "0 3 0 _count_others\n"
-LINE = "raybox.queries.path_sums.finite._count_others(i8:1r)"
+LINE = "raybox.queries.path_sums.arguments._count_others(i8:1r)"
 
 
 def run(cache, before="", after="", *flags, **environment):

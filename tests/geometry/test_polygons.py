@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import polygon_truth
 from raybox.errors import InvalidInput
 from raybox.geometry import polygon_ears, polygon_planes, polygon_sweep
-from raybox.geometry.polygon_overlaps import _near_pairs
+from raybox.geometry.polygon_ears import _near_pairs
 from raybox.geometry.polygons import Polygons, _convex, triangulate, without_holes
 
 L_SHAPE = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]

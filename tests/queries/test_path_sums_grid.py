@@ -11,7 +11,7 @@ import exact_grid
 import raybox as rb
 from core_marks import with_core
 from grids import KINDS, random_grid, random_rays
-from raybox.queries.path_sums.finite import is_finite
+from raybox.queries.path_sums.arguments import is_finite
 from raybox.queries.path_sums.fixed_point import fixed_point, limits_of
 from raybox.traversal.job import Job
 from raybox.validation import NO_MASK

@@ -8,11 +8,15 @@ from typing import Literal, Self
 import numpy as np
 
 from raybox import validation
+from raybox.compiler import huge_pages
 from raybox.compiler.float_environment import guard_class
-from raybox.geometry import camera, lidar, ray_input, segment_margins, sensor_rays, table_columns
+from raybox.geometry import camera, lidar, ray_input, segment_margins, table_columns
+from raybox.geometry.camera import Calibration
+from raybox.geometry.lidar import LidarSweep
+from raybox.geometry.ray_blocks import goes_past_caches, write_lidar, write_pinhole
 from raybox.geometry.ray_input import INF, MINUS_INF, ONE, ZERO, Invalid, RayArrays
 from raybox.geometry.table_columns import TableInput
-from raybox.validation import ArrayInput, Floats
+from raybox.validation import ArrayInput, Floats, freeze
 
 
 def segment_arrays(starts: ArrayInput, ends: ArrayInput, margin: ArrayInput | None) -> RayArrays:
@@ -189,7 +193,7 @@ class RayConstructors:
         (array([ 0.,  0., -5.]), array([ 0.5, -0.5,  1. ]))
         """
         found = camera.calibrated(K, R, t, (width, height), convention)
-        rays = RayArrays(found.centre, sensor_rays.calibrated_directions(found), ZERO, INF)
+        rays = RayArrays(found.centre, _calibrated_directions(found), ZERO, INF)
         return cls._of(*ray_input.validated(rays, "raise", found.is_bounded))
 
     @classmethod
@@ -251,7 +255,7 @@ class RayConstructors:
         ((10, 2, 180), array([9. , 0. , 1.8]))
         """
         sweep, shape = lidar.sweep_of(origin, azimuths, elevations, rotation)
-        return cls._of(*sensor_rays.lidar_vectors(sweep, shape), ZERO, INF)
+        return cls._of(*_lidar_vectors(sweep, shape), ZERO, INF)
 
     @classmethod
     def pinhole(
@@ -295,4 +299,40 @@ class RayConstructors:
         ((3, 3), array([0., 1., 0.]))
         """
         origin, rows, columns = camera.pinhole(eye, target, up, fov, (width, height))
-        return cls._of(origin, sensor_rays.pinhole_directions(rows, columns), ZERO, INF)
+        return cls._of(origin, _pinhole_directions(rows, columns), ZERO, INF)
+
+
+def _make_vectors(*shape: int) -> Floats:
+    vectors: Floats = huge_pages.pooled_input((*shape, 3), np.float64)
+    return vectors
+
+
+def _pinhole_directions(rows: Floats, columns: Floats) -> Floats:
+    """Return the directions (height, width, 3): each the sum of a row's vector and a column's."""
+    made = _make_vectors(len(rows), len(columns))
+    freeze(rows, columns)
+    write_pinhole(rows, columns, made.reshape(-1, 3), goes_past_caches(made))
+    return made
+
+
+def _calibrated_directions(camera: Calibration) -> Floats:
+    """Return the directions (height, width, 3) of a calibrated camera; some may overflow."""
+    _, rows, across, skewed, focal, right = camera
+    with np.errstate(over="ignore", invalid="ignore"):  # `Rays.from_camera` refuses what is not finite
+        if not skewed.any():
+            return _pinhole_directions(rows, (across / focal)[:, None] * right)
+        x = (across - skewed[:, None]) / focal
+        directions: Floats = rows[:, None] + x[..., None] * right
+    return directions
+
+
+def _lidar_vectors(sweep: LidarSweep, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Return the origins of a lidar's rays, or the one of all, and their directions (*shape, 3)."""
+    directions = _make_vectors(*shape)
+    freeze(*sweep)
+    write_lidar(sweep, directions.reshape(-1, 3))
+    if len(sweep.origins) == 1:
+        return sweep.origins[0], directions
+    origins = _make_vectors(*shape)
+    origins[...] = sweep.origins[:, None, None]
+    return origins, directions

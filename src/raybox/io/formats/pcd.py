@@ -14,7 +14,6 @@ import numpy as np
 
 from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.io.formats import lzf
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions, file_error, quoted
 from raybox.io.formats.mesh_parts import check_end, cut_off
 from raybox.io.formats.tables import Announced
@@ -28,6 +27,8 @@ _SIZES = struct.Struct("<II")  # in front of compressed data: their size, and th
 _COUNTS = ("POINTS", "WIDTH", "HEIGHT")
 _KEYS = {"", "VERSION", "FIELDS", "SIZE", "TYPE", "COUNT", "VIEWPOINT", "DATA", *_COUNTS}
 _PADDING = b"\0"  # versions of PCL append zeros, up to a page
+_MOST_EXPANSION = 88  # bytes that one compressed byte can become at most: 3 bytes repeat at most 264
+_LITERAL = 32  # a smaller control byte begins a run of literal bytes
 
 
 class Field(NamedTuple):
@@ -200,12 +201,50 @@ def _decompressed(whole: bytes, wanted: int, start: int, path: Path) -> bytes:
     end = _SIZES.size + packed
     if end > len(data):
         raise cut_off(path, f"byte {len(whole)}")
-    if size != wanted or size > packed * lzf.MOST_EXPANSION:
+    if size != wanted or size > packed * _MOST_EXPANSION:
         problem = f"{packed} compressed bytes announce {size} bytes, while the header announces {wanted}"
         raise file_error(path, problem, "copy or download it again", place)
     check_end(path, data[end:], _PADDING)
     try:
-        return lzf.decompress(data[_SIZES.size : end], size)
+        return decompress_lzf(data[_SIZES.size : end], size)
     except ValueError as error:
         problem = f"its compressed data are damaged ({error})"
         raise file_error(path, problem, "copy or download it again", place) from error
+
+
+def decompress_lzf(data: bytes, size: int) -> bytes:
+    """Return the ``size`` bytes that LZF data stand for (format: LibLZF by Marc Lehmann).
+
+    A control byte below 32 is followed by that many literal bytes and one more. Any other one refers back:
+    its upper three bits are a length (7: the next byte is added), its lower five and the following byte a
+    distance. Raise `ValueError` for data that end within a run, refer back before the first byte, or have
+    another size.
+    """
+    out = bytearray()
+    at, end = 0, len(data)
+    try:
+        while at < end and len(out) <= size:
+            control = data[at]
+            at += 1
+            if control < _LITERAL:
+                out += data[at : at + control + 1]
+                at += control + 1
+                continue
+            length = control >> 5
+            if length == 7:
+                length += data[at]
+                at += 1
+            start = len(out) - ((control & 31) << 8) - data[at] - 1
+            at += 1
+            if start < 0:
+                raise ValueError(f"a reference to {-start} bytes before the first one")
+            piece = out[start : start + length + 2]  # it ends early if it overlaps what it appends
+            out += (piece * ((length + 2) // len(piece) + 1))[: length + 2]
+    except IndexError as error:
+        raise ValueError("a reference that is cut off") from error
+    if at > end:
+        raise ValueError("a run of bytes that is cut off")
+    if len(out) != size:
+        more = "more than" if len(out) > size else f"{len(out)} of"
+        raise ValueError(f"{more} {size} bytes")
+    return bytes(out)

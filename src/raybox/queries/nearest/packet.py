@@ -36,6 +36,7 @@ from raybox.compiler.intrinsics import Fields, int64, vector_code, void
 from raybox.compiler.simd import (
     F32,
     F64,
+    I1,
     I32,
     I64,
     Builder,
@@ -51,9 +52,10 @@ from raybox.compiler.simd_arrays import Register, loop
 from raybox.primitives.box_simd import inverse_of, quotient
 from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import entry_planes, has_planes, has_volumes, plane_order
+from raybox.primitives.triangle_packet import PacketAtTriangle, TriangleState
+from raybox.primitives.triangle_simd import load_corners, time_of
 from raybox.queries.hit_query import write_hits, write_misses
 from raybox.queries.nearest.stream import Nearest
-from raybox.queries.nearest.triangle_packet import record_triangle, triangle_times
 from raybox.traversal.box_entry import INSIDE, NO_PLANE, BoxEntry, plane_number
 from raybox.traversal.job import Job
 from raybox.traversal.node_test import is_certain, reach, undecided, valid
@@ -234,7 +236,7 @@ def _write_entries(
         with b.if_else(hit.any()) as (some, none):
             with some:
                 if has_volumes(job.rows):
-                    known, times = triangle_times(b, job, result, load_vectors(b, job.rays, rows))
+                    known, times = _triangle_times(b, job, result, load_vectors(b, job.rays, rows))
                 else:
                     known, times = _entry_times(b, packets, job, p, rows)
                 _write(recorder, (hit & known).choose(result, MISS_INDEX), times, rows)
@@ -322,6 +324,38 @@ def _write_packets(
     write_hits(recorder, job, order, workspace.rays64, workspace, (group.base, left))
 
 
+def _record_triangle(b: Builder, at: PacketAtTriangle) -> TriangleState:
+    """Record certain hits, which come before the first ones so far."""
+    return TriangleState(
+        at.hits.choose(lesser(at.late, at.stop), at.stop),
+        at.hits.choose(at.low, at.before),
+        at.hits.choose(splat(b, at.item, at.hits.count), at.result),
+    )
+
+
+def _triangle_times(
+    b: Builder, job: Fields, result: Lanes, rays: tuple[list[Lanes], list[Lanes]]
+) -> tuple[Lanes, Lanes]:
+    """Return which times of sixteen rays at their results are known, and these.
+
+    rays: their origins and directions, axis by axis.
+    """
+    known, times = [], []
+    for k, items in enumerate(result.halves()):
+        hit = items > MISS_INDEX
+        some = Register(b, constant(b, I1, items.count, 0).value)
+        time = Register(b, constant(b, F64, items.count, np.inf).value)
+        with b.if_then(hit.any()):
+            which = hit.choose(items, 0)
+            corners = load_corners(b, job.rows, [b.sext(which.lane(i), I64) for i in range(items.count)])
+            o, d = ([column.halves()[k] for column in columns] for columns in rays)
+            found, t = time_of(o, d, corners)
+            some.value, time.value = found.value, t.value
+        known.append(some.lanes)
+        times.append(time.lanes)
+    return joined(known), joined(times)
+
+
 HOOKS = PacketHooks(
     Nearest,
     intersect_box=_intersect_box,
@@ -329,5 +363,5 @@ HOOKS = PacketHooks(
     write_misses=write_misses,
     writes_all=yes,
     make_room=_make_room,
-    record_triangle=record_triangle,
+    record_triangle=_record_triangle,
 )
