@@ -14,10 +14,11 @@ from raybox.bvh.node import CHILD, EMPTY, outward_down, outward_up
 from raybox.compiler.processor import level
 from raybox.compiler.target import has
 from raybox.queries.occluded import Occluded
+from raybox.traversal.job import RaySpan
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.ray_keys import copy_rays
 from raybox.traversal.slab_coefficients import load_single_ray
-from raybox.traversal.workspace import CopySpan, SetupSpan, make_workspace
+from raybox.traversal.workspace import SetupSpan, make_workspace
 from scenes import random_scene
 
 FUSED = level() not in ("v2", "baseline") if numba is None else has("fma")  # a library: of its level
@@ -174,7 +175,7 @@ def as_rays_or_miss(pairs) -> rb.Rays:
 
 @loop
 def copy_rows(rays, base, numbers, span, rows):
-    copy_rays(rays, base, numbers, CopySpan(span[0], span[1], False), rows)
+    copy_rays(rays, base, numbers, RaySpan(span[0], span[1]), rows)
 
 
 @loop

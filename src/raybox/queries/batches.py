@@ -49,7 +49,6 @@ _AT_ONCE = 1 << 15  # fewer rays are scattered by one thread, before another wou
 _SHARED = 2  # groups for each thread, at least, where rays are few
 _NARROW = 512  # rays of a group, at least
 _PACKET_CHUNK = 1 << 13  # rays among which a thread looks for packets at a time, at least
-_PAST_CACHES = 1 << 17  # rays whose rows are written past the caches
 GRAINS = 5.0  # where every box counts: up to here packets are faster than streams on any scene
 _ALIKE = 1024  # rays of a key: of pictures there are thousands, of rays that start anywhere some hundreds
 _SCANNED = 4 * LONGEST_ROW  # rays of which the first two rows of a picture are known
@@ -165,14 +164,13 @@ def _sort(job: Job, span: RaySpan, recording: Recording[R], order: Order, run: R
     """Traverse with the packets of a batch, and sort its other rays."""
     form = _packet_form(job, span, recording)
     count = span.end - span.begin
-    past = count >= _PAST_CACHES
     band = SIDE * form.stride if form else 1  # rays that stay together
 
     def key(begin: int, end: int) -> _Keyed[R]:
         part = Span(span.begin, begin * band, min(end * band, count))
         if form:
-            return _key_packets(job, part, recording, order, form, past)
-        return _key(job, part, recording, order, past)
+            return _key_packets(job, part, recording, order, form)
+        return _key(job, part, recording, order)
 
     keyed = run(
         key,
@@ -195,18 +193,16 @@ def _packet_form(job: Job, span: RaySpan, recording: Recording[R]) -> PacketForm
     return form if packet_batches.seem_coherent(rays, numbers, begin, end, form) else None
 
 
-def _key(job: Job, span: Span, recording: Recording[R], order: Order, past: bool) -> _Keyed[R]:
+def _key(job: Job, span: Span, recording: Recording[R], order: Order) -> _Keyed[R]:
     """List some rays by their keys."""
     base, begin, end = span
     recording.write_misses(base + begin, base + end)
     counts, keys = np.zeros(MISS_KEY, np.int64), np.empty(ray_groups.CACHED_RAYS + LANES, np.int32)
-    row = ray_groups.list_keys(job, KeySpan(*span, begin, past), order, counts, keys)
+    row = ray_groups.list_keys(job, KeySpan(*span, begin), order, counts, keys)
     return _Keyed(RaySpan(begin, end), counts, row - begin, _NONE, [])
 
 
-def _key_packets(
-    job: Job, span: Span, recording: Recording[R], order: Order, form: PacketForm, past: bool
-) -> _Keyed[R]:
+def _key_packets(job: Job, span: Span, recording: Recording[R], order: Order, form: PacketForm) -> _Keyed[R]:
     """Traverse with the packets among some rays; list the others by their keys."""
     _, begin, end = span
     order, packets = _part_of(order, span), []
@@ -220,7 +216,7 @@ def _key_packets(
         left += packet_batches.traverse_packets(job, span, order, workspace, packet_recorder, form)
         packets.append(PacketPart(recorder, RaySpan(first, next_ray(order))))
     if left:
-        row = ray_groups.list_keys(job, KeySpan(*span, row, past), order, counts, _LISTED)
+        row = ray_groups.list_keys(job, KeySpan(*span, row), order, counts, _LISTED)
     _PACKETS.put_back((memory, workspace), size)
     return _Keyed(RaySpan(begin, end), counts, row - begin, _part_undecided(order), packets)
 

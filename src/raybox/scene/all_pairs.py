@@ -17,6 +17,7 @@ from raybox.primitives.box_pairs import decide_listed
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX
 from raybox.scene.box_blocks import BlockHits, Blocks, list_candidates, make_blocks
+from raybox.traversal.job import RaySpan
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.ray_keys import MISS_KEY, copy_rays, sort_by, sort_keys
 from raybox.traversal.ray_setup import (
@@ -31,7 +32,7 @@ from raybox.traversal.ray_setup import (
     Frame,
     octant_of,
 )
-from raybox.traversal.workspace import CopySpan, SetupSpan
+from raybox.traversal.workspace import SetupSpan
 from raybox.validation import Floats, Floats32, Ints, Ints32
 
 _TILE = 64  # blocks: 24 KiB
@@ -124,7 +125,7 @@ def _sort(task: AllPairsTask, workspace: AllPairsWorkspace, begin: int, end: int
     keys, count = workspace.keys, end - begin
     for k in range(count):
         workspace.order[k] = k
-    copy_rays(task.rays, begin, workspace.order, CopySpan(whole(0), count, False), workspace.rows)
+    copy_rays(task.rays, begin, workspace.order, RaySpan(whole(0), count), workspace.rows)
     if count < LANES:
         _write_keys_singly(task, workspace, count)
     else:

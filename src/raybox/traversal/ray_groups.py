@@ -18,7 +18,6 @@ from raybox.traversal.ray_keys import copy_rays, keep_keys, sort_keys
 from raybox.traversal.ray_setup import CELLS, LANES, STOP, octant_of
 from raybox.traversal.stream import float64_is_deferred, resolve_waiting, traverse_stream
 from raybox.traversal.workspace import (
-    CopySpan,
     Order,
     SetupSpan,
     Span,
@@ -70,7 +69,6 @@ class KeySpan(NamedTuple):
     begin: int
     end: int
     row: int
-    past: bool  # whether rows are written past the caches, which then keep nodes (1 to 7 % off large queries)
 
 
 @entry
@@ -80,7 +78,7 @@ def list_keys(job: Job, span: KeySpan, order: Order, counts: Ints, keys: Ints32)
     keys: room for those of CACHED_RAYS rays and 16 more; without any, keys are in `order.keys` already.
     There are 16 rays from the base on, at least: fewer are keyed with their neighbours.
     """
-    base, begin, end, row, past = span
+    base, begin, end, row = span
     listed = row
     for begin in range(span.begin, end, CACHED_RAYS):
         stop = smaller(begin + CACHED_RAYS, end)
@@ -91,7 +89,7 @@ def list_keys(job: Job, span: KeySpan, order: Order, counts: Ints, keys: Ints32)
         else:
             marks = order.keys[begin:]
         last, row = row, keep_keys(marks, (begin, stop), row, order.keys, order.numbers)
-        copy_rays(job.rays, base, order.numbers, CopySpan(last, row, past), order.rows)
+        copy_rays(job.rays, base, order.numbers, RaySpan(last, row), order.rows)
     for k in range(listed, row):
         counts[order.keys[k]] += 1
     return whole(row)
@@ -154,7 +152,7 @@ def _traverse_unsorted(
     clear_undecided(order)
     for k in range(begin, end):
         order.order[k], order.where[k] = k, k
-    copy_rays(rays, base, order.order, CopySpan(begin, end, False), order.rows)
+    copy_rays(rays, base, order.order, RaySpan(begin, end), order.rows)
     _set_up(job, workspace, order, span, float64_is_deferred(job, recorder))
     limit, stop = work_counts(workspace).candidates + _PAIRS_AT_ONCE, begin
     while stop < end and work_counts(workspace).candidates < limit:

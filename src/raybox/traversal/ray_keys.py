@@ -122,21 +122,15 @@ def keep_keys(
 
 @vector_code(void)
 def copy_rays(b: Builder, rays: Fields, base: Scalar, numbers: Memory, span: Fields, rows: Memory) -> None:
-    """Copy the rays base + numbers[row], begin <= row < end, to rows. span: a `CopySpan`.
+    """Copy the rays base + numbers[row], begin <= row < end, to rows. span: a `RaySpan`.
 
     A row is a cache line: one fetch, where an origin and a direction lie in two or three, among those of rays
-    that hit nothing. past: whether rows, then whole cache
-    lines, go past the caches (`raybox.traversal.ray_groups`).
+    that hit nothing.
     """
     with loop(b, b.sub(span.end, span.begin)) as step:
         row = b.add(span.begin, step)
         copied = _row_of(b, rays, b.add(base, b.sext(numbers.get(row), I64)))
-        to = b.mul(row, I64(NUMBERS))
-        with b.if_else(span.past) as (far, near):
-            with far:
-                rows.store_past(copied, to)
-            with near:
-                rows.store(copied, to)
+        rows.store(copied, b.mul(row, I64(NUMBERS)))
 
 
 @vector_code(void)

@@ -46,14 +46,6 @@ class Span(NamedTuple):
     end: int
 
 
-class CopySpan(NamedTuple):
-    """The rows begin <= row < end, and whether they are written past the caches."""
-
-    begin: int
-    end: int
-    past: bool
-
-
 class SetupSpan(NamedTuple):
     """The rays begin <= k < end of an order, and whether float64 copies are left to `load_float64`."""
 
