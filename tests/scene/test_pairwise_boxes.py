@@ -15,6 +15,7 @@ from compare import assert_hits
 from core_marks import with_core
 from raybox.primitives import box_pairs
 from raybox.primitives.pairs import Pairing
+from raybox.primitives.status import MISS_INDEX
 from raybox.scene import all_pairs, pairwise
 
 INF = np.inf
@@ -290,17 +291,18 @@ def test_float64_decides_almost_all_pairs():
     assert undecided_share(families.make("touching_edges", 9, 5000)) > 0.1
 
 
-def test_counting_all_pairs_leaves_hardly_any_undecided():
+def test_all_pairs_leave_hardly_any_undecided():
     pairs = cloud(10, 500, 500, size=0.1)
     rays, boxes = as_rays(pairs)._rows(), rb.Boxes(*pairs[4:])._rows()
     task, workspace = all_pairs.make_task(rays, boxes), all_pairs.make_workspace()
-    out = all_pairs.make_results(500, np.empty(0, np.int64), np.empty(0))
+    index = np.full((500, 500), MISS_INDEX)
+    out = all_pairs.make_results(500, index.reshape(-1), np.empty(index.size))
     all_pairs.intersect_all_pairs(task, (0, 500), workspace, out)
     assert out.undecided_count[0] < 30
     assert out.single_count[0] < 5
     packed = np.setdiff1d(np.arange(500), out.single_rays[: out.single_count[0]])
-    lost = (intersect_all(pairs).hit.sum(axis=1) - out.counts)[packed]
+    counts = (index >= 0).sum(axis=1)
+    lost = (intersect_all(pairs).hit.sum(axis=1) - counts)[packed]
     assert lost.min() == 0
     assert lost.sum() <= out.undecided_count[0]
-    assert 100 < out.counts.sum() < 10_000
-    assert all_pairs.measure_rate(rays, boxes, 0.01) > 1e6
+    assert 100 < counts.sum() < 10_000

@@ -4,7 +4,6 @@ Boxes are in blocks of sixteen (`raybox.scene.box_blocks`). All rays of a group 
 blocks, which fits a core's cache, before the next tile.
 """
 
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -58,25 +57,18 @@ def make_task(rays: RayRows, boxes: BoxRows) -> AllPairsTask:
 
 
 class AllPairsResults(NamedTuple):
-    """Results: pair (ray, box) is element ray * boxes + box of index and t, which start as misses.
-
-    Where these arrays are empty, hits are counted.
-    """
+    """Results: pair (ray, box) is element ray * boxes + box of index and t, which start as misses."""
 
     index: Ints  # type: ignore[assignment]  # (pairs,): the box, MISS_INDEX or UNDECIDED_INDEX
     t: Floats
-    counts: Ints  # (rays,)
     single_rays: Ints  # (rays,): rays that cannot be packed, for another kernel
     single_count: Ints  # (1,): how many these are
     undecided_count: Ints  # (1,): of pairs
-    packed_count: Ints  # (1,): of rays
 
 
 def make_results(rays: int, index: Ints, t: Floats) -> AllPairsResults:
-    """Return the results of `rays` rays; index and t: of pairs, or empty."""
-    counts = np.zeros(rays if index.size == 0 else 0, np.int64)
-    zeros = (np.zeros(1, np.int64) for _ in range(3))
-    return AllPairsResults(index, t, counts, np.empty(rays, np.int64), *zeros)
+    """Return the results of `rays` rays; index and t: of pairs."""
+    return AllPairsResults(index, t, np.empty(rays, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
 class AllPairsWorkspace(NamedTuple):
@@ -160,12 +152,10 @@ def _decide(task: AllPairsTask, workspace: AllPairsWorkspace, count: int, out: A
         status, ray, item = pairs.status[p], pairs.source[p], pairs.item[p]
         if status == UNDECIDED:
             out.undecided_count[0] += 1
-        if status != MISS and out.index.size > 0:
+        if status != MISS:
             k = ray * task.blocks.box_count + item
             out.index[k] = item if status == HIT else UNDECIDED_INDEX
             out.t[k] = pairs.low[p] if status == HIT else np.inf
-        elif status == HIT:
-            out.counts[ray] += 1
 
 
 @device
@@ -212,23 +202,5 @@ def intersect_all_pairs(
         for octant in range(8):
             if workspace.starts[octant] < workspace.starts[octant + 1]:
                 _intersect_octant(task, workspace, base, octant, out)
-        out.packed_count[0] += workspace.starts[_SINGLE]
         for k in range(workspace.starts[_SINGLE], workspace.starts[_MISS]):
             _list_single_ray(out, base + workspace.order[k])
-
-
-def measure_rate(rays: RayRows, boxes: BoxRows, seconds: float = 1.0) -> float:
-    """Return the number of ray-box tests a second of one thread, measured.
-
-    Rays and boxes are rows of three, as those of `Rays` and `Boxes`. Hits are counted, undecided pairs
-    are not; rays that miss the bounds of all boxes are neither tested nor counted.
-    """
-    task, workspace = make_task(rays, boxes), make_workspace()
-    out = make_results(len(rays.directions), np.empty(0, np.int64), np.empty(0))
-    intersect_all_pairs(task, (0, min(out.single_rays.size, 1)), workspace, out)
-    done, start = 0, perf_counter()
-    while (spent := perf_counter() - start) < seconds:
-        out.single_count[0] = out.packed_count[0] = 0
-        intersect_all_pairs(task, (0, out.single_rays.size), workspace, out)
-        done += int(out.packed_count[0]) * task.blocks.box_count
-    return done / spent
