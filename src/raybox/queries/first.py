@@ -18,7 +18,7 @@ from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS, UNDECIDED, UNDECIDED_INDEX, UNKNOWN_ORDER
 from raybox.primitives.table import first_contacts, intersect
 from raybox.queries.exact_fallback import OrderedHits
-from raybox.queries.hit_query import order_of
+from raybox.queries.hit_query import order_by_bounds, order_of
 from raybox.queries.hit_sorting import is_before
 from raybox.queries.merge import (
     FlatHits,
@@ -83,12 +83,16 @@ def _place_of(
     p, r = pair
     place = count
     while place > 0:
-        j = whole(recorder.item[r, place - 1])
-        bounds = recorder.low[r, place - 1], recorder.high[r, place - 1]
-        order = order_of(job, workspace, p, j, bounds)
+        low, high = recorder.low[r, place - 1], recorder.high[r, place - 1]
+        order = order_by_bounds(workspace.pairs, p, low, high)
         if order == UNKNOWN_ORDER:
-            return -1
-        if order > 0 or (order == 0 and workspace.pairs.item[p] > j):
+            j = whole(recorder.item[r, place - 1])
+            order = order_of(job, workspace, p, j, (low, high))
+            if order == UNKNOWN_ORDER:
+                return -1
+            if order == 0 and workspace.pairs.item[p] > j:
+                return place
+        if order > 0:
             return place
         place -= 1
     return place

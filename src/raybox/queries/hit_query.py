@@ -19,6 +19,7 @@ from raybox.compiler.simd import Builder, Lanes
 from raybox.geometry import Rays, Rows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
+from raybox.primitives.box_simd import Pairs
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED_INDEX, UNKNOWN_ORDER
 from raybox.primitives.table import certain_order, first_contacts, intersect, tie
@@ -93,39 +94,53 @@ def _ends_rays(fold: type[HitFold]) -> bool:
 
 
 @inlined
+def order_by_bounds(pairs: Pairs, p: int, low: float, high: float) -> int:
+    """Return the order of a candidate and of a hit from `low` to `high`; `UNKNOWN_ORDER` if these overlap."""
+    if pairs.low[p] > high:
+        return 1
+    return -1 if pairs.high[p] < low else UNKNOWN_ORDER
+
+
+@device
 def order_of(job: Job, workspace: Workspace, p: int, j: int, bounds: tuple[float, float]) -> int:
     """Return the order of a candidate, if it is hit, and of a hit j of its ray, or `UNKNOWN_ORDER`.
 
-    bounds: of the time of hit j.
+    bounds: of the time of hit j, which those of the candidate overlap.
     """
     pairs = workspace.pairs
-    low, high = pairs.low[p], pairs.high[p]
-    if high < bounds[0]:
-        return -1
-    if low > bounds[1]:
-        return 1
-    if both_at_range_start((low, high), bounds):
+    if both_at_range_start((pairs.low[p], pairs.high[p]), bounds):
         return 0
     return certain_order(job.rows, workspace.rays64, whole(pairs.ray[p]), whole(pairs.item[p]), j)
 
 
 @inlined
-def _keep(recorder: HitFold, workspace: Workspace, p: int, order: int, is_new: bool) -> None:
-    """Keep a candidate or the hit so far, and what bounds its time: that of the other does, too."""
+def _replace(recorder: HitFold, workspace: Workspace, p: int, low: float, high: float) -> None:
+    """Make a candidate the hit so far. low, high: bounds of its time."""
+    r, i = whole(workspace.pairs.ray[p]), workspace.pairs.item[p]
+    workspace.state[r, RESULT] = workspace.state[r, TIMED] = i
+    workspace.bounds[r, 0], workspace.bounds[r, 1] = low, high
+    if ends_rays(recorder):
+        end_at(workspace, r, high)
+
+
+@device
+def _record_overlapping(recorder: HitFold, job: Job, workspace: Workspace, p: int) -> None:
+    """Record a candidate whose bounds overlap those of the hit so far: each time bounds the other."""
     pairs, state, times = workspace.pairs, workspace.state, workspace.bounds
-    r, low, high = whole(pairs.ray[p]), pairs.low[p], pairs.high[p]
-    if state[r, RESULT] != MISS_INDEX:
-        is_first, is_last = (order <= 0, order >= 0) if is_new else (order >= 0, order <= 0)
-        first, last = times[r, 0], times[r, 1]
-        own_low, own_high = (low, high) if is_new else (first, last)
-        low = larger(low, first) if is_last else own_low
-        high = smaller(high, last) if is_first else own_high
-    times[r, 0], times[r, 1] = low, high
-    if is_new:
-        state[r, RESULT] = pairs.item[p]
-        if ends_rays(recorder):
-            end_at(workspace, r, high)
-    state[r, TIMED] = state[r, RESULT]
+    r, i = whole(pairs.ray[p]), whole(pairs.item[p])
+    j, first, last = whole(state[r, RESULT]), times[r, 0], times[r, 1]
+    order = order_of(job, workspace, p, j, (first, last))
+    is_new: bool = prefers(recorder, order, i, j)
+    if order == UNKNOWN_ORDER or (is_new and pairs.status[p] != HIT):
+        mark_undecided(workspace, r)
+    elif pairs.status[p] == HIT:
+        low, high = larger(pairs.low[p], first), smaller(pairs.high[p], last)
+        if is_new:
+            low, high = low if order >= 0 else pairs.low[p], high if order <= 0 else pairs.high[p]
+            _replace(recorder, workspace, p, low, high)
+        else:
+            state[r, TIMED] = j
+            times[r, 0], times[r, 1] = low if order <= 0 else first, high if order >= 0 else last
 
 
 @device
@@ -139,15 +154,20 @@ def record(recorder: HitFold, job: Job, workspace: Workspace, count: int) -> Non
             times[r, 0], times[r, 1] = pairs.low[p], pairs.high[p]
             if status != HIT:
                 mark_undecided(workspace, r)
-        elif status != MISS and j != UNDECIDED_INDEX:
-            order, bounds = -1, (times[r, 0], times[r, 1])
-            if j != MISS_INDEX:
-                order = order_of(job, workspace, p, j, bounds)
-            is_new = j == MISS_INDEX or prefers(recorder, order, i, j)
-            if order == UNKNOWN_ORDER or (is_new and status != HIT):
-                mark_undecided(workspace, r)
-            elif status == HIT:
-                _keep(recorder, workspace, p, order, is_new)
+            continue
+        if status == MISS or j == UNDECIDED_INDEX:
+            continue
+        order = UNKNOWN_ORDER
+        if j != MISS_INDEX:
+            order = order_by_bounds(pairs, p, times[r, 0], times[r, 1])
+            if order != UNKNOWN_ORDER and not prefers(recorder, order, i, j):
+                continue
+        if status == HIT and (j == MISS_INDEX or order != UNKNOWN_ORDER):
+            _replace(recorder, workspace, p, pairs.low[p], pairs.high[p])
+        elif j != MISS_INDEX and order == UNKNOWN_ORDER:
+            _record_overlapping(recorder, job, workspace, p)
+        else:
+            mark_undecided(workspace, r)
 
 
 @device
@@ -298,7 +318,8 @@ def _merge_geometries(request: Request, run_one: RunOne[None, F], _options: None
         new, old, new_t, old_t = other.index[found] + start, index[found], other.t[found], t[found]
         order = (new_t > old_t).astype(np.int64) - (new_t < old_t)
         tied = np.flatnonzero((old >= 0) & (order == 0))
-        order[tied] = exact_order(request, found[tied], new[tied], old[tied])
+        if tied.size:
+            order[tied] = exact_order(request, found[tied], new[tied], old[tied])
         best = (old < 0) | merged.prefers(order, new, old)
         index[found[best]], t[found[best]] = new[best], new_t[best]
     return merged

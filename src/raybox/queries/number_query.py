@@ -105,13 +105,13 @@ def _merged(recorder: Any, one: Lanes, other: Lanes) -> Lanes:
 
 
 @inlined
-def _add_hit(recorder: NumberFold, workspace: Workspace, r: int) -> None:
-    """Add a hit of a ray to its number."""
+def _add(recorder: NumberFold, workspace: Workspace, r: int, number: int) -> None:
+    """Add the number of a hit, 1, or of a miss, 0, to that of a ray."""
     state = workspace.state
-    if ends_at_hit(recorder):
+    if not ends_at_hit(recorder):
+        state[r, RESULT] = merge(recorder, state[r, RESULT] + 1, number) - 1
+    elif number == 1:
         state[r, RESULT], workspace.packed_rays[r, STOP] = _ONE, PASSES
-    else:
-        state[r, RESULT] = merge(recorder, state[r, RESULT] + 1, 1) - 1
 
 
 @device
@@ -123,13 +123,13 @@ def _record(recorder: NumberFold, _job: Job, workspace: Workspace, count: int) -
             mark_undecided(workspace, r)
         elif status == UNDECIDED and state[r, RESULT] == MISS_INDEX:
             state[r, RESULT] = UNDECIDED_INDEX  # a later hit may decide it
-        elif status == HIT and (ends_at_hit(recorder) or state[r, RESULT] != UNDECIDED_INDEX):
-            _add_hit(recorder, workspace, r)
+        elif status != UNDECIDED and (ends_at_hit(recorder) or state[r, RESULT] != UNDECIDED_INDEX):
+            _add(recorder, workspace, r, status)  # without a branch for a hit: which comes is not predictable
 
 
 @device
 def _record_certain(recorder: NumberFold, _job: Job, workspace: Workspace, _slot: LeafSlot, r: int) -> bool:
-    _add_hit(recorder, workspace, r)
+    _add(recorder, workspace, r, HIT)
     return True
 
 
