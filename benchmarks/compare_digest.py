@@ -49,7 +49,7 @@ def _public(name: str, value: Any) -> Pairs:
                 continue  # ids of a geometry that has none
             if not callable(item):
                 yield from _flat(f"{name}.{field}".strip("."), item)
-    if hasattr(value, "offsets") and hasattr(value, "lengths") and len(value):
+    if hasattr(value, "offsets") and hasattr(value, "lengths") and value.shape[:1] not in ((), (0,)):
         yield from _flat(f"{name}.ray", value[len(value) // 2])
     if hasattr(value, "image") and len(value.shape) == 2:
         for kind in ("depth", "index", "normal"):

@@ -316,8 +316,8 @@ def _merge_geometries(request: Request, run_one: RunOne[None, F], _options: None
         other = run_one(job, rays)
         found = np.flatnonzero(other.index >= 0)
         new, old, new_t, old_t = other.index[found] + start, index[found], other.t[found], t[found]
-        order = (new_t > old_t).astype(np.int64) - (new_t < old_t)
-        tied = np.flatnonzero((old >= 0) & (order == 0))
+        order = np.subtract(new_t > old_t, new_t < old_t, dtype=np.int8)
+        tied = np.flatnonzero((order == 0) & (old >= 0))
         if tied.size:
             order[tied] = exact_order(request, found[tied], new[tied], old[tied])
         best = (old < 0) | merged.prefers(order, new, old)

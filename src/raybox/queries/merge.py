@@ -68,7 +68,9 @@ def exact_order(request: Request, rays: Ints, ones: Ints, others: Ints) -> Ints:
     geometry = np.searchsorted(request.starts, ids, side="right") - 1
     index = ids - np.array(request.starts)[geometry]
     orders, left = np.empty(len(rays), np.int64), np.ones(len(rays), np.bool_)
-    for form in (_as_boxes, _as_triangles) if len(rays) else ():
+    for form in (_as_boxes, _as_triangles):
+        if not left.any():
+            break
         known = np.zeros(ids.shape, np.bool_)
         rows = form(request, rays, geometry, index, known)
         some = np.flatnonzero(left & known.all(axis=1))
