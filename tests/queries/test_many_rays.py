@@ -155,7 +155,6 @@ def test_threads_share_sorting_and_traversal(query, first, batch, monkeypatch):
     monkeypatch.setattr(batches, "GROUP", 48)
     monkeypatch.setattr(batches, "_NARROW", 12)
     monkeypatch.setattr(batches, "_AT_ONCE", 70)
-    monkeypatch.setattr(batches, "_PAST_CACHES", 400)
     monkeypatch.setattr(batches, "_WORKSPACES", SizedPool(make_workspace))
     calls, key, scatter_threads, scatter = set(), batches._key, set(), ray_groups.scatter
 
@@ -312,7 +311,7 @@ def test_hardly_any_rays_need_the_exact_fallback(query, single_chunk):
 
 
 FALLBACK_RAYS = {
-    "nearest": 38,
+    "nearest": 37,
     "occluded": 5,
     "count": 62,
     "first": 50,

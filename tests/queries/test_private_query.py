@@ -11,6 +11,7 @@ import exact_instances
 import raybox as rb
 from exact import INF, rounded
 from last import QUERY
+from raybox.casting import cast
 from raybox.compiler.buffer_pool import SizedPool
 from raybox.compiler.struct_ref import struct
 from raybox.queries import batches, per_ray, table
@@ -36,8 +37,14 @@ class Parity(NamedTuple):
 
 
 PARITY = number_query("parity", Parity, np.int8)
-table.add(QUERY)
-table.add(PARITY)
+
+
+@pytest.fixture(autouse=True)
+def added(monkeypatch):
+    """Add the queries for the tests of this module alone."""
+    monkeypatch.setattr(table, "QUERIES", dict(table.QUERIES))
+    table.add(QUERY)
+    table.add(PARITY)
 
 
 @pytest.fixture
@@ -211,7 +218,7 @@ def test_a_file_has_its_columns(tmp_path):
     boxes, rays = cells(4), grid_rays(13, 50)
     scene, hits = rb.Scene(boxes), rb.Scene(boxes)._run(QUERY, rays)
     rb.save(tmp_path / "rays.npz", rays)
-    rb.cast(scene, tmp_path / "rays.npz", tmp_path / "hits.npz", query="last")
+    cast(scene, tmp_path / "rays.npz", tmp_path / "hits.npz", query="last")
     with np.load(tmp_path / "hits.npz") as columns:
         np.testing.assert_array_equal(columns["index"], hits.index)
         np.testing.assert_array_equal(columns["t"], hits.t)

@@ -12,9 +12,10 @@ import raybox as rb
 import strategies
 from compare import EPS
 from exact import INF
-from raybox.queries import occluded
 from raybox.queries.hit_query import HitOfRay
 from raybox.queries.nearest.stream import Nearest
+from raybox.queries.number_query import NumberOfRay
+from raybox.queries.occluded import Occluded
 from raybox.queries.per_ray import select_rays
 from raybox.scene import geometry_parts
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
@@ -373,5 +374,6 @@ def test_an_undecided_ray_does_not_affect_the_next(kind):
     (part,) = rb.Scene(rb.Instances(GEOMETRIES[kind], turns(rng, 50)))._parts
     masks = geometry_parts.masks(None, (part,))
     job = select_rays(geometry_parts.job(part, rb.Rays(origins, ways)._rows(), *masks, None), slice(None))
-    occluded.PER_RAY.run_exact(job, None)
+    hit = NumberOfRay(Occluded(np.zeros(9, np.bool_)), 0)
+    traverse_rays(job, RaySpan(0, 9), make_scratch(), hit)
     assert np.flatnonzero(job.rows.undecided_rays).tolist() == [4]

@@ -9,13 +9,14 @@ from raybox._version import __version__
 from raybox.casting import arguments as cast_arguments
 from raybox.casting.cast_folder import cast_folder, system_errors
 from raybox.casting.caster import BlockCaster
-from raybox.casting.columns import QUERIES, rows_of
+from raybox.casting.columns import rows_of
 from raybox.casting.job import SUFFIXES, CastJob
 from raybox.casting.scenes import mapped_files, objects_of, scene_text
 from raybox.errors import InvalidInput
 from raybox.io.formats import point_files
 from raybox.io.formats.common import file_error, path_of, require, resolved
 from raybox.io.formats.saving import check_target as check_saved
+from raybox.queries.table import file_queries
 from raybox.scene.scene import Scene
 from raybox.store import checksum
 from raybox.store.checksum import Facts
@@ -105,8 +106,8 @@ def _check_arguments(scene: Scene, query: str, ids: Sequence[str] | None, chunk:
         raise InvalidInput(
             f"scene must be a raybox.Scene; got {type(scene).__name__}. Make one: Scene(boxes)."
         )
-    if query not in QUERIES:
-        raise InvalidInput(f"query must be one of {', '.join(QUERIES)}; got {query!r}.")
+    if query not in file_queries():
+        raise InvalidInput(f"query must be one of {', '.join(file_queries())}; got {query!r}.")
     parts = objects_of(scene)
     if rows_of(query) == "primitives" and len(parts) > 1:
         raise InvalidInput(
