@@ -13,7 +13,6 @@ import numpy as np
 
 from raybox.exact import definition
 from raybox.geometry import BoxRows, GridRows, PlaneRows, TriangleRows
-from raybox.geometry.ray_rows import select_rows
 from raybox.primitives import exact_table
 from raybox.primitives.pairs import write_orders
 from raybox.queries.query import Request
@@ -47,11 +46,11 @@ def _sort_ties(request: Request, ray: Ints, number: Ints, runs: Ints) -> None:
     after the first turns where hits tie exactly, as on shared faces. Hits with one geometry are in order.
     """
     left = np.ones(runs[-1] + 1, np.bool_)  # runs that may not be in order
+    ties = np.flatnonzero(runs[1:] == runs[:-1])  # places of hits whose time is that of the next one, too
     while left.any():
         changed = np.zeros_like(left)
         for turn in range(2):
-            places = np.flatnonzero((runs[1:] == runs[:-1]) & left[runs[1:]])
-            places = places[places % 2 == turn]
+            places = ties[left[runs[ties]] & (ties % 2 == turn)]
             first, second = number[places], number[places + 1]
             geometry, other = (np.searchsorted(request.starts, ids, side="right") for ids in (first, second))
             places, first, second = (ids[geometry != other] for ids in (places, first, second))
@@ -78,8 +77,10 @@ def exact_order(request: Request, rays: Ints, ones: Ints, others: Ints) -> Ints:
         write_orders(request.rays, rows, rays[some], 2 * some, 2 * some + 1, found)
         orders[some], left[some] = found, False
     for k in np.flatnonzero(left).tolist():
-        times = (_exact_time(request, int(rays[k]), int(number)) for number in ids[k])
-        orders[k] = np.sign(definition.order(*times))
+        primitives = zip(geometry[k].tolist(), index[k].tolist(), strict=True)
+        orders[k] = np.sign(
+            definition.order(*(_exact_time(request, int(rays[k]), *one) for one in primitives))
+        )
     return orders
 
 
@@ -137,9 +138,7 @@ def _of_planes(planes: PlaneRows, index: Ints, _directions: Floats) -> _Boxes:
 
 
 _BOXES: dict[type, Callable[[Any, Ints, Floats], _Boxes]] = {
-    BoxRows: lambda rows, index, _: _Boxes(
-        rows.lower[index], rows.upper[index], np.ones(len(index), np.bool_)
-    ),
+    BoxRows: _of_boxes,
     GridRows: _of_cells,
     TriangleRows: _of_triangles,
     PlaneRows: _of_planes,
@@ -157,8 +156,6 @@ def _as_triangles(request: Request, _rays: Ints, geometry: Ints, index: Ints, kn
     return TriangleRows(corners.reshape(-1, 3, 3), False)
 
 
-def _exact_time(request: Request, ray: int, number: int) -> Any:
+def _exact_time(request: Request, ray: int, geometry: int, index: int) -> Any:
     """Return the exact time of a hit."""
-    which = int(np.searchsorted(request.starts, number, side="right")) - 1
-    one = exact_table.ray_at(select_rows(request.rays, slice(ray, ray + 1)), 0)
-    return exact_table.exact_time(request.jobs[which].rows, one, number - request.starts[which])
+    return exact_table.exact_time(request.jobs[geometry].rows, exact_table.ray_at(request.rays, ray), index)
