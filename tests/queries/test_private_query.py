@@ -223,6 +223,9 @@ def test_a_file_has_its_columns(tmp_path):
         np.testing.assert_array_equal(columns["index"], hits.index)
         np.testing.assert_array_equal(columns["t"], hits.t)
     assert 10 < np.count_nonzero(hits.hit) < 50
+    cast(scene, tmp_path / "rays.npz", tmp_path / "numbers.npz", query="parity")
+    with np.load(tmp_path / "numbers.npz") as columns:
+        np.testing.assert_array_equal(columns["parity"], scene.count(rays) % 2)
 
 
 @pytest.mark.parametrize("rays", [grid_rays(14, 400), picture()], ids=["streams", "packets"])

@@ -4,6 +4,7 @@ No fast-math anywhere: the error bounds of `raybox.exact.predicate` count every 
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple, Never, TypeAlias, TypeVar, cast
 
 from raybox.compiler.intrinsics import Signature, int64, vector_code
@@ -126,6 +127,16 @@ def dispatch(stub: Callable[..., Any], kernels: Callable[[type], Any], *, inline
 
     DISPATCHERS[stub] = kernels
     OVERLOADS.append(Overload(stub, pick, FLAGS | {"forceinline": inline}))
+
+
+def declare_method(name: str) -> Stub:
+    """Return a function whose compiled calls are those of a method of the first argument's class."""
+
+    @cache
+    def kernel(kind: type) -> DeviceFunction | None:
+        return inlined(getattr(kind, name)) if hasattr(kind, name) else None
+
+    return declare(name, kernel, inline=True)
 
 
 class Namesakes:

@@ -8,12 +8,12 @@ A group's RESULT is the index of the hit so far. The bounds of its time are thos
 """
 
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from raybox.compiler.decorators import DeviceFunction, declare, device, inlined, no, whole, yes
+from raybox.compiler.decorators import declare_method, device, inlined, no, whole, yes
 from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller
 from raybox.compiler.simd import Builder, Lanes
 from raybox.geometry import Rays, Rows
@@ -76,12 +76,7 @@ class HitFold(Recorder, Protocol):
 F = TypeVar("F", bound=HitFold)
 
 
-@cache
-def _prefers_of(kind: type) -> DeviceFunction | None:
-    return inlined(kind.prefers) if hasattr(kind, "prefers") else None
-
-
-prefers = declare("prefers", _prefers_of, inline=True)
+prefers = declare_method("prefers")
 """Call a fold's `prefers` in compiled code; it comes first."""
 
 

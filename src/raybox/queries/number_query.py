@@ -1,4 +1,4 @@
-"""Queries of one number a ray, folded over its hits: `count` adds them up, `occluded` asks for one.
+"""Queries of one number a ray, folded over its hits: `count` adds them up, `occluded` needs one.
 
 Such a query is the class of its results, a `NumberFold`: of a miss the number is 0, of one hit 1, and `merge`
 makes one number of those of two sets of hits, in any order, with ``merge(x, 0) == x``. Where a second hit
@@ -8,13 +8,13 @@ A group's RESULT is the number less 1: of a miss, `MISS_INDEX`.
 """
 
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.compiler.decorators import DeviceFunction, declare, device, inlined, no, whole, yes
+from raybox.compiler.decorators import declare_method, device, inlined, no, whole, yes
 from raybox.compiler.intrinsics import Fields, prefetch_to_write, smaller
 from raybox.compiler.simd import F32, I32, Builder, Lanes, Scalar, constant, splat
 from raybox.compiler.simd_arrays import Register, bits
@@ -74,12 +74,7 @@ class NumberFold(Recorder, Protocol):
 F = TypeVar("F", bound=NumberFold)
 
 
-@cache
-def _merge_of(kind: type) -> DeviceFunction | None:
-    return inlined(kind.merge) if hasattr(kind, "merge") else None
-
-
-merge = declare("merge", _merge_of, inline=True)
+merge = declare_method("merge")
 """Call a fold's `merge` in compiled code; it comes first."""
 
 
@@ -282,9 +277,14 @@ def _merge_geometries(request: Request, run_one: RunOne[None, F], _options: None
 
 
 def _chunks(
-    name: str, scene: Any, rays: Rays, first: int, workers: int, where: MaskInput = None
+    query: Query[None, F, NDArray[Any]],
+    scene: Any,
+    rays: Rays,
+    first: int,
+    workers: int,
+    where: MaskInput = None,
 ) -> Iterator[ChunkResults]:
-    yield number_results(name, first, getattr(scene, name)(rays, workers=workers, where=where))
+    yield number_results(query.name, first, scene._run(query, rays, workers=workers, where=where))
 
 
 def _present(results: NumberFold, shape: tuple[int, ...], _source: Source, _options: None) -> NDArray[Any]:
@@ -317,14 +317,15 @@ def number_query(
     packet = PacketHooks(
         fold, _intersect_box, _write_packets, _write_misses, record_triangle=_record_triangle
     )
-    return Query(
+    query = Query(
         name=name,
         hooks=(stream, packet, EXACT_HOOKS),
         run=partial(run, per_ray),
         merge_geometries=_merge_geometries,
         present=_present,
-        columns=FileColumns(lambda _dimension, _ids: {**RAY, name: np.dtype(dtype)}, partial(_chunks, name)),
     )
+    columns = FileColumns(lambda _dimension, _ids: {**RAY, name: np.dtype(dtype)}, partial(_chunks, query))
+    return query._replace(columns=columns)
 
 
 EXACT_HOOKS = ExactHooks(NumberOfRay, _resolve, _start, takes_turns=yes, first_only=_first_only)
