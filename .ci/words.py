@@ -1,4 +1,7 @@
-"""Check names and imports: banned words, equal class names, long modules and signatures, circles of imports.
+"""Check names, imports and sizes of modules, classes, functions and packages.
+
+Names have no banned words, no two classes have one name, modules and signatures are short, imports do not run
+in circles, and no package has more lines than its budget.
 
 Run from the root of the repository: `python .ci/words.py`. Prints each finding as `path:line: message`, and
 exits with status 1 if there is any.
@@ -8,7 +11,7 @@ import ast
 import re
 import sys
 import tokenize
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -16,6 +19,7 @@ from pathlib import Path
 
 FOLDERS = ("src", "tests", "benchmarks", "examples")
 LINES = 500  # of a module in src: one subject is one file
+BUDGETS = "lines.txt"  # in the folder of this script: the most lines of each package of src
 POSITIONAL = 6  # parameters of a function in src (ruff has PLR0917 in preview only)
 
 # Metaphors that stood for the field's words, and words that make persons of functions.
@@ -145,6 +149,21 @@ def circles(source: Path) -> Iterator[list[str]]:
             graph[circle[0]].remove(circle[1])
 
 
+def over_budget(source: Path, budgets: Path) -> Iterator[str]:
+    """Yield a message for each package of src that has more lines than it may, or has no budget."""
+    most = {name: int(lines) for name, lines in map(str.split, budgets.read_text().splitlines())}
+    found = Counter[str]()
+    for path in source.rglob("*.py"):
+        package = path.relative_to(source).parts[1:-1]
+        found[package[0] if package else "raybox"] += path.read_text(encoding="utf-8").count("\n")
+    for name, lines in sorted(found.items()):
+        if lines > most.get(name, 0):
+            yield (
+                f"src: {name} has {lines:,} lines, {most.get(name, 0):,} at most by .ci/{budgets.name}: "
+                "take others away, or raise it and say in the commit what the lines are for"
+            )
+
+
 def findings(root: Path) -> Iterator[str]:
     """Yield everything that is wrong."""
     classes = defaultdict[str, list[str]](list)
@@ -167,6 +186,8 @@ def findings(root: Path) -> Iterator[str]:
             yield f"{places[0]}: class {name} is also in {', '.join(places[1:])}"
     for circle in circles(root / "src"):
         yield f"src: imports run in a circle: {' -> '.join(circle)}"
+    if (budgets := root / ".ci" / BUDGETS).exists():
+        yield from over_budget(root / "src", budgets)
 
 
 def main() -> int:

@@ -98,3 +98,20 @@ def test_modules_without_circles(tmp_path):
 def test_a_circle_is_printed(tmp_path):
     messages = found(tmp_path, {"src/one.py": "import two", "src/two.py": "import one"})
     assert messages == ["src: imports run in a circle: one -> two -> one"]
+
+
+def test_packages_stay_within_their_budgets(tmp_path):
+    files = {
+        "top/x/a.py": "x = 1\n" * 6,
+        "top/x/y/b.py": "x = 1\n" * 5,
+        "top/c.py": "x = 1\n",
+        "top/z/d.py": "z = 1\n",
+    }
+    messages = found(
+        tmp_path,
+        {f"src/{path}": text for path, text in files.items()} | {".ci/lines.txt": "x 10\nraybox 1\n"},
+    )
+    assert [message.partition(":")[2][:40] for message in messages] == [
+        " x has 11 lines, 10 at most by .ci/lines",
+        " z has 1 lines, 0 at most by .ci/lines.t",
+    ]

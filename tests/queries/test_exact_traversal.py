@@ -34,7 +34,7 @@ def test_nothing_is_written_past_the_end_of_the_arrays(room):
     counts, begin = np.empty(50, np.int64), 0
     while begin < 50:
         needed, used = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        recorder = ExactAllHits(parts, needed, used, counts)
+        recorder = ExactAllHits(parts, used, counts, needed)
         stop = traverse_rays(job, RaySpan(begin, 50), make_scratch(), recorder)
         assert all((x[:, room:] == -7).all() for x in memory)
         assert used[0] == sum(count[begin:stop]) <= room

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Never
-
-import numpy as np
+from functools import partial
+from typing import Never
 
 from raybox.compiler.decorators import device, inlined, yes
 from raybox.errors import InvalidInput
@@ -14,46 +13,35 @@ from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.ray import Ray
 from raybox.queries.all_hits.file_columns import file_columns
-from raybox.queries.all_hits.run import EXACT_ROOM, AllResults, joined, offsets_of
+from raybox.queries.all_hits.run import AllResults, RowRoom, joined, offsets_of, rows_of
 from raybox.queries.per_ray import select_rays
 from raybox.queries.query import Query, RunsQueries, Target, refuse_more
 from raybox.queries.scheduler import EXACT_CHUNK
 from raybox.threads.chunks import chunk_runner
-from raybox.traversal.job import Job, RaySpan
+from raybox.traversal.job import Job
 from raybox.traversal.protocol import SegmentHooks
 from raybox.traversal.segments import cut_rays
-from raybox.validation import Floats, Ints, MaskInput
-
-
-class SegmentRecorder(NamedTuple):
-    """The cells of rays, and when they enter them, from used[0] on."""
-
-    index: Ints  # type: ignore[assignment]  # not the method of tuples
-    t: Floats
-    used: Ints
-    counts: Ints
+from raybox.validation import MaskInput
 
 
 @device
-def _begin(_recorder: SegmentRecorder, _k: int) -> int:
+def _begin(_recorder: RowRoom, _k: int) -> int:
     """Return the number of a ray's cells so far."""
     return 0
 
 
 @inlined
-def _record(
-    recorder: SegmentRecorder, count: int, _ray: Ray, cell: int, t_enter: float, _t_exit: float
-) -> int:
+def _record(recorder: RowRoom, count: int, _ray: Ray, cell: int, t_enter: float, _t_exit: float) -> int:
     place = recorder.used[0] + count
-    if place < recorder.index.size:
-        recorder.index[place], recorder.t[place] = cell, t_enter
+    if place < recorder.hits.index.size:
+        recorder.hits.index[place], recorder.hits.t[place] = cell, t_enter
     return count + 1
 
 
 @device
-def _end(recorder: SegmentRecorder, count: int, k: int) -> bool:
+def _end(recorder: RowRoom, count: int, k: int) -> bool:
     recorder.counts[k] = count
-    if recorder.used[0] + count > recorder.index.size:
+    if recorder.used[0] + count > recorder.hits.index.size:
         return False
     recorder.used[0] += count
     return True
@@ -71,18 +59,8 @@ def _run(job: Job, rays: RayRows, options: None, workers: int, progress: bool) -
 
 def cut(job: Job) -> AllResults:
     """Return the cells of the rays of a job, by one thread."""
-    begin, end = 0, len(job.rays.directions)
-    counts = np.empty(end, np.int64)
-    indices, times = [np.empty(0, np.int64)], [np.empty(0)]
-    size = EXACT_ROOM
-    while begin < end:
-        recorder = SegmentRecorder(np.empty(size, np.int64), np.empty(size), np.zeros(1, np.int64), counts)
-        begin = cut_rays(job, RaySpan(begin, end), recorder)
-        used = recorder.used[0]
-        indices.append(recorder.index[:used].copy())
-        times.append(recorder.t[:used].copy())
-        size = max(2 * size, int(counts[begin]) if begin < end else 0)
-    return AllResults(offsets_of(counts), np.concatenate(indices), np.concatenate(times))
+    rows = rows_of(len(job.rays.directions), partial(cut_rays, job))
+    return AllResults(offsets_of(rows.counts), rows.index, rows.t)
 
 
 def _prepare(_options: None, _rays: Rays, target: Target) -> None:
@@ -105,7 +83,7 @@ def _merge_geometries(*_arguments: object) -> Never:
 
 QUERY: Query[None, AllResults, AllHits] = Query(
     name="segments",
-    hooks=(SegmentHooks(SegmentRecorder, _begin, _record, _end, has_exact_times=yes),),
+    hooks=(SegmentHooks(RowRoom, _begin, _record, _end, has_exact_times=yes),),
     run=_run,
     merge_geometries=_merge_geometries,
     present=_present,

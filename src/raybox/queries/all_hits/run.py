@@ -1,6 +1,6 @@
 """`all` on one geometry: hits are recorded in rows, one for each ray, then copied to their places."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ from raybox.traversal.workspace import MAX_PACKET_HITS
 from raybox.validation import Floats, Ints
 
 _GROUP_WIDTHS = 4, 4, 4, 4
-EXACT_ROOM = 4096  # hits that the single-ray traversal first has room for
+_FIRST_ROOM = 4096  # hits that rows of rays one by one first have room for
 _MOST = 1 << 20  # pairs: memory for more is not reused
 _SPARE = 1.1  # times as much room as seems to be needed
 _PACKET_GROUPS = 4  # so many groups of packets have room at once, if each ray hits as much as it may
@@ -58,12 +58,12 @@ class ExactRows(NamedTuple):
 
 
 class ExactAllHits(NamedTuple):
-    """Hits in the single-ray traversal: of all rays, from used[0] on, or of one; count[0] of one so far."""
+    """Hits in the single-ray traversal: a `RowRoom`, and how many one ray has so far."""
 
     hits: HitArrays
-    count: Ints  # type: ignore[assignment]  # not the method of tuples
     used: Ints
     counts: Ints
+    count: Ints  # type: ignore[assignment]  # not the method of tuples
 
 
 @device
@@ -88,10 +88,10 @@ def _resolve(recorder: ExactAllHits, rows: Rows, ray: AnyRay, i: int) -> float:
 def _finish(recorder: ExactAllHits, _state: ExactAllHits, job: Job, k: int) -> bool:
     """Sort the hits of a ray; return False if they had no room."""
     used, count = recorder.used[0], recorder.count[0]
+    recorder.counts[k] = count
     if used + count > recorder.hits.index.size:
         return False
     sort(Exactly(job.rows, get_ray(job.rays, k)), recorder.hits, used, used + count)
-    recorder.counts[k] = count
     recorder.used[0] = used + count
     return True
 
@@ -202,20 +202,41 @@ def _collected(
     return AllResults(offsets, index, t)
 
 
+class RowRoom(NamedTuple):
+    """Room for the rows of some rays, one after the other."""
+
+    hits: HitArrays
+    used: Ints
+    """(1,): how many hits the rows so far have"""
+    counts: Ints
+    """how many hits each ray has, of those so far, and of the one whose row had no room"""
+
+
+def rows_of(rays: int, traverse: Callable[[RaySpan, RowRoom], int]) -> ExactRows:
+    """Return the rows of so many rays.
+
+    traverse: write the rows of a span of rays, until one has no room; return the number of that ray.
+    """
+    begin, size, counts = 0, _FIRST_ROOM, np.zeros(rays, np.int64)
+    parts = [(np.empty(0, np.int64), np.empty(0))]
+    while begin < rays:
+        room = RowRoom(make_hit_arrays(size), np.zeros(1, np.int64), counts)
+        begin = traverse(RaySpan(begin, rays), room)
+        used = room.used[0]
+        parts.append((room.hits.index[:used].copy(), room.hits.t[:used].copy()))
+        size = max(2 * size, int(counts[begin]) if begin < rays else 0)
+    index, t = zip(*parts, strict=True)
+    return ExactRows(counts, np.concatenate(index), np.concatenate(t))
+
+
 def run_exact(job: Job) -> ExactRows:
     """Return every hit of the rays of a job by the exact single-ray traversal."""
-    begin, end = 0, len(job.rays.directions)
-    counts, count = np.empty(end, np.int64), np.empty(1, np.int64)
-    indices, times = [np.empty(0, np.int64)], [np.empty(0)]
-    size = EXACT_ROOM
-    while begin < end:
-        recorder = ExactAllHits(make_hit_arrays(size), count, np.zeros(1, np.int64), counts)
-        begin = traverse_rays(job, RaySpan(begin, end), make_scratch(), recorder)
-        used = recorder.used[0]
-        indices.append(recorder.hits.index[:used].copy())
-        times.append(recorder.hits.t[:used].copy())
-        size = max(2 * size, int(count[0]))
-    return _corrected(job, ExactRows(counts, np.concatenate(indices), np.concatenate(times)))
+
+    def traverse(span: RaySpan, room: RowRoom) -> int:
+        recorder = ExactAllHits(*room, np.empty(1, np.int64))
+        return traverse_rays(job, span, make_scratch(), recorder)
+
+    return _corrected(job, rows_of(len(job.rays.directions), traverse))
 
 
 def _corrected(job: Job, found: ExactRows) -> ExactRows:
