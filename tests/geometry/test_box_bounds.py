@@ -3,12 +3,12 @@
 from math import inf, nan
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import raybox as rb
+from refusals import refusal
 
 NUMBERS = st.floats(-1e6, 1e6)
 
@@ -19,12 +19,6 @@ def assert_sound(boxes):
         assert values.flags.c_contiguous
         assert not values.flags.writeable
     assert (boxes.lower <= boxes.upper).all()
-
-
-def refusal(make, *args, **options):
-    with pytest.raises(rb.InvalidInput) as caught:
-        make(*args, **options)
-    return str(caught.value)
 
 
 @given(hnp.arrays(float, (3, 2), elements=NUMBERS), hnp.arrays(float, (3, 2), elements=st.floats(0, 1e6)))

@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import raybox as rb
 from processes import output_of
+from refusals import refusal
 
 pytestmark = pytest.mark.core
 
@@ -47,12 +48,6 @@ def assert_sound(container):
     for values in row_arrays(container):
         assert values.dtype == np.float64
         assert values.shape in ((len(container), 3), (len(container),), (len(container), 3, 3))
-
-
-def refusal(make, *args, **options):
-    with pytest.raises(rb.InvalidInput) as caught:
-        make(*args, **options)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("container", made(), ids=repr)
@@ -173,15 +168,7 @@ def test_boxes_are_indexed_as_a_flat_list():
         assert np.array_equal(boxes[index].lower, boxes.lower[places])
         assert np.array_equal(boxes[index].upper, boxes.upper[places])
     assert [len(box) for box in boxes] == [1] * 5
-    for index in (
-        5,
-        (0, 1),
-        (slice(None), 0),
-        None,
-        np.eye(5, 2, dtype=bool),
-        [[0, 1], [1, 2]],
-        0.5,
-    ):
+    for index in (5, (0, 1), (slice(None), 0), None, np.eye(5, 2, dtype=bool), [[0, 1], [1, 2]], 0.5):
         with pytest.raises(IndexError):
             boxes[index]
 

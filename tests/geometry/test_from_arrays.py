@@ -51,10 +51,7 @@ def test_frames_of_columns_in_any_order():
             {"min_x": [0], "min_y": [0], "max_x": [1]},
             ["needs the columns min_x min_y max_x max_y; max_y missing"],
         ),
-        (
-            {"min_x": [0], "max_z": [0]},
-            ["max_y max_z; min_y min_z max_x max_y missing"],
-        ),
+        ({"min_x": [0], "max_z": [0]}, ["max_y max_z; min_y min_z max_x max_y missing"]),
         ({name: ["a"] for name in NAMES[2]}, ["min_x must be real numbers"]),
         (
             {name: [0] * (1 + (name != "max_y")) for name in NAMES[2]},

@@ -13,19 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import raybox as rb
-from raybox.geometry import grid_cells
+from refusals import refusal
 
-FINITE = st.floats(allow_nan=False, allow_infinity=False)
-NUMBERS = st.one_of(st.integers(-3, 3).map(float), FINITE)
-AXIS = st.lists(NUMBERS, min_size=2, max_size=6, unique=True).map(sorted)
 RNG = np.random.default_rng(20)
-
-
-def refusal(make, *args, error=rb.InvalidInput, **options):
-    """Return the text of the error that a call must raise."""
-    with pytest.raises(error) as caught:
-        make(*args, **options)
-    return str(caught.value)
 
 
 def bits(array):
@@ -104,13 +94,6 @@ def test_index_of_by_definition():
     assert all(counts[name] > 200 for name in ("outside", "inside", "shared face", "last face")), counts
 
 
-@given(st.lists(AXIS, min_size=2, max_size=3), st.data())
-def test_index_of_in_any_grid(edges, data):
-    coordinates = [st.one_of(st.sampled_from(coordinates_near(values)), FINITE) for values in edges]
-    points = data.draw(st.lists(st.tuples(*coordinates), min_size=1, max_size=8))
-    check_points(rb.Grid(*edges), np.array(points))
-
-
 def test_index_of_has_the_shape_of_the_points():
     grid = rb.Grid([0, 1, 10], [0, 2, 3, 5])
     found = grid.index_of([[[0.5, 0.5], [1, 2]], [[10, 5], [11, 0]]])
@@ -167,23 +150,6 @@ def test_uniform_edges_are_the_bits_of_voxels(data, dims):
     for mask in (occupied.reshape(shape), np.ones(shape, bool)):
         voxels, boxes = rb.Boxes.of_voxels(mask, origin=lower, pitch=pitch), grid.boxes(mask)
         assert (bits(boxes.lower), bits(boxes.upper)) == (bits(voxels.lower), bits(voxels.upper))
-    for values, start, step in zip(grid.edges, lower, np.broadcast_to(pitch, dims), strict=True):
-        by_definition = [np.float64(start) + np.float64(step) * k for k in range(len(values))]
-        assert bits(values) == bits(by_definition)
-
-
-def test_scenes_of_boxes_return_numbers_of_cells():
-    counts = Counter()
-    for shape in ((4, 3, 5), (7, 6)):
-        edges = [np.cumsum(RNG.random(count + 1)) for count in shape]
-        grid = rb.Grid(*edges, occupied=RNG.random(shape) < 0.2)
-        rays = rb.Rays(RNG.uniform(*grid.bounds, (8, len(shape))), RNG.normal(size=(8, len(shape))))
-        found = rb.Scene(grid.boxes()).nearest(rays, where=grid.occupied.ravel())
-        alone = rb.Scene(grid.boxes(grid.occupied)).nearest(rays)
-        numbers = np.flatnonzero(grid.occupied)
-        assert found.index.tolist() == [numbers[k] if k >= 0 else -1 for k in alone.index.tolist()]
-        counts.update(found.hit.tolist())
-    assert min(counts[True], counts[False]) > 2, counts
 
 
 # Slices
@@ -286,18 +252,6 @@ def test_a_grid_without_a_mask_needs_no_memory_for_one():
     assert len(pickle.dumps(grid)) < 10 * 30_000
     part = grid[:9, :9, :9]
     assert rb.Grid(*part.edges, occupied=part.occupied)._rows().blocks.size == 0
-
-
-def test_rows_in_2d_are_padded_as_boxes_are():
-    grid = rb.Grid([0, 1, 10], [0, 2, 3, 5], occupied=[[True, True, False], [False, True, True]])
-    rows = grid._rows()
-    assert rows.shape.tolist() == [2, 3, 1]
-    assert rows.words[0] == 0b110011
-    padded = grid.boxes()._rows()
-    lower, upper = grid_cells.all_bounds((rows.x_edges, rows.y_edges, rows.z_edges))
-    assert (bits(lower), bits(upper)) == (bits(padded.lower), bits(padded.upper))
-    rows = rb.Grid([0, 1], [0, 1], [0, 1, 2])._rows()
-    assert (rows.shape.tolist(), rows.z_edges.tolist()) == ([1, 1, 2], [0, 1, 2])
 
 
 def test_up_to_2_to_the_62_cells():

@@ -11,15 +11,9 @@ from hypothesis import strategies as st
 
 import raybox as rb
 from needs import package
+from refusals import refusal
 
 RNG = np.random.default_rng(30)
-
-
-def refusal(make, *args, **options):
-    """Return the text of the error that a call must raise."""
-    with pytest.raises(rb.InvalidInput) as caught:
-        make(*args, **options)
-    return str(caught.value)
 
 
 def listed(grid):

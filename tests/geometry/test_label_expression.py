@@ -3,6 +3,8 @@
 import keyword
 import operator
 import unicodedata
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -24,45 +26,26 @@ COLUMNS = {
 }
 N = 8
 ARRAYS = dict(rb.Boxes(np.zeros((N, 3)), np.ones((N, 3)), labels=COLUMNS).labels)
-OPERATORS = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+OPERATORS = dict(zip(("==", "!=", "<", "<=", ">", ">="), ["eq", "ne", "lt", "le", "gt", "ge"], strict=True))
 
 
-class Names:
-    """Builds expressions beside a function that says, of a row, whether they are true."""
+class Case(NamedTuple):
+    """The text of an expression, and a function that returns whether it is true of a row."""
 
-    def __init__(self, text, truth):
-        self.text, self.truth = text, truth
+    text: str
+    truth: Callable
 
 
 def compare(op, one, other):
     """Return whether a comparison is true, of Python's values: False where one is missing."""
-    return one is not None and other is not None and OPERATORS[op](one, other)
+    return one is not None and other is not None and getattr(operator, OPERATORS[op])(one, other)
 
 
 CONSTANTS = {
     "text": ["a", "b", "", "ä", "a b", "A", "z'z", "`a`"],
     "numbers": [
-        0,
-        1,
-        -5,
-        2**53,
-        2**53 + 1,
-        2**60 + 1,
-        2**63,
-        -(2**63) - 1,
-        10**400,
-        0.5,
-        -0.5,
-        1e300,
-        2.0**53,
-        2.5,
+        *(0, 1, -5, 2**53, 2**53 + 1, 2**60 + 1, 2**63, -(2**63) - 1, 10**400),
+        *(0.5, -0.5, 1e300, 2.0**53, 2.5),
     ],
     "bools": [True, False],
 }
@@ -74,10 +57,6 @@ def written(name):
     return f"`{name}`" if " " in name else name
 
 
-def source(value):
-    return repr(value)
-
-
 @st.composite
 def comparisons(draw):
     kind = draw(st.sampled_from(sorted(KINDS)))
@@ -85,28 +64,28 @@ def comparisons(draw):
     if draw(st.booleans()):
         constants = draw(st.lists(st.sampled_from(CONSTANTS[kind]), min_size=1, max_size=4))
         negated = draw(st.booleans())
-        text = f"{written(name)} {'not in' if negated else 'in'} ({', '.join(map(source, constants))},)"
-        return Names(text, lambda row: row[name] is not None and (row[name] in constants) != negated)
+        text = f"{written(name)} {'not in' if negated else 'in'} ({', '.join(map(repr, constants))},)"
+        return Case(text, lambda row: row[name] is not None and (row[name] in constants) != negated)
     op = draw(st.sampled_from(["==", "!="] if kind == "bools" else sorted(OPERATORS)))
     if draw(st.booleans()):
         other = draw(st.sampled_from(KINDS[kind]))
-        return Names(f"{written(name)} {op} {written(other)}", lambda row: compare(op, row[name], row[other]))
+        return Case(f"{written(name)} {op} {written(other)}", lambda row: compare(op, row[name], row[other]))
     constant = draw(st.sampled_from(CONSTANTS[kind]))
     if draw(st.booleans()):
-        return Names(f"{source(constant)} {op} {written(name)}", lambda row: compare(op, constant, row[name]))
-    return Names(f"{written(name)} {op} {source(constant)}", lambda row: compare(op, row[name], constant))
+        return Case(f"{constant!r} {op} {written(name)}", lambda row: compare(op, constant, row[name]))
+    return Case(f"{written(name)} {op} {constant!r}", lambda row: compare(op, row[name], constant))
 
 
 def grown(inner):
     def joined(parts, word):
         text = f" {word} ".join(f"({part.text})" for part in parts)
         together = all if word == "and" else any
-        return Names(text, lambda row: together(part.truth(row) for part in parts))
+        return Case(text, lambda row: together(part.truth(row) for part in parts))
 
     several = st.lists(inner, min_size=2, max_size=3)
     return st.one_of(
         st.builds(joined, several, st.sampled_from(["and", "or"])),
-        inner.map(lambda part: Names(f"not ({part.text})", lambda row: not part.truth(row))),
+        inner.map(lambda part: Case(f"not ({part.text})", lambda row: not part.truth(row))),
     )
 
 
@@ -157,40 +136,22 @@ def test_names_without_backquotes_keep_every_letter(name):
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
-        ("text == 'a'", [0]),
-        ("text != 'a'", [2, 3, 4, 5, 6]),
         ("not text == 'a'", [1, 2, 3, 4, 5, 6, 7]),
         ("text in ('a', 'b') and not flag", []),
         ("text in ['a', 'b']", [0, 2]),
-        ("text not in {'a', 'b'}", [3, 4, 5, 6]),
         ("flag", [0, 2, 3, 6]),
         ("maybe", [0, 4, 7]),
         ("not maybe", [1, 2, 3, 5, 6]),
-        ("maybe == False", [2, 6]),
         ("-5 <= whole < 2", [0, 3, 4]),
-        ("whole == 9007199254740993", [2]),
         ("whole == 9007199254740992.0", [1]),
-        ("whole > 9007199254740992.0", [2, 5]),
         ("whole < 1e999", range(8)),
-        ("whole < 0.5", [3, 4, 6]),
-        ("whole >= -9223372036854775809", range(8)),
-        ("real == 0", [3]),
-        ("real < 9007199254740993", [0, 2, 3, 5, 6, 7]),
         ("real != real", []),
-        ("gaps == 1152921504606846977", [4]),
-        ("gaps < whole", [2, 5, 7]),
-        ("`two words` > 6", [6, 7]),
         ("`two words`>6", [6, 7]),
         ("text == 'a' or `two words` == 8", [0, 7]),
-        ("text < 'b'", [0, 3, 4, 5]),
-        ("text == 'a b'", [5]),
         ("'`flag`' == text", []),
-        ("none == 'a' or none != 1", []),
         ("True", range(8)),
         ("1 < 2 and flag", [0, 2, 3, 6]),
-        ("  flag  ", [0, 2, 3, 6]),
         ("\nflag\nand\tmaybe", [0]),
-        ("text == 'ä'", [6]),
     ],
 )
 def test_masks_by_hand(text, rows):
@@ -201,20 +162,14 @@ def test_masks_by_hand(text, rows):
     ("text", "column", "words"),
     [
         ("", None, "the expression is empty"),
-        ("   ", None, "the expression is empty"),
         ("story == '1'", 1, "there is no label 'story'; there are: 'text', 'whole'"),
         ("flag and story == 1", 10, r"no label 'story'.* In: flag and \^story == 1"),
-        ("`no such` == 1", 1, "no label 'no such'"),
         ("text == 3", 9, "text cannot be compared with numbers; quote the number"),
-        ("whole == '3'", 10, "numbers cannot be compared with text"),
         ("text in ('a', 3)", 15, "text cannot be compared with numbers"),
         ("flag == 1", 9, "bools cannot be compared with numbers"),
         ("text == whole", 9, "text cannot be compared with numbers"),
-        ("'1' == 1", 8, "text cannot be compared"),
         ("text", 1, "'text' holds text, not a condition; compare it: text == ..."),
         ("not whole", 5, "'whole' holds numbers"),
-        ("3", 1, "only comparisons"),
-        ("None", 1, "only comparisons"),
         ("text == None", 9, "only names, numbers, text, True and False can be compared"),
         ("text is 'a'", 9, "`is` is not part of expressions; use =="),
         ("text in 'ab'", 9, "`in` needs a list of constants"),
@@ -233,18 +188,9 @@ def test_masks_by_hand(text, rows):
         ("text == 'AND' 'OR' flag", 20, "not an expression of labels \\("),
         ("text == 'a'.upper()", 9, "only names, numbers"),
         ("__import__('os').system('true') == 0", 1, "only names"),
-        ("text.__class__ == 1", 1, "only names"),
-        ("[flag for flag in (1, 2)]", 1, "only comparisons"),
         ("(lambda: 1)()", 1, "only comparisons"),
-        ("flag if flag else maybe", 1, "only comparisons"),
         ("f'{text}' == 'a'", 1, "only names"),
-        ("b'a' == text", 1, "only names"),
-        ("1j == whole", 1, "only names"),
-        ("whole[0] == 1", 1, "only names"),
-        ("(flag := True)", 2, "only comparisons"),
-        ("flag; maybe", 5, "not an expression of labels"),
         ("flag and", 9, "not an expression of labels"),
-        ("text = 'a'", 6, "not an expression of labels"),
         ("text == 'a", 9, "not an expression of labels"),
         ("flag) or (maybe", 5, "not an expression of labels"),
         ("flag # or not", 6, "comments"),
@@ -254,7 +200,6 @@ def test_masks_by_hand(text, rows):
             "a line end or NUL after a backslash, or in a constant with a prefix",
         ),
         ("text == 'a\\\nb'", 11, "a line end or NUL after a backslash"),
-        ("ä == 1 or tekst == 1", 1, "no label 'ä'"),
         ("text == 'ä' or tekst == 1", 16, "no label 'tekst'"),
         ("text == 'ä' or `t e` == 1", 16, "no label 't e'"),
         ("   story == 1", 4, "no label 'story'"),
@@ -265,6 +210,18 @@ def test_mistakes_are_pointed_at(text, column, words):
     with pytest.raises(rb.InvalidInput, match=place + words) as raised:
         mask_of(text, ARRAYS, N)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[flag for flag in (1, 2)]", "text.__class__ == 1", "b'a' == text", "1j == whole", "whole[0] == 1"),
+        *("flag if flag else maybe", "(flag := True)", "flag; maybe", "text = 'a'", "3", "None"),
+    ],
+)
+def test_other_python_is_no_expression(text):
+    with pytest.raises(rb.InvalidInput, match=r"only comparisons|only names|not an expression of labels"):
+        mask_of(text, ARRAYS, N)
 
 
 def outcome(text):

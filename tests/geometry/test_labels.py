@@ -9,7 +9,7 @@ import pytest
 import raybox as rb
 from needs import package
 from raybox.geometry import with_facts
-from raybox.geometry.labels import Labels, column_of, joined_ids, joined_labels
+from raybox.geometry.labels import column_of
 
 SQUARE = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
 FACES = [[0, 1, 2], [0, 2, 3], [0, 1, 3]]
@@ -234,7 +234,7 @@ def test_tables_of_arrow_pandas_and_polars_give_the_same_labels():
             "i": pandas.array(TABLE["i"], dtype="Int64"),
             **{name: TABLE[name] for name in ("f", "s", "b")},
             "c": pandas.Categorical(["u", "v", "u"]),
-        },
+        }
     )
     tables += [frame, frame.set_index(pandas.Index([5, 6, 7], name="row"))]
     try:
@@ -289,28 +289,3 @@ def test_values_of_files_become_text_where_kinds_are_mixed():
         ([0.5, 2], [0.5, 2.0]),
     ]:
         assert column_of(values).tolist() == wanted
-
-
-def test_joined_labels_and_ids():
-    one = Labels({"a": np.array([1, 2]), "f": np.array([0.5, 1.5])})
-    other = Labels({"a": np.array([3]), "s": np.array(["x"], dtype=object)})
-    joined = joined_labels([one, other], [2, 1])
-    assert same(joined, {"a": [1, 2, 3], "f": [0.5, 1.5, np.nan], "s": [None, None, "x"]})
-    assert [values.dtype for values in joined.values()] == [np.int64, np.float64, object]
-    ids = [np.array(["x", "y"], dtype=object), np.array(["z"], dtype=object)]
-    assert joined_ids(ids, [2, 1]).tolist() == ["x", "y", "z"]
-    assert joined_ids([None, None], [2, 1]) is None
-    assert joined_ids([ids[0], None], [2, 0]).tolist() == ["x", "y"]
-    with pytest.raises(rb.InvalidInput, match="all geometries have ids or none"):
-        joined_ids([ids[0], None], [2, 1])
-    with pytest.raises(rb.InvalidInput, match="'s' holds"):
-        joined_labels([other, Labels({"s": np.array([1])})], [1, 1])
-
-
-def test_labels_compare_by_value():
-    one = Labels({"a": np.array([1.0, np.nan])})
-    assert one == Labels({"a": np.array([1.0, np.nan])})
-    assert one != Labels({"a": np.array([1.0, 2.0])})
-    assert one != Labels({"a": np.array([1, 2])})
-    assert one != Labels({"b": np.array([1.0, np.nan])})
-    assert repr(one) == "Labels(a: float64)"

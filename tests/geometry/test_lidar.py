@@ -1,51 +1,9 @@
 """`Rays.lidar`: directions against the definition in Python floats."""
 
-from math import cos, radians, sin
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import raybox as rb
-
-angle = st.floats(-1e4, 1e4)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(angle, min_size=1, max_size=4), st.lists(st.floats(-90, 90), max_size=4), st.floats(-3, 3))
-def test_directions_are_those_of_the_definition(azimuths, elevations, turn):
-    rotation = np.array([[cos(turn), -sin(turn), 0], [sin(turn), cos(turn), 0], [0, 0, 1]])
-    for matrix in (None, rotation):
-        rays = rb.Rays.lidar([1, 2, 3], azimuths, elevations, rotation=matrix)
-        assert rays.shape == (len(elevations), len(azimuths))
-        assert (rays.origins == [1, 2, 3]).all()
-        for row, e in enumerate(elevations):
-            for column, a in enumerate(azimuths):
-                a_, e_ = radians(a % 360), radians(e % 360)
-                wanted = np.array([cos(e_) * cos(a_), cos(e_) * sin(a_), sin(e_)])
-                wanted = wanted if matrix is None else matrix @ wanted
-                np.testing.assert_allclose(rays.directions[row, column], wanted, atol=5e-15)
-        np.testing.assert_allclose(np.linalg.norm(rays.directions, axis=-1), 1, atol=1e-15)
-
-
-def test_poses_and_azimuths_of_beams_are_those_of_the_definition():
-    turns = [np.array([[cos(a), -sin(a), 0], [sin(a), cos(a), 0], [0, 0, 1]]) for a in (0, 1, 2)]
-    origins, azimuths = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9.0]]), np.array([[10, 20], [13, 23]])
-    one = rb.Rays.lidar(origins[0], azimuths, [-5, 5], rotation=turns[0])
-    assert one.shape == (2, 2)
-    assert rb.Rays.lidar(origins[:1], azimuths, [-5, 5]).shape == (1, 2, 2)
-    for path, rotation in ((origins, turns), (origins, turns[1]), (origins[1], turns), (origins, None)):
-        rays = rb.Rays.lidar(path, azimuths, [-5, 5], rotation=rotation)
-        assert rays.shape == (3, 2, 2)
-        starts = np.broadcast_to(path, (3, 3))
-        matrices = np.broadcast_to(np.eye(3) if rotation is None else rotation, (3, 3, 3))
-        for k in range(3):
-            for row, e in enumerate(map(radians, [-5, 5])):
-                for column, a in enumerate(map(radians, azimuths[row])):
-                    wanted = matrices[k] @ [cos(e) * cos(a), cos(e) * sin(a), sin(e)]
-                    np.testing.assert_allclose(rays.directions[k, row, column], wanted, atol=5e-15)
-            assert (rays.origins[k] == starts[k]).all()
 
 
 def test_no_poses_beams_or_azimuths_are_no_rays():

@@ -211,20 +211,11 @@ def test_offsets_are_one_for_all_or_one_each():
 @pytest.mark.parametrize(
     ("matrix", "words"),
     [
-        (
-            np.eye(3),
-            r"must have shape \(4, 4\) or \(3, 4\).*got shape \(3, 3\)\. For a rotation alone",
-        ),
+        (np.eye(3), r"must have shape \(4, 4\) or \(3, 4\).*got shape \(3, 3\)\. For a rotation alone"),
         (np.eye(4)[None], "matrix must have shape"),
         (np.full((3, 4), nan), "matrix must be finite; 3 of 3 break this, first row 0"),
-        (
-            np.eye(4) + np.eye(4)[:, [3, 0, 1, 2]].T,
-            r"last row of matrix must be \[0, 0, 0, 1\].*transpose",
-        ),
-        (
-            np.eye(4)[:3] * 1e308,
-            "images of vertices must be within float64; 4 of 4 break this",
-        ),
+        (np.eye(4) + np.eye(4)[:, [3, 0, 1, 2]].T, r"last row of matrix must be \[0, 0, 0, 1\].*transpose"),
+        (np.eye(4)[:3] * 1e308, "images of vertices must be within float64; 4 of 4 break this"),
     ],
 )
 def test_matrices_that_are_none_are_refused(matrix, words):

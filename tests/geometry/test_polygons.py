@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +13,7 @@ from hypothesis import strategies as st
 import polygon_truth
 from raybox.errors import InvalidInput
 from raybox.geometry import polygon_ears, polygon_planes, polygon_sweep
-from raybox.geometry.polygon_ears import _near_pairs
-from raybox.geometry.polygons import Polygons, _convex, triangulate, without_holes
+from raybox.geometry.polygons import Polygons, triangulate, without_holes
 
 L_SHAPE = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]
 BIG = [(0, 0), (9, 0), (9, 9), (0, 9)]
@@ -55,17 +53,6 @@ def in_space(rings):
 
 def fan(corners):
     return [[0, k, k + 1] for k in range(1, corners - 1)]
-
-
-@pytest.mark.core
-@pytest.mark.parametrize("turn", range(6))
-def test_a_concave_polygon_covers_its_area_alone(turn):
-    ring = np.roll(L_SHAPE, turn, axis=0)
-    ((triangles,), not_flat) = cut([[ring]])
-    assert not_flat == [False]
-    assert len(triangles) == 4
-    assert sum(abs(polygon_truth.cross(*ring[t].tolist())) for t in triangles) == 2 * 3
-    assert polygon_truth.broken_rule([np.column_stack([ring, np.zeros(6)])], triangles) == ""
 
 
 def test_convex_polygons_are_fans_of_the_first_corner():
@@ -136,6 +123,7 @@ def test_polygons_with_rings_of_fewer_than_three_corners_are_left_out(name):
 
 
 TOUCHING = {
+    "nothing": [L_SHAPE],
     "hole at a corner": [BIG, [(0, 0), (3, 6), (6, 3)]],
     "hole at an edge": [BIG, [(0, 3), (3, 6), (6, 3)]],
     "holes at one another": [BIG, [(1, 1), (1, 4), (4, 4)], [(4, 4), (4, 6), (6, 6)]],
@@ -175,6 +163,7 @@ TOUCHING = {
 }
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", TOUCHING)
 @pytest.mark.parametrize("turn", range(3))
 def test_rings_may_touch(name, turn):
@@ -418,63 +407,6 @@ def test_any_polygon_is_cut_by_the_rules_or_is_not_flat(rings):
         assert "" in {polygon_truth.broken_rule(rings, triangles, view) for view in views}
 
 
-@pytest.mark.core
-@pytest.mark.parametrize("corners", [4, 5])
-def test_convex_is_what_turns_one_way_between_any_three_corners(corners):
-    """All rings of corners on a grid of 3 x 3."""
-    rings = np.array(list(product(range(9), repeat=corners)))
-    points = np.stack([rings // 3, rings % 3], axis=-1)
-    turns = []
-    for i in range(corners):
-        for j in range(i + 1, corners):
-            for k in range(j + 1, corners):
-                one, other = points[:, j] - points[:, i], points[:, k] - points[:, i]
-                turns.append(one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0])
-    lowest, highest = np.min(turns, axis=0), np.max(turns, axis=0)
-    expected = (lowest >= 0) & (highest > 0) | (highest <= 0) & (lowest < 0)
-    got = _convex(points.reshape(-1, 2).astype(float), np.full(len(rings), corners))
-    assert 500 < expected.sum() < len(rings) // 2
-    assert (got == expected).all()
-
-
-def test_near_pairs_are_those_of_boxes_that_meet():
-    rng = np.random.default_rng(9)
-    met = 0
-    for _ in range(50):
-        owner = np.sort(rng.integers(0, 3, rng.integers(1, 20)))
-        corners = rng.integers(0, 5, (len(owner), 2, 2)).astype(float)
-        lower, upper = corners.min(axis=1), corners.max(axis=1)
-        expected = [
-            (i, j)
-            for i, j in combinations(range(len(owner)), 2)
-            if owner[i] == owner[j] and (lower[i] <= upper[j]).all() and (lower[j] <= upper[i]).all()
-        ]
-        blocks = _near_pairs(corners, owner, np.zeros(3, dtype=bool))
-        found = [tuple(sorted(pair)) for one, other in blocks for pair in zip(one, other, strict=True)]
-        assert sorted(found) == expected
-        met += len(found)
-    assert met > 500
-    blocks = _near_pairs(np.zeros((10, 2, 2)), np.repeat([0, 1], 5), np.array([True, False]))
-    assert sorted(np.concatenate([one for one, _ in blocks]).tolist()) == [5] * 4 + [6] * 3 + [7] * 2 + [8]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("turned", [False, True])
-def test_polygons_of_hundreds_of_corners(turned):
-    """Triangles around them prove that they do not cross themselves, or their edges do."""
-    rng = np.random.default_rng(8)
-    comb = polygon_truth.comb(rng, 55)
-    ring = np.array(CROSSING["strip across itself"][0], dtype=float)
-    steps = np.arange(25)[:, None] / 32
-    strip = np.concatenate(
-        [a + (b - a) * steps for a, b in zip(ring, np.roll(ring, -1, axis=0), strict=True)]
-    )
-    rings = [one[:, ::-1] if turned else one for one in (comb, strip)]
-    found, not_flat = cut([[one] for one in rings])
-    assert not_flat == [False, True]
-    assert polygon_truth.broken_rule([np.column_stack([rings[0], np.zeros(len(comb))])], found[0]) == ""
-
-
 def spiral(count):
     """Return a band that winds inward, of quarters of a turn."""
     k = np.arange(count // 2)
@@ -571,72 +503,3 @@ def test_a_polygon_of_too_many_corners_is_refused_by_its_number(monkeypatch):
     with pytest.raises(InvalidInput, match=r"polygon 2, counted from 0, has 300 corners; .* may have 299"):
         cut([[circle], [L_SHAPE], [ring]])
     assert cut([[circle], [ring[:299]]])[1] == [False, False]
-
-
-class Solid(NamedTuple):
-    """A closed surface of polygons (each a list of numbers of vertices)."""
-
-    vertices: np.ndarray
-    polygons: list[list[int]]
-
-
-def prism(rng, corners):
-    """Return a prism over a star, whose corners are moved a little."""
-    ring = polygon_truth.star(rng, corners, 0.4)
-    vertices = np.concatenate([np.column_stack([ring, np.full(corners, z)]) for z in (0.0, 1.0)])
-    k = np.arange(corners)
-    then = (k + 1) % corners
-    sides = np.stack([k, then, then + corners, k + corners], axis=-1).tolist()
-    polygons = [k[::-1].tolist(), (k + corners).tolist(), *sides]
-    return Solid(vertices + rng.normal(size=vertices.shape) * rng.choice([0, 1e-9, 0.05, 0.3]), polygons)
-
-
-def box(rng, cells):
-    """Return a box whose faces are grids of quads, bent; some edges have corners of their own in between."""
-    numbers, polygons = {}, []
-
-    def number(point):
-        return numbers.setdefault(tuple(point), len(numbers))
-
-    for axis, side in product(range(3), (0, cells)):
-        for i, j in product(range(cells), repeat=2):
-            quad = [np.roll((side, i + x, j + y), axis) for x, y in ((0, 0), (1, 0), (1, 1), (0, 1))]
-            polygons.append([number(p) for p in (quad if side else quad[::-1])])
-    vertices = np.array(list(numbers), dtype=float)
-    return Solid(vertices + rng.normal(size=vertices.shape) * rng.choice([0, 0.05, 0.3, 1.0]), polygons)
-
-
-def with_corners_on_edges(rng, solid):
-    """Return a solid with a new corner on some edges, in both of their polygons."""
-    vertices, middle = solid.vertices.tolist(), {}
-    polygons = []
-    for polygon in solid.polygons:
-        found = []
-        for one, other in zip(polygon, polygon[1:] + polygon[:1], strict=True):
-            found.append(one)
-            key = (min(one, other), max(one, other))
-            if key not in middle and rng.random() < 0.3:
-                middle[key] = len(vertices)
-                vertices.append((np.array(vertices[one]) + vertices[other]) / 2)
-            elif key not in middle:
-                middle[key] = None
-            if middle[key] is not None:
-                found.append(middle[key])
-        polygons.append(found)
-    return Solid(np.array(vertices), polygons)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**9), st.integers(3, 9), st.sampled_from([prism, box]), st.booleans())
-def test_closed_surfaces_stay_closed(seed, size, kind, more):
-    """Each edge of a triangle is in another one, in the opposite direction, however bent polygons are."""
-    rng = np.random.default_rng(seed)
-    solid = kind(rng, size if kind is prism else min(size, 4))
-    if more:
-        solid = with_corners_on_edges(rng, solid)
-    sizes = np.array(list(map(len, solid.polygons)))
-    found = triangulate(solid.vertices, without_holes(np.concatenate(solid.polygons), sizes))
-    assert not found.failed.any()
-    assert np.bincount(found.polygon).tolist() == (sizes - 2).tolist()
-    edges = Counter((t[k - 1], t[k]) for t in found.faces.tolist() for k in range(3))
-    assert all(edges[v, u] == count for (u, v), count in edges.items())

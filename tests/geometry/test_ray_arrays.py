@@ -164,7 +164,7 @@ def test_lidars_have_the_bits_of_the_formula(azimuths, elevations, rotation, pos
 
 def test_large_pictures_have_the_bits_of_the_formula():
     """Those of whole cache lines are written past the caches."""
-    for width, height in ((640, 560), (644, 561), (637, 560)):
+    for width, height in ((640, 560), (637, 560)):
         rays = camera(width, height)
         assert rays.directions.size >= ray_blocks._LARGE
         wanted = pinhole_directions([3, -4, 1.5], [0.1, 0.2, 0.3], [0, 0.1, 1], 50, width, height)
@@ -278,6 +278,8 @@ QUERIES = {
     "integrate": ({}, ()),
     "deposit": ({"reproducible": True}, ()),
 }
+SOLIDS = {"boxes", "flat", "grid"}
+SCENES_OF = {"segments": {"grid"}, "integrate": SOLIDS, "deposit": SOLIDS}
 
 
 def results(scene, rays, query):
@@ -286,16 +288,7 @@ def results(scene, rays, query):
     return [getattr(found, name) for name in fields] or [found]
 
 
-def queries_of(name):
-    return [
-        query
-        for query in QUERIES
-        if (query != "segments" or name == "grid")
-        and (query not in ("integrate", "deposit") or name in ("boxes", "flat", "grid"))
-    ]
-
-
-@pytest.mark.parametrize("count", [1, 2, 7, 100, 3000])
+@pytest.mark.parametrize("count", [1, 7, 3000])
 @pytest.mark.parametrize("name", ["boxes", "mesh", "planes", "copies", "grid", "flat", "list"])
 def test_every_query_takes_one_origin(name, count):
     scene, dims = scenes()[name], 2 if name == "flat" else 3
@@ -305,7 +298,7 @@ def test_every_query_takes_one_origin(name, count):
     hits = 0
     for options in ({}, {"t_max": 0.7}, {"t_min": np.full(count, -1.0)}):
         rays, twin = rb.Rays(o, d, **options), rb.Rays(np.tile(o, (count, 1)), d, **options)
-        for query in queries_of(name):
+        for query in (one for one in QUERIES if name in SCENES_OF.get(one, {name})):
             found, wanted = results(scene, rays, query), results(scene, twin, query)
             assert all(map(same_bits, found, wanted)), query
         hits += int(scene.count(rays).sum())
@@ -323,7 +316,7 @@ def test_packets_of_a_camera_take_one_origin(query):
         assert any(values.any() for values in wanted)
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 100, 3000])
+@pytest.mark.parametrize("count", [1, 7, 3000])
 def test_pairs_and_lines_of_sight_take_one_origin(count):
     lower, upper = boxes(count)
     made, o = rb.Boxes(lower, upper), np.array([0.03, -0.95, 0.11])
@@ -362,19 +355,3 @@ def test_copies_past_the_caches_are_copies(past, dtype):
             bad[place] = (np.nan, np.inf, -np.inf)[place % 3]
             assert not ray_blocks.copy_finite(bad, out, past)
         memory[:] = 7
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_large_arrays_are_copied_and_tested(dtype):
-    count = ray_blocks._LARGE // 3 + 5
-    o, d = np.ones((count, 3), dtype), np.full((count, 3), 0.1, dtype)
-    rays = rb.Rays(o, d)
-    o[:], d[:] = 5, 6
-    assert (rays.origins == 1).all()
-    assert (rays.directions == np.float64(dtype(0.1))).all()
-    for bad, name in ((o, "origins"), (d, "directions")):
-        bad[count - 1, 2] = np.nan
-        with pytest.raises(rb.InvalidInput, match=f"{name} must be finite; 1 of {count} break this"):
-            rb.Rays(o, d)
-        assert (rb.Rays(o, d, invalid="miss").t_min == np.inf).sum() == 1
-        bad[:] = 1

@@ -27,3 +27,10 @@ def check_replaced(path, text, old, new, expected, **options):
     assert old in text
     path.write_bytes(text.replace(old, new, 1).encode("utf-8", "surrogateescape"))
     assert expected in refused(path, **options)
+
+
+def refusal(make, *args, error=rb.InvalidInput, **options):
+    """Return the text of the error that a call must raise."""
+    with pytest.raises(error) as caught:
+        make(*args, **options)
+    return str(caught.value)
