@@ -184,6 +184,13 @@ def test_truth_of_several_hits_is_refused():
             bool(several)
 
 
+def is_frozen(values):
+    """Return whether all arrays in nested tuples are read-only."""
+    if isinstance(values, tuple):
+        return all(map(is_frozen, values))
+    return not (isinstance(values, np.ndarray) and values.flags.writeable)
+
+
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda hits: pickle.loads(pickle.dumps(hits))])
 @pytest.mark.parametrize("name", SCENES)
 def test_copies_of_indexed_hits(name, way):
@@ -199,8 +206,26 @@ def test_copies_of_indexed_hits(name, way):
         assert type(copied) is type(part)
         assert_same(copied, part, names)
         assert not any(getattr(copied, field).flags.writeable for field in names)
+        assert is_frozen(copied._source.parts)
 
 
 def test_pickled_hits_of_one_ray_leave_those_of_others():
     all_hits = rb.Scene(BOXES).all(rays((2000,), 3))
     assert len(pickle.dumps(all_hits[7])) < len(pickle.dumps(all_hits)) / 10
+
+
+def test_equal_hits_of_one_ray():
+    boxes = rb.Boxes([[2, -1], [5, -1], [2, -1]], [[3, 1], [6, 1], [3, 1]], ids=["a", "b", "c"])
+    all_hits = rb.Scene(boxes).all(rb.Rays([[0, 0], [0, 0.5], [0, 0], [0, 9]], [1, 0]))
+    one = all_hits[0]
+    assert one.equals(all_hits[2])
+    assert one.equals(pickle.loads(pickle.dumps(one)))
+    assert not one.equals(all_hits[1])  # of another ray
+    assert not one.equals(all_hits[3])
+    assert not one.equals(one[:2])
+    assert not one.equals(all_hits)
+    renamed = rb.Scene(rb.Boxes(boxes.lower, boxes.upper, ids=["a", "b", "d"])).all(rb.Rays([[0, 0]], [1, 0]))
+    assert not one.equals(renamed[0])
+    assert one[:1].equals(renamed[0][:1])
+    with pytest.raises(rb.InvalidInput, match=r"RayHits are several arrays, not one"):
+        np.asarray(one)
