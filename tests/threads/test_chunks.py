@@ -1,6 +1,5 @@
 """Chunks on threads: complete, in order, stopped by errors and by Ctrl-C."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from processes import output_of
 from raybox.compiler.cores import cores
 from raybox.threads import chunks as parallel
 from raybox.threads.chunks import check_workers, run_chunks
@@ -70,19 +68,6 @@ def test_chunks_begin_at_multiples_of_sixteen(total):
     assert any(begin < 50_000 for begin, _ in chunks_run[10:])
 
 
-def test_several_threads_take_part():
-    idents = set()
-    both = threading.Barrier(2, timeout=SECONDS)
-
-    def work(begin, end):
-        if threading.get_ident() not in idents:
-            idents.add(threading.get_ident())
-            both.wait()
-
-    run_chunks(work, 100_000, workers=2)
-    assert len(idents) == 2
-
-
 def test_the_calling_thread_runs_chunks():
     idents, both = set(), threading.Barrier(2, timeout=SECONDS)
 
@@ -122,21 +107,6 @@ def test_an_error_of_the_calling_thread_is_raised_after_workers_end_their_chunk(
     assert len(late) == 1
 
 
-def test_an_error_of_a_worker_stops_the_calling_thread(stopped):
-    mine = []
-
-    def work(begin, end):
-        if threading.current_thread() is not threading.main_thread():
-            raise OSError("the disk is full")
-        stopped.wait(60)
-        mine.append(begin)
-
-    with pytest.raises(OSError, match="the disk is full"):
-        run_chunks(work, 10_000_000, workers=2)
-    assert stopped.is_set()
-    assert len(mine) <= 1
-
-
 @pytest.mark.parametrize("total", [2000, 50_000])
 @pytest.mark.parametrize("milliseconds", [0.0001, 1, 10])
 def test_no_chunk_takes_longer_than_a_second(monkeypatch, total, milliseconds):
@@ -153,30 +123,6 @@ def test_no_chunk_takes_longer_than_a_second(monkeypatch, total, milliseconds):
     assert sum(chunks) == total
     assert max(chunks) * milliseconds <= 1000
     assert len(chunks) <= 4 + total * milliseconds / 400
-
-
-FORK = """
-import os, threading
-from raybox.threads.chunks import run_chunks
-def query():
-    idents, both = set(), threading.Barrier(2, timeout=300)
-    def work(begin, end):
-        if threading.get_ident() not in idents:
-            idents.add(threading.get_ident())
-            both.wait()
-    run_chunks(work, 200_000, workers=2)
-    return len(idents)
-assert query() == 2
-child = os.fork()
-if child == 0:
-    os._exit(0 if query() == 2 else 1)
-assert os.waitpid(child, 0)[1] == 0
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-def test_a_forked_child_starts_its_own_workers():
-    output_of("-W", "ignore", "-c", FORK)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -204,13 +150,6 @@ def test_invalid_workers_are_refused(workers):
 def test_minus_one_is_all_cores():
     assert check_workers(-1) == cores() >= 1
     assert check_workers(np.int64(3)) == 3
-
-
-def test_progress_is_drawn_on_stderr_alone(capsys):
-    run_chunks(lambda begin, end: time.sleep((end - begin) / 4096), 4096, workers=1, progress=True)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "rays" in shown.err
 
 
 CAST = """

@@ -1,14 +1,11 @@
 """Forks while another thread is at work: the child has that thread's locks anew, and gives right results."""
 
 import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
 
 from streaming import run
-from waiting import SECONDS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 
@@ -149,6 +146,22 @@ def test_during_a_query():
     """)
 
 
+def test_a_child_starts_workers_of_its_own():
+    forked("""
+        from raybox.threads.chunks import run_chunks
+        def query():
+            seen, both = set(), threading.Barrier(2, timeout=LIMIT)
+            def work(begin, end):
+                if threading.get_ident() not in seen:
+                    seen.add(threading.get_ident())
+                    both.wait()
+            run_chunks(work, 200_000, workers=2)
+            assert len(seen) == 2
+        query()
+        in_child(query)
+    """)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["scene", "trimesh", "open3d"])
 def test_during_a_build(kind):
@@ -257,34 +270,3 @@ def test_within_a_query_by_a_signal_handler():
         assert os.getpid() == parent and total == 200_000
         assert os.waitpid(children[0], 0)[1] == 0
     """)
-
-
-def test_a_child_does_not_own_the_lock_of_an_output(tmp_path):
-    """Whoever ends the parent can cast again, though its child lives on."""
-    code = textwrap.dedent("""
-        import os, signal, sys
-        from pathlib import Path
-        from raybox.store.lock import locked
-        with locked(Path(sys.argv[1]), Path(sys.argv[1] + ".raybox")):
-            child = os.fork()
-            if not child:
-                os.read(0, 1)
-                os._exit(0)
-            os.write(1, b"locked")
-            os.kill(os.getpid(), signal.SIGKILL)
-    """)
-    command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "out.npy")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
-        assert running.wait(timeout=SECONDS) < 0
-        assert running.stdout.read(6) == b"locked"
-        run(
-            """
-            import sys
-            from pathlib import Path
-            from raybox.store.lock import locked
-            with locked(Path(sys.argv[1]), Path(sys.argv[1] + ".raybox")):
-                pass
-        """,
-            tmp_path / "out.npy",
-        )
-        running.stdin.close()

@@ -1,7 +1,6 @@
 """Thread pools: reused by later queries, no needless waits, off the core of the calling thread."""
 
 import os
-import signal
 import threading
 import time
 import weakref
@@ -167,37 +166,6 @@ def test_workers_keep_off_the_core_of_the_calling_thread_which_is_never_moved():
             assert os.sched_getaffinity(0) == before
     assert [len(cores) for cores in others] == [len(before) - 1] * 4
     assert min(counts.values()) >= 4
-
-
-@movable
-def test_other_cores_are_all_but_the_current_one():
-    before = os.sched_getaffinity(0)
-    try:
-        for core in before:
-            os.sched_setaffinity(0, {core})
-            assert pool.other_cores() == frozenset()
-    finally:
-        os.sched_setaffinity(0, before)
-    assert pool.other_cores() < before
-    assert len(pool.other_cores()) == len(before) - 1
-
-
-@movable
-@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-def test_an_error_leaves_the_affinity_of_the_calling_thread(error):
-    before = os.sched_getaffinity(0)
-
-    def work(begin, end):
-        time.sleep(0.002)
-        if threading.current_thread() is threading.main_thread():
-            assert os.sched_getaffinity(0) == before
-            if error is KeyboardInterrupt:
-                signal.raise_signal(signal.SIGINT)
-            raise error
-
-    with pytest.raises(error):
-        several(work)
-    assert os.sched_getaffinity(0) == before
 
 
 def affinities(workers):
