@@ -2,10 +2,6 @@
 
 import errno
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +12,7 @@ from raybox.casting import column_kernels
 from raybox.casting.blocks import places_of
 from raybox.casting.caster import BlockCaster
 from raybox.store.disk import OutFile
-from streaming import BOXES, ENDINGS, RAYS, SCENE, check, content, get, interrupted, pq, put, run, stopping_at
+from streaming import ENDINGS, RAYS, SCENE, check, content, get, interrupted, pq, put, run
 
 pa = pytest.importorskip("pyarrow")
 
@@ -107,18 +103,6 @@ def test_blocks_of_rays_that_change_are_cast_again(tmp_path, monkeypatch, change
     assert rb.stream.cast(SCENE, rays, out, chunk=10).resumed == valid
     rb.stream.cast(SCENE, rays, tmp_path / "whole.csv", chunk=10)
     assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
-
-
-def test_only_the_parts_of_changed_rays_are_cast_again(tmp_path, monkeypatch):
-    rays, out = put(tmp_path / "rays.npy", RAYS), tmp_path / "hits/"
-    with stopping_at(monkeypatch, 90, rb.RayboxError("enough")):
-        rb.stream.cast(SCENE, rays, f"{out}/", chunk=10)
-    origins = RAYS.origins.copy()
-    origins[33] += 0.25
-    put(rays, rb.Rays(origins, RAYS.directions, t_min=RAYS.t_min, t_max=RAYS.t_max))
-    assert rb.stream.cast(SCENE, rays, f"{out}/", chunk=10).resumed == 80
-    rb.stream.cast(SCENE, rays, f"{tmp_path}/whole/", chunk=10)
-    assert [*content(out).values()] == [*content(tmp_path / "whole").values()]
 
 
 @pytest.mark.parametrize("ending", ["npy", "csv", "parquet"])
@@ -224,28 +208,6 @@ def test_a_full_disk(tmp_path, monkeypatch, ending):
     assert list(content(out).values()) == list(content(whole).values())
 
 
-def test_a_small_disk(tmp_path):
-    """The same, on a file system of its own; only root can make one."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], capture_output=True, check=False
-    ).returncode:
-        pytest.skip("no file system can be mounted here")
-    try:
-        many = rb.Rays(np.tile(RAYS.origins, (200, 1)), np.tile(RAYS.directions, (200, 1)))
-        rays, out = put(tmp_path / "rays.npy", many), disk / "out.npy"
-        with pytest.raises(rb.FileFormatError, match="No space left on device") as caught:
-            rb.stream.cast(SCENE, rays, out, chunk=500)
-        assert "rays are done and stored" in str(caught.value)
-        subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
-        assert rb.stream.cast(SCENE, rays, out, chunk=500).resumed >= 500
-        rb.stream.cast(SCENE, rays, tmp_path / "whole.npy", chunk=500)
-        assert out.read_bytes() == (tmp_path / "whole.npy").read_bytes()
-    finally:
-        subprocess.run(["umount", disk], check=False)
-
-
 PEAK = """
     import re, sys, time
     from pathlib import Path
@@ -297,22 +259,3 @@ def test_memory_does_not_grow(tmp_path, source, ending, query):
         assert {int(number) for number, _ in outputs} == {103_000 * times}
         peaks.append(min(int(peak) for _, peak in outputs) * 1024)
     assert peaks[1] - peaks[0] < (16e6 if source == "csv" else 12e6)  # text of CSV is parsed by threads
-
-
-@pytest.mark.long
-def test_ctrl_c_in_a_process_of_its_own(tmp_path):
-    """The command ends before all rays are cast, reports what is stored, and resumes from there."""
-    rays, out = tmp_path / "rays.npy", tmp_path / "out.csv"
-    put(rays, rb.Rays(np.tile(RAYS.origins, (60_000, 1)), np.tile(RAYS.directions, (60_000, 1))))
-    rb.save(tmp_path / "boxes.npz", BOXES)
-    command = [sys.executable, "-m", "raybox", "cast", str(tmp_path / "boxes.npz"), str(rays), "-o", str(out)]
-    running = subprocess.Popen([*command, "--query", "count"], stderr=subprocess.PIPE, text=True)
-    parts = tmp_path / "out.csv.raybox" / "parts"
-    while running.poll() is None and not list(parts.glob("part-*")):
-        time.sleep(0.02)
-    running.send_signal(signal.SIGINT)
-    output = running.communicate(timeout=300)[1].splitlines()
-    assert running.returncode == 130
-    assert output[-1] == "raybox: stopped"
-    assert "rays are done and stored in out.csv.raybox" in output[-2]
-    assert not out.exists()

@@ -1,4 +1,4 @@
-"""`cast` of `deposit` and of `segments`: a row for each primitive, and the partition by a grid."""
+"""`cast` of `deposit`, `integrate` and `segments`: sums of primitives and rays, and partitions by a grid."""
 
 import itertools
 
@@ -9,9 +9,9 @@ from click.testing import CliRunner
 import raybox as rb
 from exact_grid import cut_all
 from grids import random_grid, random_rays
-from raybox.casting import finishing, sums
+from raybox.casting import sums
 from raybox.cli.cast import cast
-from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, content, get, put, stopping_at
+from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, get, interrupted, put, stopping_at
 
 WEIGHTS = np.random.default_rng(6).random(103) - 0.2
 RNG = np.random.default_rng(8)
@@ -105,18 +105,6 @@ def test_the_cells_of_a_grid(tmp_path):
         rb.stream.cast(SCENE, rays, tmp_path / "cuts.npy", query="segments")
 
 
-def test_values_in_the_shape_of_a_grid(tmp_path):
-    rays, scene = put(tmp_path / "rays.npz", GRID_RAYS), rb.Scene(GRID)
-    values = RNG.random((*GRID.shape, 2))
-    for given in (values[..., 0], values):
-        out = tmp_path / f"out{given.ndim}.npy"
-        rb.stream.cast(scene, rays, out, query="integrate", values=given, chunk=9)
-        want = scene.integrate(GRID_RAYS, given, reproducible=True)
-        found = get(out)
-        del found["ray"]
-        np.testing.assert_array_equal(np.array(list(found.values())), want.reshape(60, -1).T)
-
-
 def test_no_rays_no_boxes_and_two_dimensions(tmp_path):
     flat = rb.Boxes([[2, -1], [5, -1]], [[3, 1], [7, 1]])
     none = rb.Boxes(np.empty((0, 2)), np.empty((0, 2)))
@@ -151,20 +139,6 @@ def test_an_interrupted_deposit_continues(tmp_path, monkeypatch):
     assert rb.stream.cast(SCENE, rays, out, weights=WEIGHTS, **how).resumed == 60
     check_sums(out, SCENE, RAYS, WEIGHTS)
     assert not folder.exists() or not list(folder.iterdir())
-
-
-def test_a_failure_while_rows_are_written(tmp_path, monkeypatch):
-    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.csv"
-    how = {"query": "deposit", "chunk": 20, "weights": WEIGHTS}
-    with monkeypatch.context() as patch:
-        patch.setattr(finishing, "_rows_of_sums", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
-        with pytest.raises(rb.FileFormatError, match="103 rays are done"):
-            rb.stream.cast(SCENE, rays, out, **how)
-    assert rb.stream.cast(SCENE, rays, out, **how).resumed == 103
-    resumed = content(out)
-    out.unlink()
-    rb.stream.cast(SCENE, rays, out, **how)
-    assert content(out) == resumed
 
 
 @pytest.mark.parametrize(
@@ -236,3 +210,56 @@ def test_an_error_while_terms_are_added(tmp_path, monkeypatch, call):
             rb.cast(SCENE, rays, out, **how)
     rb.cast(SCENE, rays, out, **how)
     assert out.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("ending", ["npy", "csv", "parquet"])
+def test_values_of_one_and_of_several_channels(tmp_path, ending):
+    rays = put(tmp_path / "rays.npz", RAYS)
+    rng = np.random.default_rng(3)
+    for values in (rng.random(40), rng.random((40, 2))):
+        out = tmp_path / f"out.{ending}"
+        done = rb.stream.cast(SCENE, rays, out, query="integrate", values=values, chunk=10)
+        want = SCENE.integrate(RAYS, values, reproducible=True)
+        found = get(out)
+        names = ["integral"] if values.ndim == 1 else ["integral_0", "integral_1"]
+        assert list(found) == ["ray", *names]
+        for name, column in zip(names, want.reshape(103, -1).T, strict=True):
+            np.testing.assert_array_equal(found[name].astype(float), column)
+        assert (done.rays, done.hit_count) == (103, np.count_nonzero(want.reshape(103, -1).any(axis=1)))
+        assert done.hit_count > 30
+        out.unlink()
+
+
+def test_only_the_same_values_continue_a_cast(tmp_path, monkeypatch):
+    values = np.random.default_rng(4).random(40)
+    how = {"query": "integrate", "chunk": 20, "workers": 1}
+    rays, out = interrupted(tmp_path, monkeypatch, values=values, **how)
+    for others in (values + 1.0, None):
+        with pytest.raises(rb.FileFormatError, match="another command has started it"):
+            rb.stream.cast(SCENE, rays, out, values=others, **how)
+    assert rb.stream.cast(SCENE, rays, out, values=values, **how).resumed > 0
+    np.testing.assert_array_equal(get(out)["integral"], SCENE.integrate(RAYS, values, reproducible=True))
+
+
+def test_wrong_values_are_refused(tmp_path):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    with pytest.raises(rb.InvalidInput, match=r"values must have shape \(40,\) or \(40, C\)"):
+        rb.stream.cast(SCENE, rays, out, query="integrate", values=np.ones(3))
+    with pytest.raises(rb.InvalidInput, match="values is for query 'integrate'; got it with 'count'"):
+        rb.stream.cast(SCENE, rays, out, query="count", values=np.ones(40))
+    assert not out.exists()
+
+
+def test_the_command_integrates(tmp_path):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
+    scene, values = tmp_path / "scene.npz", tmp_path / "values.npy"
+    rb.save(scene, BOXES)
+    numbers = np.random.default_rng(5).random(40)
+    np.save(values, numbers)
+    call = [str(scene), str(rays), "-o", str(out), "--query", "integrate", "--values", str(values)]
+    done = CliRunner().invoke(cast, call)
+    assert done.exit_code == 0, done.output
+    np.testing.assert_array_equal(get(out)["integral"], SCENE.integrate(RAYS, numbers, reproducible=True))
+    values.write_text("no numbers")
+    done = CliRunner().invoke(cast, [*call, "--force"])
+    assert "values.npy: is no .npy file" in str(done.exception)

@@ -1,6 +1,5 @@
 """An interrupted rb.stream.cast leaves no half file; the resumed output is byte-identical."""
 
-import os
 from itertools import islice
 
 import numpy as np
@@ -22,7 +21,6 @@ from streaming import (
     fail_at,
     interrupted,
     put,
-    run,
     stopping_at,
 )
 
@@ -46,60 +44,6 @@ def test_the_same_call_resumes(tmp_path, monkeypatch, ending, query):
         done = rb.stream.cast(SCENE, rays, out, **how)
         assert (done.rays, done.resumed) == (103, stored)
         assert list(content(out).values()) == list(content(whole).values())
-    assert not list(tmp_path.glob("*.raybox"))
-
-
-KILLING = """
-    import os, random, shutil, signal, sys, time
-    from pathlib import Path
-    import raybox as rb
-    from streaming import IDS, RAYS, SCENE
-    source, query, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
-    random.seed(5)
-    for ending in sys.argv[4:]:
-        def cast(name):
-            return rb.stream.cast(SCENE, source, folder / f"{name}.{ending}", query=query, ids=IDS, chunk=3)
-        cast("warm")  # compiles
-        started = time.perf_counter()
-        cast("whole")
-        took = time.perf_counter() - started
-        kills = resumed = 0
-        out = folder / f"out.{ending}"
-        while kills < 60:
-            if out.is_dir() and not Path(f"{out}.raybox").exists():
-                shutil.rmtree(out)  # killed after all was done: a folder is not replaced
-            child = os.fork()
-            if not child:
-                done = cast("out")
-                os._exit(40 if done.resumed else 0)
-            time.sleep(random.random() * took * 0.4)
-            os.kill(child, signal.SIGKILL)
-            code = os.waitpid(child, 0)[1]
-            kills += os.WIFSIGNALED(code)
-            if not os.WIFSIGNALED(code):
-                resumed += os.WEXITSTATUS(code) == 40
-                assert os.WEXITSTATUS(code) in (0, 40), code
-                if kills >= 3:
-                    break
-                took /= 2  # the machine is less busy than it was
-        else:
-            cast("out")
-        print(ending, kills, resumed)
-"""
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks of one process, to be quick")
-@pytest.mark.parametrize("query", ["nearest", "all"])
-def test_kill_at_random_moments(tmp_path, query):
-    rays = put(tmp_path / "rays.parquet", RAYS)
-    output = run(KILLING, rays, query, tmp_path, *ENDINGS)
-    kills = [int(line.split()[1]) for line in output.splitlines()]
-    assert len(kills) == len(ENDINGS)
-    assert min(kills) >= 3
-    for ending in ENDINGS:
-        wanted, found = content(tmp_path / f"whole.{ending}"), content(tmp_path / f"out.{ending}")
-        assert list(found.values()) == list(wanted.values()), ending
     assert not list(tmp_path.glob("*.raybox"))
 
 

@@ -49,22 +49,6 @@ def test_rays_of_another_file_between_two_calls(tmp_path, name, query):
     assert [*content(tmp_path / name.strip("/")).values()] == [*content(folder).values()]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links are those of POSIX")
-def test_a_link_that_is_switched_and_switched_back(tmp_path, monkeypatch):
-    one, other = put(tmp_path / "one.npy", RAYS), put(tmp_path / "other.npy", moved(RAYS, 0.01))
-    link, out = tmp_path / "rays.npy", tmp_path / "out.npy"
-    for rays in (one, other):
-        link.unlink(missing_ok=True)
-        link.symlink_to(rays)
-        with stopping_at(monkeypatch, 60, rb.RayboxError("enough")):
-            rb.cast(SCENE, link, out, chunk=20)
-    link.unlink()
-    link.symlink_to(one)
-    assert rb.cast(SCENE, link, out, chunk=20).resumed == 0
-    rb.cast(SCENE, one, tmp_path / "wanted.npy", chunk=20)
-    assert out.read_bytes() == (tmp_path / "wanted.npy").read_bytes()
-
-
 def test_only_blocks_of_changed_rays_are_cast_again(tmp_path, monkeypatch):
     rays, out = put(tmp_path / "rays.npy", RAYS), tmp_path / "out.npy"
     with stopping_at(monkeypatch, 100, rb.RayboxError("enough")):

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import raybox as rb
 from clustering import both, distributed
+from grids import random_grid, random_rays
 from raybox.cli import main
 from streaming import (
     BOXES,
@@ -21,6 +22,7 @@ from streaming import (
     SCENE,
     check,
     content,
+    endings_from,
     get,
     ids_for,
     put,
@@ -32,9 +34,9 @@ from waiting import wait_until
 # The same bytes
 
 
-@pytest.mark.parametrize("query", RAY_QUERIES)
-def test_what_one_machine_writes(cluster, tmp_path, query):
-    rays, met = put(tmp_path / "rays.parquet", RAYS), 0
+@pytest.mark.parametrize(("query", "source"), zip(RAY_QUERIES, endings_from("npy"), strict=False))
+def test_what_one_machine_writes(cluster, tmp_path, query, source):
+    rays, met = put(tmp_path / f"rays.{source}", RAYS), 0
     for ending in ENDINGS:
         how = {"query": query, "ids": ids_for(query)}
         found, done = both(cluster, rays, ending, **how)
@@ -43,11 +45,6 @@ def test_what_one_machine_writes(cluster, tmp_path, query):
             check(found, results_of(SCENE, RAYS, query), ids=how["ids"])
         met += done.hit_count
     assert met > 100
-
-
-@pytest.mark.parametrize("source", ENDINGS)
-def test_rays_of_every_format(cluster, tmp_path, source):
-    both(cluster, put(tmp_path / f"rays.{source}", RAYS), "npy", chunk=10)
 
 
 def test_points_and_compressed_rays(cluster, tmp_path):
@@ -79,6 +76,22 @@ def test_objects_of_every_geometry(cluster, tmp_path, case):
     for query, ending in (("nearest", "csv"), ("all", "parquet"), ("all", "zarr")):
         found, _ = both(cluster, rays, ending, scene=scene, whole=scene, query=query, ids=None)
         assert {"object", "id"} < set(get(found))
+
+
+GRIDS = {
+    "occupied": random_grid("random", np.random.default_rng(21), (5, 4, 6), share=0.6),
+    "flat": random_grid("steps", np.random.default_rng(22), (6, 7), share=0.7),
+}
+
+
+@pytest.mark.parametrize("kind", GRIDS)
+def test_grids(cluster, tmp_path, kind):
+    grid, hit_count = GRIDS[kind], 0
+    rays = put(tmp_path / "rays.npz", random_rays(np.random.default_rng(21), grid, 90))
+    for query in ("nearest", "segments", "deposit"):
+        scene = rb.Scene(grid)
+        hit_count += both(cluster, rays, "npy", scene=scene, whole=scene, query=query, ids=None)[1].hit_count
+    assert hit_count > 60
 
 
 CARRIED = {"station": [f"s{k % 5}" for k in range(103)], "pulse": np.arange(103)}
@@ -114,16 +127,6 @@ def test_arguments_of_queries(cluster, tmp_path):
     several = rb.Scene([*CASES["several"]])
     where = [None, *[np.arange(len(one)) % 2 == 0 for one in CASES["several"][1:]]]
     both(cluster, rays, "csv", scene=several, whole=several, where=where, ids=None, query="all")
-
-
-def test_sums_do_not_depend_on_the_blocks(cluster, tmp_path):
-    rays = put(tmp_path / "rays.npy", RAYS)
-    sums = []
-    for chunk in (7, 20, 200):
-        found, _ = both(cluster, rays, "npy", query="deposit", chunk=chunk)
-        sums.append(np.load(found)["deposit"].tobytes())
-    assert len(set(sums)) == 1
-    assert np.count_nonzero(np.load(found)["deposit"]) > 20
 
 
 @pytest.mark.parametrize("ending", ["npy", "parquet", "csv", "zarr"])

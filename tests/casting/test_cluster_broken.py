@@ -16,16 +16,8 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from clustering import (
-    both,
-    distributed,
-    folder_of,
-    interrupted,
-    parts_of,
-    worker_pids,
-)
+from clustering import both, distributed, folder_of, interrupted, parts_of, worker_pids
 from raybox.casting import cluster as connection
-from raybox.casting import engine
 from raybox.casting.caster import BlockCaster
 from streaming import IDS, RAYS, SCENE, put
 from waiting import wait_until
@@ -87,24 +79,6 @@ def test_tasks_of_a_cast_that_has_ended_are_not_done_again(cluster, tmp_path, lo
     assert not [line for line in log()[lines:] if line[0] == "executing"]
 
 
-@pytest.mark.parametrize("swap", ["numbers", "casts"])
-@pytest.mark.parametrize("ending", ["npy", "csv", "parquet"])
-def test_parts_that_are_swapped_are_written_again(cluster, tmp_path, swap, ending):
-    """A part under the name of another, of this cast or of the same cast of other rays."""
-    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / f"found.{ending}"
-    interrupted(cluster, rays, out, after=4)
-    (tmp_path / "others").mkdir()
-    other = tmp_path / "others" / f"found.{ending}"
-    interrupted(cluster, put(tmp_path / "reverse.npz", RAYS[::-1]), other, after=4)
-    one = parts_of(out)[0]
-    two = parts_of(out)[1] if swap == "numbers" else parts_of(other)[0]
-    data = one.read_bytes(), two.read_bytes()
-    assert data[0] != data[1]
-    one.write_bytes(data[1])
-    two.write_bytes(data[0])
-    both(cluster, rays, ending)
-
-
 def test_a_worker_that_dies_in_the_first_second(cluster, tmp_path):
     """It is no worker without raybox, and the disk is not full."""
     os.kill(worker_pids(cluster)[0], signal.SIGKILL)
@@ -131,31 +105,6 @@ def test_what_is_there_is_not_done_again(cluster, tmp_path, log):
     _, done = both(cluster, rays, "parquet", query="all", workers=2)
     assert done.resumed == sum(3 if name.startswith("part-000000005") else 20 for name in there)
     assert len([line for line in log()[lines:] if line[0] == "executing"]) == 6 - len(there)
-
-
-@pytest.mark.parametrize("damage", ["cut", "bit", "empty"])
-def test_a_part_that_is_not_whole_is_done_again(cluster, tmp_path, damage):
-    rays = put(tmp_path / "rays.parquet", RAYS)
-    interrupted(cluster, rays, tmp_path / "found.npy")
-    part = parts_of(tmp_path / "found.npy")[0]
-    data = bytearray(part.read_bytes())
-    data[300] ^= damage == "bit"
-    part.write_bytes(data[: {"cut": -1, "bit": len(data), "empty": 0}[damage]])
-    assert both(cluster, rays, "npy")[1].rays == 103
-
-
-def test_rays_that_have_changed_are_queried_again(cluster, tmp_path):
-    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy"
-    there = interrupted(cluster, rays, out, after=6)
-    assert len(there) == 6
-    before = {path.name: path.stat().st_mtime_ns for path in parts_of(out)}
-    origins = np.array(RAYS.origins)
-    origins[45] += 0.25
-    put(rays, rb.Rays(origins, RAYS.directions, t_min=RAYS.t_min, t_max=RAYS.t_max))
-    interrupted(cluster, rays, out, after=1)
-    now = {path.name: path.stat().st_mtime_ns for path in parts_of(out)}
-    assert [name for name in there if now[name] != before[name]] == ["part-000000002.rows"]
-    both(cluster, rays, "npy")
 
 
 def test_wrong_rays_end_it_and_parts_are_stored(cluster, tmp_path):
@@ -242,38 +191,6 @@ def test_a_scheduler_that_is_lost_before_the_client_knows(cluster, tmp_path, mon
         with pytest.raises(rb.RayboxError, match=r"scheduler at \S+ does not answer any more \(Stream is c"):
             rb.cast(SCENE, rays, tmp_path / "found.npy", cluster=cluster, chunk=20, ids=IDS)
     assert both(cluster, rays, "npy")[1].rays == 20
-
-
-def test_another_command_is_refused(cluster, tmp_path):
-    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy"
-    interrupted(cluster, rays, out)
-    for how, text in (
-        ({"query": "count"}, "query nearest there, count now"),
-        ({"chunk": 21}, "chunk 20 there"),
-    ):
-        with pytest.raises(rb.FileFormatError, match="another command has started it") as caught:
-            rb.cast(SCENE, rays, out, cluster=cluster, **{"chunk": 20, "ids": IDS, **how})
-        assert text in str(caught.value)
-    fcntl = pytest.importorskip("fcntl")
-    with open(folder_of(out) / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with pytest.raises(rb.FileFormatError, match="is in use by another process"):
-            rb.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
-
-
-def test_two_clients_at_one_output(cluster, tmp_path, monkeypatch):
-    """The second is refused while the first runs; it disturbs nothing."""
-    rays, out, refused = put(tmp_path / "rays.npz", RAYS), tmp_path / "found.npy", []
-
-    def second(*_):
-        if not refused:
-            with pytest.raises(rb.FileFormatError, match="is in use by another process") as caught:
-                rb.cast(SCENE, rays, out, cluster=cluster, chunk=20, ids=IDS)
-            refused.append(caught)
-
-    monkeypatch.setattr(engine, "_advance", second)
-    both(cluster, rays, "npy")
-    assert len(refused) == 1
 
 
 # Sums

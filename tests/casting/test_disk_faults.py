@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import raybox as rb
+from processes import output_of
 from raybox.casting import finishing
 from raybox.casting.cast_folder import FILES
 
@@ -184,3 +185,22 @@ def test_files_for_other_processes_of_which_one_is_lost(tmp_path, rays, name):
     (folder / FILES / name).unlink()
     assert rb.cast(SCENE, rays, tmp_path / "out.npy", **how).resumed == 103
     assert rb.casting.finish(folder).rays == 103
+
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "faulty_disk.py"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(
+    shutil.which("cc") is None or sys.platform != "linux", reason="compiles a library for Linux"
+)
+def test_each_call_of_the_system_fails_for_some_outputs():
+    """A share of benchmarks/faulty_disk.py."""
+    ways = "`.npy`", "`.npy` by blocks", "`.zarr`", "dataset of Parquet", "sums"
+    table = output_of(SCRIPT, "--every", 9, *ways).splitlines()
+    numbers = (int(number.replace(",", "")) for number in table[-1].split("|")[3:-1])
+    faults, right, refused, then_right, failures = numbers
+    assert faults > 200
+    assert right > 50
+    assert refused == then_right > 50
+    assert failures == 0

@@ -10,9 +10,6 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 import damaged_parts  # in benchmarks/
 import killed_cases
-import killed_casts
-from killed_outcomes import Reference
-from killed_processes import KILLED, REFUSED, Ended, Kill
 from streaming import run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks, and kills by signals")
@@ -88,45 +85,3 @@ def test_the_cases_have_every_query_format_and_option():
         "labels",
         "carry",
     }
-
-
-KILLS = [Kill(seconds=0.1)]
-WHOLE = Reference({"": b"all rays"}, 1.0)
-
-
-def outcome(tmp_path, ends, texts=("", "resumed=3,")):
-    """Return the outcome of a cast that is killed and continues; ends: what it has written then."""
-    target, ended = tmp_path / "out.csv", iter(ends)
-
-    def ended_cast(kill):
-        outcome, content = next(ended)
-        if content is not None:
-            target.write_bytes(content)
-        return Ended(outcome, texts[kill is None], 0.1)
-
-    return killed_casts.killed_cast(ended_cast, str(target), WHOLE, iter(KILLS))
-
-
-def test_what_counts_as_a_failure(tmp_path):
-    good = outcome(tmp_path, [(KILLED, None), ("", b"all rays")])
-    assert (good.kills, good.resumed, good.failure) == (1, True, "")
-    for ends, text in (
-        ([(KILLED, None), ("", b"some rays")], "other bytes (killed at 0.100 s)"),
-        ([(KILLED, b"all"), ("", b"all rays")], "an output that is not whole, killed at 0.100 s"),
-        ([(KILLED, None), (REFUSED, None)], "refused: resumed=3, (killed at 0.100 s)"),
-    ):
-        (tmp_path / "out.csv").unlink(missing_ok=True)
-        assert outcome(tmp_path, ends).failure == text
-    (tmp_path / "out.csv.raybox").mkdir()
-    left = outcome(tmp_path, [(KILLED, None), ("", b"all rays")])
-    assert left.failure == "left over: ['out.csv.raybox'] (killed at 0.100 s)"
-
-
-def test_victims_that_are_touched(tmp_path):
-    victim = damaged_parts.Victim(tmp_path / "outside").make()
-    assert not victim.problem()
-    (victim.folder / "new").touch()
-    assert victim.problem() == "a file was made outside"
-    (victim.folder / "new").unlink()
-    victim.file.write_bytes(b"")
-    assert victim.problem() == "a file outside was written to"

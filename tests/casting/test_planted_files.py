@@ -31,15 +31,6 @@ def outcome(*args, **how):
     return ""
 
 
-def test_a_link_under_the_name_of_the_folder(tmp_path):
-    rays, out, other = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy", tmp_path / "other"
-    other.mkdir()
-    (tmp_path / "out.npy.raybox").symlink_to(other)
-    with pytest.raises(rb.FileFormatError, match="is no folder; rename or remove it"):
-        rb.stream.cast(SCENE, rays, out)
-    assert not list(other.iterdir())
-
-
 @pytest.mark.parametrize("folder", [".", "parts"])
 def test_a_folder_that_others_can_write_to(tmp_path, monkeypatch, folder):
     rays, out = interrupted(tmp_path, monkeypatch)

@@ -60,26 +60,6 @@ def slowly(monkeypatch, before, fails=lambda _number: None):
     return most
 
 
-def test_each_part_once_whatever_the_order(caster, folders, monkeypatch):
-    waits = np.random.default_rng(1).uniform(0, 0.02, 12)
-    most = slowly(monkeypatch, lambda number: time.sleep(waits[number]))
-    found = parts(caster, folders)
-    assert sorted(part.number for part in found) == list(range(12))
-    assert sum(part.rays for part in found) == 103
-    assert max(most) == 2
-    assert folders.listed() == sorted(found, key=lambda part: part.number)
-    assert all(folders.is_whole(part) for part in found)
-
-
-def test_spans(caster, folders):
-    ends = {part.number: part.blocks[0].end for part in parts(caster, folders)}
-    folders.remove_others([])
-    spans = [BlockSpan(2, ends[1], 3), BlockSpan(7, ends[6], 1), BlockSpan(11, ends[10], None)]
-    found = parts(caster, folders, spans=spans)
-    assert sorted(part.number for part in found) == [2, 3, 4, 7, 11]
-    assert all(part.blocks[0].end.first == ends[part.number].first for part in found)
-
-
 @pytest.mark.parametrize("error", [rb.RayboxError("no"), MemoryError()])
 @pytest.mark.parametrize("failing", [0, 1, 5, 11])
 def test_all_before_a_failure_are_written(caster, folders, monkeypatch, failing, error):
