@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.compiler import calls, ctypes_calls
+from raybox.compiler import ctypes_calls
 from raybox.compiler.calls import Found
 from raybox.compiler.kinds import kind_of
 
@@ -586,18 +586,6 @@ def test_a_wrong_call_is_an_error(api, seed):
     assert unknown > 700
 
 
-@pytest.mark.parametrize("number", range(len(REFUSED)))
-def test_each_value_is_refused_everywhere(api, number):
-    machine = Machine(api, lambda *_: 0)
-    expected = (TypeError, OverflowError, RuntimeError)
-    for place in (lambda x: x, lambda x: (x,), lambda x: Plain(1, x), lambda x: outer(pair=(x,))):
-        with pytest.raises(expected):
-            machine(1, place(REFUSED[number]))
-    with pytest.raises(expected):
-        api.Plan(outer(rows=REFUSED[number]))
-    assert not machine.finds
-
-
 def test_errors_name_the_place_and_what_came(api):
     machine = Machine(api, lambda *_: 0)
     wrong = np.zeros((2, 3), ">f4").T
@@ -807,8 +795,3 @@ def test_builds_are_equal_and_without_warnings(tmp_path):
     one, other = (build_calls(tmp_path / name, *flags) for name in ("one", "another"))
     assert one.read_bytes() == other.read_bytes()
     assert str(tmp_path).encode() not in one.read_bytes()
-
-
-def test_an_implementation_is_chosen():
-    assert calls.Entry.__module__ in {"raybox.compiler._calls", "raybox.compiler.ctypes_calls"}
-    assert calls.Plan.__module__ == calls.Entry.__module__

@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import shutil
 import threading
 import time
 from functools import cached_property
@@ -236,46 +235,6 @@ def test_many_rays_on_several_threads(name):
     assert_same(bits(results()), results, name)
 
 
-MILLION = 1_000_000
-
-
-def results_of_many(case):
-    """Yield results of a million rays on two threads, and those of the first ray."""
-    rays, scene = rb.Rays(case.origins, case.directions), rb.Scene(rb.Boxes(case.lower, case.upper))
-    for some, workers in ((rays, 2), (rays[0], 1)):
-        hits = scene.nearest(some, workers=workers)
-        yield from ((f"nearest {workers}", hits.index), (f"t {workers}", hits.t))
-        yield f"count {workers}", scene.count(some, workers=workers)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("scale", [TINY, 1.0])
-def test_a_million_rays_in_every_mode(scale, monkeypatch):
-    """New threads of the pool start during each call."""
-    case = Case(scale, MILLION)
-    plain = bits(results_of_many(case))
-    index = np.frombuffer(plain["nearest 2"], np.int64)
-    assert len(index) == MILLION
-    assert (index >= 0).sum() > 50_000
-    assert (index < 0).sum() > 50_000
-    for name in ("FTZ and DAZ", "down", "up", "towards zero", "FTZ, DAZ, up"):
-        pools = {}
-        monkeypatch.setattr(pool, "_POOLS", pools)
-        assert_same(plain, lambda: results_of_many(case), name)
-        assert pools, "no thread was started"
-
-
-@every_mode
-def test_unit_boxes_and_denormal_directions(name):
-    """The ray is above y = 0 where it reaches the boxes; with its direction flushed, it touches the first."""
-    ray = [0.0, 0.0], [1.0, 5e-324]
-    boxes = rb.Boxes([[1, -1], [1, -1]], [[2, 0], [2, -(2.0**-1074)]])
-    with modes(name):
-        assert rb.intersect(rb.Rays(*ray), boxes).hit.tolist() == [False, False]
-        assert rb.Scene(boxes).count(rb.Rays(*ray)) == 0
-        assert rb.intersect(rb.Rays([0, 0], [1, 0.0]), boxes).hit.tolist() == [True, False]
-
-
 CORNERS = np.array([[0, 0, 0], [3, 0, 0], [0, 3, 0], [0, 0, 3]]) * TINY
 UPPER = CORNERS[1] + TINY
 STARTS, AHEAD = np.array([[1, 1, 9], [1, 1, -9]]) * TINY, np.array([[0, 0, -1], [0, 0, 1]]) / 3
@@ -320,21 +279,6 @@ def test_files(name, tmp_path):
     plain = bits(results())
     assert len(plain) == 3
     assert_same(plain, results, name)
-
-
-@every_mode
-def test_a_saved_scene(name, tmp_path):
-    case = CASES[TINY, 9]
-    boxes, rays = rb.Boxes(case.lower, case.upper), rb.Rays(case.origins, case.directions)
-    hits = rb.Scene(boxes).nearest(rays)
-
-    def results():
-        shutil.rmtree(tmp_path / "a.scene", ignore_errors=True)
-        rb.Scene(boxes).save(tmp_path / "a.scene")
-        found = rb.Scene.open(tmp_path / "a.scene", check=True).nearest(rays)
-        yield from (("index", found.index), ("t", found.t))
-
-    assert_same(bits([("index", hits.index), ("t", hits.t)]), results, name)
 
 
 def on_two_threads(work) -> None:
@@ -382,26 +326,6 @@ def test_a_loop_that_changes_the_modes_of_a_worker_does_not_change_the_next(name
 def run(code: str, **environ: str) -> str:
     path = os.pathsep.join([str(Path(rb.__file__).parents[1]), str(HELPERS)])
     return output_of("-W", "ignore", "-c", code, PYTHONPATH=path, **environ)
-
-
-PAIRS = """
-import sys, float_modes
-def pairs():
-    import raybox as rb
-    rays = rb.Rays([-1e-308, 0, 0], [1 / 3, 5e-324, 0])
-    hits = rb.intersect(rays, rb.Boxes([1e-308, 0, 0], [3e-308, 1, 1]))
-    return hits.index, hits.t, hits.t_exit, hits.points, hits.normals
-before = pairs()
-for name in float_modes.MODES:
-    with float_modes.modes(name):
-        after = pairs()
-    assert all((a == b).all() for a, b in zip(before, after)), name
-print(before[0])
-"""
-
-
-def test_a_pair():
-    assert run(PAIRS) == "[0]\n"
 
 
 CONSTANTS = """

@@ -38,16 +38,6 @@ def test_memory_is_reused_after_its_last_array_is_gone():
     assert other.flags.c_contiguous
 
 
-def test_memory_of_read_only_arrays_is_reused_as_writable():
-    array = huge_pages.pooled((SIZE,), np.float64)
-    place = place_of(array)
-    array.setflags(write=False)
-    del array
-    again = huge_pages.pooled((SIZE,), np.float64)
-    assert place_of(again) == place
-    again[:] = 1.0
-
-
 @pytest.mark.parametrize(
     ("rows", "same"), [(SIZE, True), (SIZE // 2, True), (SIZE // 4, False), (SIZE + 1, False)]
 )
@@ -147,11 +137,3 @@ def test_the_rest_of_a_shortened_array_is_freed(size):
         assert np.count_nonzero(array[size:]) < mmap.PAGESIZE // 8
     else:
         assert size < SIZE
-
-
-@pytest.mark.parametrize("size", [0, 5, SIZE])
-def test_zeros(size):
-    array = huge_pages.empty((size,), np.int64)
-    array[:] = 7
-    del array
-    assert not huge_pages.zeros((size,), np.int64).any()

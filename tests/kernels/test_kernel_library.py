@@ -139,22 +139,6 @@ def test_with_numba_kernels_of_such_a_library_are_compiled(copy, name, warnings)
     assert problem in ended.stderr
 
 
-def test_no_change_of_a_byte_and_no_cut_is_overlooked(copy, monkeypatch):
-    path = library_in(copy)
-    content = path.read_bytes()
-    monkeypatch.setattr(library, "_is_of", lambda _manifest: True)
-    monkeypatch.setattr(library.ctypes, "CDLL", lambda _path: "loaded")
-    assert library._load(path).code == "loaded"
-    step = len(content) // 100
-    for k in range(0, len(content), step):
-        path.write_bytes(content[:k])
-        assert "bytes in place of" in library._load(path).problem
-        path.write_bytes(content[:k] + bytes([content[k] ^ 0x80]) + content[k + 1 :])
-        assert "its checksum differs" in library._load(path).problem
-    path.write_bytes(content + b"0")
-    assert "bytes in place of" in library._load(path).problem
-
-
 def test_a_file_that_may_not_be_read_is_a_refusal(copy, monkeypatch):
     def refuse(*_args):
         raise PermissionError(13, "Permission denied", str(library_in(copy)))
