@@ -69,6 +69,39 @@ CAST = """async ({ origin, direction }) => {
 }"""
 
 
+class PageHit(NamedTuple):
+    """A hit as the page shows it."""
+
+    object: int
+    geometry: int
+    primitive: int
+    t: float
+    t_enter: float
+    t_exit: float
+
+
+def shown(stage: Stage, answer: dict[str, Any]) -> list[PageHit]:
+    """Return the hits of an answer of the page; of copies, the copy stands for what is hit in it."""
+    names = ("object", "geometry", "primitive", "t", "tEnter", "tExit")
+    found = [PageHit(*(hit[name] for name in names)) for hit in answer["hits"]]
+    is_copy = [isinstance(part.geometry, rb.Instances) for part in stage.parts]
+    return [hit._replace(primitive=hit.object) if is_copy[hit.geometry] else hit for hit in found]
+
+
+def ends_of(ray: dict[str, Any]) -> tuple[float, float]:
+    """Return where a ray of the page begins and ends; ends without a number are infinite."""
+    low, high = ray["tMin"], ray["tMax"]
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def of_engine(stage: Stage, ray: dict[str, Any], pickable: np.ndarray) -> list[PageHit]:
+    """Return what the engine answers to a ray of the page; pickable: a bool for each object."""
+    low, high = ends_of(ray)
+    found = stage.all(rb.Rays(ray["origin"], ray["direction"], t_min=low, t_max=high), pickable)
+    columns = stage.objects_of(found), found.geometry, found.index, found.t, found.t_enter, found.t_exit
+    return [PageHit(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
 class Size(NamedTuple):
     """The width and height of a window in pixels, and whether fingers touch it."""
 
@@ -301,6 +334,14 @@ class Page:
         x, y, width, height = clip or self.free()
         return self.tab.screenshot(clip={"x": x, "y": y, "width": width, "height": height})
 
+    def assert_small(self) -> None:
+        """Assert that the scene needs at most 50 calls to draw, and 200 MB."""
+        self.settled()
+        stats = self.run("raybox.stage.stats()")
+        assert stats["complete"]
+        assert 0 < stats["drawCalls"] <= 50
+        assert 0 < stats["bufferBytes"] <= 200 * 10**6
+
     def answers(self, pixels: list[tuple[int, int]]) -> list[dict[str, Any]]:
         """Return the answers to rays through pixels, without rays of which a cut leaves nothing."""
         return self.run(
@@ -350,4 +391,5 @@ class SceneWindow(NamedTuple):
         page.close()
 
 
-SCENE_WINDOWS = [SceneWindow(scene, size) for scene in view_scenes.SCENES for size in (WIDE, PHONE)]
+# Each scene in a window, half of them on a phone.
+SCENE_WINDOWS = [SceneWindow(scene, (WIDE, PHONE)[k % 2]) for k, scene in enumerate(view_scenes.SCENES)]

@@ -32,6 +32,18 @@ def decoded(content: bytes) -> Frame:
     return Frame(header.pop("kind"), header, arrays)
 
 
+def handshake(host: str, *more: str) -> bytes:
+    """Return a request to open a socket, as a page that was requested under a name sends it."""
+    lines = ["GET /socket HTTP/1.1", f"Host: {host}", "Upgrade: websocket", "Connection: Upgrade"]
+    lines += ["Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==", *more, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def port_of(viewer) -> int:
+    """Return the port of a viewer's server."""
+    return int(viewer.url.rpartition(":")[2])
+
+
 class Client:
     """An open page: it has read its scene, and sends messages as a page does."""
 

@@ -29,16 +29,19 @@ class Control(NamedTuple):
     first: str = ""
 
 
+# Pressed, they change the part of the view that the page's table names.
+PRESSED = (
+    *("fit-all", "fit-selection", "measure", "clear-selection", "deselect", "only", "unpickable"),
+    *("show-all", "reset", "tree-hide", "tree-only", "tree-pick", "range-*-clear", "edges", "legend-on"),
+    *("legend-close", "opacity-reset", "cut-free-flip", "cut-free-camera", "cut-none", "rays-misses"),
+)
 CONTROLS = [
-    # over the scene
+    *map(Control, PRESSED),
     Control("scene", "answer", "pick", drawn=True),
-    Control("fit-all"),
-    Control("fit-selection"),
     Control("view", "", "choose", "top", drawn=True),
     Control("orthographic", drawn=True),
     Control("up", "", "choose", "y"),
     Control("cube-*", drawn=True),
-    Control("measure"),
     Control("dark", drawn=True),
     Control("link", "clipboard"),
     Control("png", "download", "download"),
@@ -49,47 +52,28 @@ CONTROLS = [
     Control("help-close", "shown:help-sheet"),
     Control("grip", "height"),
     Control("notice-close", "shown:notice"),
-    # find
-    Control("find", "shown:results", "type", "1"),
+    Control("find", "shown:results", "type_text", "1"),
     Control("result", "state:selection,camera"),
     Control("select-found", "state:selection,camera"),
-    # what is selected
-    Control("clear-selection"),
     Control("selected-details", "open:selected-details"),
     Control("property-set", "open:property-set"),
     Control("copy-id", "clipboard"),
     Control("copy-ids", "clipboard"),
-    Control("deselect"),
     Control("zoom", "state:camera,faded"),
     Control("hide", drawn=True),
     Control("show", "state:hidden,ranges", drawn=True),
-    Control("only"),
-    Control("unpickable"),
     Control("fade", drawn=True),
-    # objects
     Control("tree-label", "text:tree", "choose"),
     Control("undo", first="only"),
-    Control("show-all"),
-    Control("reset"),
     Control("tree-expand", "text:tree"),
-    Control("tree-hide"),
-    Control("tree-only"),
-    Control("tree-pick"),
     Control("tree-more", "text:tree"),
     Control("tree-object", "state:selection,camera"),
     Control("range-*-field-0", "", "type_mean"),
     Control("range-*-field-1", "", "type_mean"),
-    Control("range-*-clear"),
     Control("range-*-0", "", "slide", "0.6"),
     Control("range-*-1", "", "slide", "0.4"),
-    # colour
     Control("colour-by", "", "choose", drawn=True),
-    Control("edges"),
-    Control("legend-on"),
-    Control("legend-close"),
-    Control("opacity-reset"),
     Control("opacity-*", "", "slide", "0.2"),
-    # cut
     Control("storey-all", "state:cut,camera", first="storey-Level 1"),
     Control("storey-*", "state:cut,camera", drawn=True),
     *(Control(f"cut-{axis}-0", "", "slide", "0.4", drawn=axis == "x") for axis in "xyz"),
@@ -98,13 +82,9 @@ CONTROLS = [
     *(Control(f"cut-{axis}-clear") for axis in "xyz"),
     Control("section-box", drawn=True),
     Control("cut-free", drawn=True),
-    Control("cut-free-flip"),
     Control("cut-free-slider", "", "slide", "0.6"),
     Control("cut-free-point", "", "type_middle"),
-    Control("cut-free-normal", "", "type", "1, 0, 0"),
-    Control("cut-free-camera"),
-    Control("cut-none"),
-    # the last ray
+    Control("cut-free-normal", "", "type_text", "1, 0, 0"),
     Control("hits", "state:selection,contact", "press_row"),
     Control("hit-expand", "text:hits"),
     Control("hits-sort-*", "sort:hits"),
@@ -116,19 +96,17 @@ CONTROLS = [
     Control("ray-direction", "answer", "type_and_cast", "0.1, 0.2, -1"),
     Control("cast", "text:hits-ray", "cast_typed"),
     Control("sight", "state:sight"),
-    # rays of a file or call
     Control("rays-hits", drawn=True),
-    Control("rays-misses"),
     Control("rays-points", drawn=True),
     Control("rays-colour", "", "choose", first="rays-hits"),
     Control("points-colour", "", "choose", drawn=True),
-    Control("points-limit", "", "type", "0.5", drawn=True),
+    Control("points-limit", "", "type_text", "0.5", drawn=True),
     Control("points-size", "", "slide", "0.5", drawn=True),
     Control("rays-table", "answer", "press_row"),
     Control("rays-table-sort-*", "sort:rays-table"),
-    # tabs
     Control("tab-*", "tabs"),
 ]
+
 
 VISIBLE = """() => {
     const used = "button, input, select, textarea, summary, a[href], canvas[tabindex], [role=grid]";
@@ -202,10 +180,7 @@ def is_looked_at(page: Page, name: str) -> bool:
 
 def locator_of(page: Page, name: str) -> Any:
     """Return the first visible element of a control."""
-    selectors = {
-        "result": "[data-test=results] ul button",
-        "tree-object": "[data-object] button.expand",
-    }
+    selectors = {"result": "[data-test=results] ul button", "tree-object": "[data-object] button.expand"}
     all_of_name = page.tab.locator(selectors.get(name, f'[data-test="{name}"]'))
     panel = all_of_name.first.evaluate("(one) => one.closest('[role=tabpanel][hidden]')?.ariaLabel")
     if panel:  # an answer has opened another
@@ -272,17 +247,9 @@ def pick(page: Page, element: Any, _: Control) -> None:
 
 
 USES: dict[str, Callable[[Page, Any, Control], None]] = {
-    "press": press,
-    "type": type_text,
-    "type_and_cast": type_and_cast,
-    "cast_typed": cast_typed,
-    "type_mean": type_mean,
-    "type_middle": type_middle,
-    "choose": choose,
-    "slide": slide,
-    "press_row": press_row,
-    "pick": pick,
-}
+    one.__name__: one
+    for one in (press, type_text, type_and_cast, cast_typed, type_mean, type_middle, choose, slide, press_row)
+} | {"pick": pick}
 
 
 def use(page: Page, name: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import raybox as rb
 from raybox.io.formats.scans import Scan
 from raybox.viewer.content import PageContent, make_content
-from raybox.viewer.stage import Stage, make_stage
+from raybox.viewer.stage import make_stage
 from real_data import CITY, HOUSE, LIDAR, SHOP
 
 FIELDS = {"intensity": "intensity", "time": "t"}  # of points, and of the arrays of the lidar frame
@@ -99,10 +99,6 @@ LARGE = {
 def write_frames(content: PageContent, path: Path) -> None:
     parts = (part for one in content.frames for part in (struct.pack("<Q", len(one)), one))
     path.write_bytes(b"".join(parts))
-
-
-def stage_named(name: str) -> Stage:
-    return SCENES[name]().stage
 
 
 def main(action: str, name: str, target: str) -> None:

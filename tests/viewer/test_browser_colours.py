@@ -7,6 +7,7 @@ import pytest
 
 import raybox as rb
 from browser import Page, content_of
+from cube_mesh import cubes
 from raybox.geometry.labels import with_colors
 from raybox.viewer.content import make_content
 from raybox.viewer.stage import make_stage
@@ -27,18 +28,14 @@ def painted(geometry, *colors):
 
 def of_each_kind() -> list[rb.Boxes | rb.Mesh | rb.Instances]:
     """Return a cube of a colour for each triangle, and mirrored copies of boxes and of triangles."""
-    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
-    sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
-    faces = np.array([triangle for a, b, c, d in sides for triangle in ([a, b, c], [a, c, d])])
     colors = np.random.default_rng(3).integers(30, 256, (12, 3)).tolist()
-    cube = painted(rb.Mesh(corners, faces, objects=np.zeros(12, int)), *colors)
+    cube = painted(cubes(), *colors)
     mirror = np.diag([-1.0, 1.0, 1.0, 1.0])
-    green = rb.Mesh(corners, faces, objects=np.zeros(12, int))
     bases = [
         painted(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]), (250, 40, 30)),
-        painted(green, *[(30, 200, 60)] * 12),
+        painted(cubes(), *[(30, 200, 60)] * 12),
         painted(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]), (40, 90, 250)),
-        painted(green, *[(220, 180, 40)] * 12),
+        painted(cubes(), *[(220, 180, 40)] * 12),
     ]
     copies = []
     for k, base in enumerate(bases):

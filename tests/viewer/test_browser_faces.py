@@ -8,6 +8,7 @@ import base64
 import numpy as np
 import pytest
 
+import cube_mesh
 import raybox as rb
 from browser import Page
 from test_browser_pictures import READ
@@ -24,16 +25,7 @@ def boxes(*classes: str) -> rb.Boxes:
 
 def cube(*classes: str) -> rb.Mesh:
     """Return the same cube of triangles, once for each class."""
-    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
-    sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
-    faces = np.array([triangle for a, b, c, d in sides for triangle in ([a, b, c], [a, c, d])])
-    count = len(classes)
-    return rb.Mesh(
-        np.tile(corners, (count, 1)),
-        np.concatenate([faces + 8 * k for k in range(count)]),
-        objects=np.repeat(np.arange(count), len(faces)),
-        labels={"class": [*classes]},
-    )
+    return cube_mesh.cubes(len(classes), labels={"class": [*classes]})
 
 
 def copies(*classes: str) -> rb.Instances:
@@ -61,16 +53,10 @@ SCENES = {
 }
 
 
-@pytest.mark.parametrize("kind", ["live", "saved"])
 @pytest.mark.parametrize("name", SCENES)
-def test_the_lowest_is_in_front(browser, tmp_path, name, kind):
+def test_the_lowest_is_in_front(browser, name):
     with rb.view(SCENES[name], port=0) as viewer:
-        if kind == "saved":
-            viewer.save_html(tmp_path / "scene.html")
-            address = (tmp_path / "scene.html").as_uri()
-        else:
-            address = viewer.url
-        page = Page(browser, address, offline=kind == "saved", density=0.5)
+        page = Page(browser, viewer.url, density=0.5)
         assert_front(page)
         page.close()
 
@@ -104,24 +90,19 @@ def cubes(halves: list[float], kind: type) -> rb.Boxes | rb.Instances | rb.Mesh:
     if kind is rb.Instances:
         return rb.Instances.oriented_boxes(0 * sizes, 2 * sizes, yaw=0.2, labels=labels)
     unit = cube(*labels["class"])
-    scale = np.repeat(sizes, 8, axis=0) * 2
-    return rb.Mesh(
-        (unit.vertices - 0.5) * scale,
-        unit.faces,
-        objects=np.repeat(np.arange(len(halves)), 12),
-        labels=labels,
-    )
+    vertices = (unit.vertices - 0.5) * 2 * np.repeat(sizes, 8, axis=0)
+    return rb.Mesh(vertices, unit.faces, objects=unit.objects, labels=labels)
 
 
-@pytest.mark.parametrize("kind", [rb.Boxes, rb.Instances, rb.Mesh])
-@pytest.mark.parametrize("halves", [[1.0], [1.0, 0.5], [0.5, 1.0]], ids=str)
+OVERLAPPING = [(kind, halves) for kind in (rb.Boxes, rb.Instances) for halves in ([1.0, 0.5], [0.5, 1.0])]
+
+
+@pytest.mark.parametrize(("kind", "halves"), [*OVERLAPPING, (rb.Mesh, [1.0])], ids=str)
 def test_what_is_cut_looks_solid(browser, kind, halves):
     """The cut of a box is a face of its colour; of boxes that overlap, of that which the engine hits.
 
     What a cut opens of triangles is darker.
     """
-    if kind is rb.Mesh:
-        halves = halves[:1]  # of triangles, those behind the cut show, and the engine hits these
     with rb.view(cubes(halves, kind), port=0) as viewer:
         page = Page(browser, viewer.url)
         page.run("() => { raybox.actions.cutTo('z', [-Infinity, 0.1]); raybox.stage.standardView('top') }")

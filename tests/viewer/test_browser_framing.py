@@ -90,19 +90,18 @@ def test_a_scene_without_labels_lists_its_objects(browser):
         page.close()
 
 
-def test_names_that_turn_their_direction_or_are_empty_are_harmless(browser):
-    turned = "exe\u202egnp.jpg"
-    boxes = rb.Boxes(
-        [[0, 0, 0], [2, 0, 0], [4, 0, 0]],
-        [[1, 1, 1], [3, 1, 1], [5, 1, 1]],
-        labels={"class": [turned, "", ""], "name": [turned, "", " "]},
-    )
-    with rb.view(boxes, port=0) as viewer:
-        page = Page(browser, viewer.url)
-        texts = page.tab.locator("[data-test=group] .text").all_inner_texts()
-        assert sorted(texts) == ["(empty)", "exe⟨U+202E⟩gnp.jpg"]
-        page.run("() => raybox.actions.castTyped([-5, 0.5, 0.5], [1, 0, 0])")
-        names = page.tab.locator("[data-test=hits] [data-row] .cell:first-child").all_inner_texts()
-        assert [name.strip() for name in names] == [f"{texts[-1]} {texts[-1]}", "box #1", "box #2"]
-        assert "\u202e" not in page.tab.locator("body").inner_text()
-        page.close()
+def test_the_cube_turns_to_standard_views_and_is_absent_on_a_phone(browser):
+    page = Page(browser, served("house_boxes").url, density=0.2, always_draws=False)
+    page.reset()
+    assert not page.find("cube-back").is_visible()
+    page.press("cube-top")
+    camera = page.run("raybox.stage.camera()")
+    away = np.subtract(camera["eye"], camera["target"])
+    np.testing.assert_allclose(away / np.linalg.norm(away), [0, 0, 1], atol=1e-4)
+    page.tab.keyboard.press("3")
+    assert page.find("cube-back").is_visible()
+    assert not page.find("cube-top").is_visible()
+    page.close()
+    phone = Page(browser, served("house_boxes").url, PHONE, density=0.2, always_draws=False)
+    assert not phone.find("cube-top").is_visible()
+    phone.close()

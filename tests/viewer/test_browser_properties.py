@@ -18,8 +18,7 @@ def select(page, number):
     return page.run(SETS)
 
 
-@pytest.mark.parametrize("is_live", [True, False], ids=["live", "saved"])
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["1280", "390"])
+@pytest.mark.parametrize(("size", "is_live"), [(WIDE, True), (PHONE, False)], ids=["live", "saved"])
 def test_a_card_has_the_property_sets_of_its_object(browser, tmp_path, size, is_live):
     stage = content_of("house").stage
     wall, other = np.flatnonzero(stage.labels["ifc_class"] == "IfcWallStandardCase")[[3, 4]].tolist()

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from browser import SCENE_WINDOWS, Page, content_of
+from browser import SCENE_WINDOWS, Page, content_of, ends_of, of_engine, shown
 from raybox.geometry import with_facts
-from view_brute import Line, hits, shown
 
 PIXELS = (5, 4)
 # The browser smooths the lines of axes and planes in one of two ways; what they are drawn from is compared.
@@ -35,18 +34,19 @@ def objects_of(answer) -> list[int]:
     return list(dict.fromkeys(hit["object"] for hit in answer["hits"]))
 
 
-def test_picked_objects_equal_brute_force(opened, several):
+def test_picked_objects_are_those_of_the_engine(opened, several):
     name, page = opened
     stage = content_of(name).stage
     page.reset()
+    page.assert_small()
     for answer in page.answers(page.pixels(*PIXELS)):
-        assert shown(stage, answer) == hits(stage, Line.of(answer["ray"]), stage.visible)
+        assert shown(stage, answer) == of_engine(stage, answer["ray"], stage.visible)
     for pixel in [several, *page.pixels(2, 1)]:
         ray = page.run("([x, y]) => raybox.stage.rayOf(x, y)", list(pixel))
         answer = page.pick(*pixel)
         assert answer["ray"]["origin"] == ray["origin"]
         assert answer["ray"]["direction"] == ray["direction"]
-        want = hits(stage, Line.of(answer["ray"]), stage.visible)
+        want = of_engine(stage, answer["ray"], stage.visible)
         assert shown(stage, answer) == want
         assert page.state("selection") == [hit.object for hit in want[:1]]
 
@@ -70,7 +70,7 @@ def test_a_click_names_the_object_behind_what_is_hidden_or_passed(opened, severa
     pickable = stage.visible.copy()
     pickable[[front, behind]] = False
     answer = page.pick(*several)
-    assert shown(stage, answer) == hits(stage, Line.of(answer["ray"]), pickable)
+    assert shown(stage, answer) == of_engine(stage, answer["ray"], pickable)
 
     page.reset()
     assert objects_of(page.pick(*several))[0] == front
@@ -97,11 +97,10 @@ def test_a_section_exposes_and_limits_the_ray(opened, several):
     (plane,) = page.state("cut")
     assert page.picture() != before
     cut = page.pick(*several)
-    line = Line.of(cut["ray"])
-    assert line.t_min >= whole["hits"][0]["t"]
-    assert shown(stage, cut) == hits(stage, line, stage.visible)
+    assert ends_of(cut["ray"])[0] >= whole["hits"][0]["t"]
+    assert shown(stage, cut) == of_engine(stage, cut["ray"], stage.visible)
     for hit in cut["hits"]:
-        coordinate = line.origin[axis] + hit["t"] * line.direction[axis]
+        coordinate = cut["ray"]["origin"][axis] + hit["t"] * cut["ray"]["direction"][axis]
         assert (coordinate - plane["at"]) * (-1 if plane["flip"] else 1) <= 1e-9 * abs(plane["at"])
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import raybox as rb
 from raybox.viewer import server
-from view_client import Client, decoded
+from view_client import Client, decoded, handshake, port_of
 
 pytest.importorskip("websockets")
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -23,10 +23,6 @@ ROW = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]])
 def viewer():
     with rb.view(ROW, port=0) as shown:
         yield shown
-
-
-def port_of(viewer) -> int:
-    return int(viewer.url.rpartition(":")[2])
 
 
 def get(viewer, path, method="GET", **headers):
@@ -149,15 +145,9 @@ def test_a_message_of_two_megabytes_ends_its_socket(viewer):
 
 def test_nothing_is_compressed(viewer):
     """Limits hold for what arrives: an offer to compress is not taken."""
-    headers = ["GET /socket HTTP/1.1", f"Host: 127.0.0.1:{port_of(viewer)}", "Upgrade: websocket"]
-    headers += [
-        "Connection: Upgrade",
-        "Sec-WebSocket-Version: 13",
-        "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==",
-    ]
-    headers += ["Sec-WebSocket-Extensions: permessage-deflate", "", ""]
+    offer = handshake(f"127.0.0.1:{port_of(viewer)}", "Sec-WebSocket-Extensions: permessage-deflate")
     with socket.create_connection(("127.0.0.1", port_of(viewer)), timeout=300) as line:
-        line.sendall("\r\n".join(headers).encode())
+        line.sendall(offer)
         stream = line.makefile("rb")
         assert stream.readline().startswith(b"HTTP/1.1 101")
         reply = [text.strip().lower() for text in iter(stream.readline, b"\r\n")]
@@ -220,13 +210,8 @@ def test_a_rebinding_page_is_refused_where_others_can_connect(allowed):
 
 def receives_data(viewer, own) -> bool:
     """Return whether a page that was requested under a name receives any data."""
-    headers = [
-        *("GET /socket HTTP/1.1", f"Host: {own}", f"Origin: http://{own}", "Upgrade: websocket"),
-        *("Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg=="),
-        *("", ""),
-    ]
     with socket.create_connection(("127.0.0.1", port_of(viewer)), timeout=300) as line:
-        line.sendall("\r\n".join(headers).encode())
+        line.sendall(handshake(own, f"Origin: http://{own}"))
         return line.makefile("rb").readline().startswith(b"HTTP/1.1 101")
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from cube_mesh import CORNERS, FACES, cubes
 from raybox.geometry import with_facts
 from raybox.geometry.labels import with_colors, with_properties
 from raybox.geometry.property_sets import PropertySets
@@ -14,19 +15,14 @@ from raybox.io.formats.scans import Scan
 from raybox.viewer import frames, stage
 from raybox.viewer.content import Layer, _content_of, _scan_layers, make_content
 from raybox.viewer.frames import frame, scene_frame
-from raybox.viewer.stage import make_stage, stage_of_bytes
+from raybox.viewer.stage import make_stage
 from view_client import decoded
 
 INF = math.inf
-_CORNERS = np.array([[x, y, z] for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)])
-_SIDES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-CUBE = _CORNERS, np.array([half for a, b, c, d in _SIDES for half in ((a, b, c), (a, c, d))])
 BOXES = rb.Boxes(
     [[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]], ids=["near", "far"], labels={"kind": ["a", "b"]}
 )
-MESH = rb.Mesh(
-    *CUBE, objects=np.arange(len(CUBE[1])) // 2, labels={"size": np.arange(len(CUBE[1]) // 2) * 0.5}
-)
+MESH = rb.Mesh(CORNERS, FACES, objects=np.arange(12) // 2, labels={"size": np.arange(6) * 0.5})
 GRID = rb.Grid([0, 1, 2], [0, 1, 4], [0, 5, 6], occupied=np.array([1, 0, 1, 1, 0, 0, 0, 1]) > 0)
 COPIES = rb.Instances.oriented_boxes([[9, 0, 0], [12, 0, 0]], [1, 2, 3], yaw=0.5, ids=[7, 8])
 PLANES = rb.Planes([[0, 0, 2], [3, 4, 0]], [10, 25])
@@ -82,14 +78,6 @@ def test_a_stage_has_the_unit_and_the_axis_that_all_geometries_state():
     assert (header["unit"], header["up"]) == ("m", "y")
 
 
-def test_files_state_their_unit_and_their_axis(tmp_path):
-    pytest.importorskip("trimesh").creation.box().export(tmp_path / "box.glb")
-    rb.save(tmp_path / "feet.npz", of_file(BOXES, "foot", "z"))
-    stages = [make_stage(tmp_path / name) for name in ("box.glb", "feet.npz")]
-    uploaded = stage_of_bytes("box.glb", (tmp_path / "box.glb").read_bytes())
-    assert [(one.unit, one.up) for one in (*stages, uploaded)] == [("m", "y"), ("ft", "z"), ("m", "y")]
-
-
 def test_names_from_files_survive_whatever_they_are():
     evil = "</script><img src=x onerror=alert(1)>\ud800"
     found = decoded(frame({"kind": "scene", "name": evil}))
@@ -138,7 +126,7 @@ def test_arrays_are_those_of_the_geometries():
     )
     assert arrays["2.visible"].tolist() == [0, 1, 2, 3]  # objects, not cells
     assert len(arrays["1.edges"]) == 24  # of six objects, none of which shares an edge
-    assert len(scene_of(rb.Mesh(*CUBE, objects=[0] * 12)).arrays["0.edges"]) == 12
+    assert len(scene_of(cubes()).arrays["0.edges"]) == 12
 
 
 def test_buried_cells_are_not_drawn_and_too_many_are_an_outline(monkeypatch):
@@ -266,12 +254,6 @@ def test_2d_is_shown_at_zero():
     assert lines.all(rb.Rays([0, 0.5, 0], [1, 0, 0])).t.tolist() == [3, 5]
     rays = make_content(shown, rb.Rays([[0, 0.5], [math.nan, 0]], [1, 0], invalid="miss"))
     assert decoded(rays.frames[-1]).arrays["object"].tolist() == [0, -1]
-
-
-def test_what_is_no_scene_is_refused():
-    for wrong in (7, [], [BOXES, 7]):
-        with pytest.raises(rb.InvalidInput, match="scene must be a path, Boxes, a Grid"):
-            make_stage(wrong)
 
 
 def test_a_scene_that_is_built_is_used():

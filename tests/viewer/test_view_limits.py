@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from file_samples import BOXES, POINTS, samples, vox, vox_chunk
+from file_samples import samples, vox, vox_chunk
 from raybox.io.formats import announced
 from raybox.viewer import stage as stages
 
@@ -111,17 +111,3 @@ def test_nodes_that_show_one_mesh_many_times(tmp_path):
         b"glTF" + struct.pack("<4I", 2, 20 + len(text), len(text), 0x4E4F534A) + text
     )
     assert announced(tmp_path / "a.glb").rows == 4000
-
-
-def test_large_files_within_the_limits_are_shown():
-    content = io.BytesIO()
-    np.savez_compressed(content, lower=BOXES.lower, upper=BOXES.upper)
-    assert len(stages.stage_of_bytes("a.npz", content.getvalue()).visible) == len(BOXES)
-    with pytest.raises(rb.RayboxError, match="points"):
-        stages.stage_of_bytes("a.npz", _saved_points())
-
-
-def _saved_points():
-    content = io.BytesIO()
-    np.savez(content, points=POINTS)
-    return content.getvalue()

@@ -7,13 +7,14 @@ from importlib import resources
 import numpy as np
 import pytest
 
+import exact_instances
 import raybox as rb
+from exact import rounded
 from raybox.viewer import content, messages
 from raybox.viewer.content import make_content
 from raybox.viewer.stage import make_stage
 from raybox.viewer.viewer import Viewer
 from view_client import Client
-from view_truth import boxes_hit
 from waiting import wait_until
 
 pytest.importorskip("websockets")
@@ -78,8 +79,8 @@ def test_picks_on_a_building_agree_with_fractions():
                 side = random.normal(size=3)
                 eye = (low + high) / 2 + 40 * side / np.linalg.norm(side)
                 direction = random.uniform(low, high) - eye
-                truth = boxes_hit(boxes.lower, boxes.upper, eye, direction)
-                want = [(float(t), row) for t, row in truth if visible[row]]
+                (truth,) = exact_instances.along(rb.Rays([eye], [direction]), boxes)
+                want = [(rounded(hit.t), hit.index) for hit in truth if visible[hit.index]]
                 answer = page.pick(eye.tolist(), direction.tolist())
                 assert list(zip(answer.arrays["t"].tolist(), rows(answer), strict=True)) == want
                 hits += bool(want)

@@ -191,10 +191,6 @@ def test_an_upload_that_is_silent_or_slow_ends(viewer, page, folder, monkeypatch
     assert opened(page, page.upload("one.csv", TABLE)).header["ids"] == ["alone"]
 
 
-def test_a_name_has_no_folders():
-    assert stages.check_upload("a/../..\\b/ONE.CSV", 1) == "ONE.CSV"
-
-
 def test_an_upload_is_read_from_its_bytes(tmp_path):
     for name in ("boxes.csv", "boxes.npz"):
         rb.save(tmp_path / name, ROW, ids=IDS)
