@@ -65,6 +65,7 @@ def test_meshes_keep_their_objects():
     assert joined.labels["x"].tolist() == [1, 2, 3, None, 1, 2, 3]
     assert joined.labels["y"].tolist() == [None, None, None, "u", None, None, None]
     assert joined.triangles.tolist() == np.concatenate([one.triangles, other.triangles]).tolist()
+    assert rb.concatenate([other, rb.Mesh(SQUARE, [])]).ids.tolist() == ["d"]
     plain = rb.Mesh(SQUARE, FACES)
     both = rb.concatenate([plain, plain])
     assert both.objects.tolist() == [0, 1, 2, 3]

@@ -9,7 +9,6 @@ import raybox as rb
 from raybox.hits import image
 
 BOXES = rb.Boxes([[0, 0, 0], [2, 0, 0], [4, 0, -3]], [[1, 1, 1], [3, 1, 1], [5, 1, 1]])
-WHITE = [255, 255, 255]
 
 
 def grid(x, z=5.0):
@@ -69,11 +68,6 @@ def test_normals_are_red_green_and_blue_and_grey_inside():
     assert cast([0.5], z=0.5).image("normal")[0, 0].tolist() == [128, 128, 128]
     flat = rb.Scene(rb.Boxes([2, -1], [3, 1])).nearest(rb.Rays([[[0, 0]]], [1, 0]))
     assert flat.image("normal").tolist() == [[[0, 128, 128]]]
-
-
-def test_nothing_hit_is_all_white():
-    for kind in ("depth", "index", "normal"):
-        assert cast([[9.0, 9.0]]).image(kind).tolist() == [[WHITE, WHITE]]
 
 
 def test_errors_name_the_shape_and_the_kinds():

@@ -206,7 +206,8 @@ def test_copies_of_indexed_hits(name, way):
         assert type(copied) is type(part)
         assert_same(copied, part, names)
         assert not any(getattr(copied, field).flags.writeable for field in names)
-        assert is_frozen(copied._source.parts)
+    for hits in (scene.nearest(some), scene.all(some)):
+        assert is_frozen(way(hits)._source.parts)
 
 
 def test_pickled_hits_of_one_ray_leave_those_of_others():

@@ -1,5 +1,6 @@
 """Chunks on threads: complete, in order, stopped by errors and by Ctrl-C."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from processes import python
 from raybox.compiler.cores import cores
 from raybox.threads import chunks as parallel
 from raybox.threads.chunks import check_workers, run_chunks
@@ -107,6 +109,21 @@ def test_an_error_of_the_calling_thread_is_raised_after_workers_end_their_chunk(
     assert len(late) == 1
 
 
+def test_an_error_of_a_worker_stops_the_calling_thread(stopped):
+    mine = []
+
+    def work(begin, end):
+        if threading.current_thread() is not threading.main_thread():
+            raise OSError("the disk is full")
+        stopped.wait(60)
+        mine.append(begin)
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run_chunks(work, 10_000_000, workers=2)
+    assert stopped.is_set()
+    assert len(mine) <= 1
+
+
 @pytest.mark.parametrize("total", [2000, 50_000])
 @pytest.mark.parametrize("milliseconds", [0.0001, 1, 10])
 def test_no_chunk_takes_longer_than_a_second(monkeypatch, total, milliseconds):
@@ -152,6 +169,13 @@ def test_minus_one_is_all_cores():
     assert check_workers(np.int64(3)) == 3
 
 
+def test_progress_is_drawn_on_stderr_alone(capsys):
+    run_chunks(lambda begin, end: time.sleep((end - begin) / 4096), 4096, workers=1, progress=True)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "rays" in shown.err
+
+
 CAST = """
 import numpy as np, raybox as rb
 scene = rb.Scene(rb.Boxes(np.zeros((2000, 3)), np.ones((2000, 3))))
@@ -172,3 +196,51 @@ def test_ctrl_c_stops_compiled_loops():
         _, error = process.communicate(timeout=SECONDS)
     assert b"KeyboardInterrupt" in error
     assert process.returncode != 0
+
+
+CHILD_KILLED_IN_THE_LOCK = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np
+import raybox as rb
+from tqdm import tqdm
+
+lock = tqdm.get_lock()
+reading, writing = os.pipe()
+child = os.fork()
+if not child:
+    lock.acquire()
+    os.write(writing, b"locked")
+    signal.pause()
+os.read(reading, 6)
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+
+folder = Path(sys.argv[1])
+scene = rb.Scene(rb.Boxes(np.zeros((1, 3)), np.ones((1, 3))))
+rays = rb.Rays(np.full((50_000, 3), -1.0), np.ones((50_000, 3)))
+rb.save(folder / "rays.npy", rays)
+print(scene.nearest(rays).hit.sum(), rb.cast(scene, folder / "rays.npy", folder / "hits.npy").rays)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs forks")
+def test_a_child_that_was_killed_in_the_lock_of_bars_stops_no_cast(tmp_path):
+    done = python("-c", CHILD_KILLED_IN_THE_LOCK, tmp_path, timeout=200)
+    assert (done.stdout.split(), done.stderr) == (["50000", "50000"], "")
+
+
+def test_a_bar_counts_rays():
+    script = """
+import time
+from raybox.threads.progress import progress_bar
+for shown in (False, True):
+    with progress_bar("rays", 4000, shown=shown) as bar:
+        time.sleep(0.6)
+        bar.update(3000)
+    print(bar.n, bar.total)
+"""
+    done = python("-c", script)
+    assert done.stdout.split() == ["3000", "4000"] * 2
+    last = done.stderr.split("\n")[-2]  # of the bar that is shown, and closed
+    assert "3.00k/4.00k" in last
