@@ -4,6 +4,7 @@ import io
 import re
 import shutil
 import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -271,6 +272,12 @@ def test_a_bar_shows_rate_and_time_left(tmp_path, capsys, monkeypatch):
         assert " 103/103 " in text.split("\r")[-1]
     rb.cast(SCENE, rays, out, chunk=20, workers=1)
     assert capsys.readouterr().err == ""
+
+
+def test_archives_hold_no_time(tmp_path):
+    rb.save(tmp_path / "a.npz", RAYS)
+    with zipfile.ZipFile(tmp_path / "a.npz") as archive:
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 def written(folder, columns, times=1):

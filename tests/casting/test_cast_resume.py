@@ -1,5 +1,6 @@
 """An interrupted rb.stream.cast leaves no half file; the resumed output is byte-identical."""
 
+import os
 from itertools import islice
 
 import numpy as np
@@ -7,9 +8,8 @@ import pytest
 
 import raybox as rb
 from raybox.casting import engine
-from raybox.casting.cast_folder import CastFolder, cast_folder
-from raybox.store.folder import Folder
-from raybox.store.lock import locked
+from raybox.casting.cast_folder import CastFolder
+from raybox.io import manifest
 from streaming import (
     BOXES,
     ENDINGS,
@@ -109,40 +109,19 @@ def test_a_foreign_folder_is_left_alone(tmp_path):
     assert (folder / "letter").read_text() == "dear"
 
 
-def test_two_at_once(tmp_path):
-    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy"
-    with (
-        locked(out, cast_folder(out)),
-        pytest.raises(rb.FileFormatError, match="is in use by another process"),
-    ):
-        rb.stream.cast(SCENE, rays, out)
-    assert rb.stream.cast(SCENE, rays, out).rays == 103
+def test_two_at_once(tmp_path, monkeypatch):
+    """The second is refused while the first runs, and disturbs nothing."""
+    rays, out, refused = put(tmp_path / "rays.npz", RAYS), tmp_path / "out.npy", []
 
+    def second(*_):
+        if not refused:
+            with pytest.raises(rb.FileFormatError, match="is in use by another process") as caught:
+                rb.cast(SCENE, rays, out, chunk=20)
+            refused.append(caught)
 
-@pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("stage", ["finish", "replace", "remove"])
-def test_stopped_at_the_very_end(tmp_path, monkeypatch, ending, stage):
-    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / f"out.{ending}"
-    rb.cast(SCENE, rays, whole := tmp_path / f"whole.{ending}", chunk=20)
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        if stage == "finish":
-            patch.setattr(engine, "finish", stop)
-        elif stage == "remove":
-            patch.setattr(CastFolder, "remove", stop)
-        else:
-            patch.setattr(Folder, "move_to", stop)
-        with pytest.raises(KeyboardInterrupt):
-            rb.cast(SCENE, rays, out, chunk=20)
-    assert out.exists() == (stage == "remove")
-    fail_at(monkeypatch, 0, AssertionError("queried again"))
-    done = rb.cast(SCENE, rays, out, chunk=20)
-    assert (done.rays, done.resumed, done.rows) == (103, 103, 103)
-    assert list(content(out).values()) == list(content(whole).values())
-    assert not list(tmp_path.glob("*.raybox"))
+    monkeypatch.setattr(engine, "_advance", second)
+    assert rb.cast(SCENE, rays, out, chunk=20).rays == 103
+    assert len(refused) == 1
 
 
 @pytest.mark.parametrize("is_removed", [True, False])
@@ -166,3 +145,50 @@ def test_an_output_that_was_removed_or_replaced_is_written_again(tmp_path, monke
         out.write_bytes(wanted[:200])
     assert rb.stream.cast(SCENE, rays, out, chunk=20).resumed == 103
     assert out.read_bytes() == wanted
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="owners and links are those of POSIX")
+
+PRECIOUS = b"a file of the user\n" * 1000
+
+
+@pytest.fixture
+def precious(tmp_path):
+    path = tmp_path / "precious"
+    path.write_bytes(PRECIOUS)
+    return path
+
+
+@posix
+@pytest.mark.parametrize("folder", [".", "parts"])
+def test_a_folder_that_others_can_write_to(tmp_path, monkeypatch, folder):
+    rays, out = interrupted(tmp_path, monkeypatch)
+    path = tmp_path / "out.npy.raybox" / folder
+    path.chmod(0o777)
+    with pytest.raises(
+        rb.FileFormatError, match="can be written to by other users; if all in it is yours, run chmod go-w"
+    ):
+        rb.stream.cast(SCENE, rays, out, chunk=20)
+    path.chmod(0o700)
+    assert rb.stream.cast(SCENE, rays, out, chunk=20).resumed == 60
+
+
+@posix
+def test_links_to_folders_are_removed_not_emptied(tmp_path, monkeypatch):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "file").write_bytes(PRECIOUS)
+    rays, out = interrupted(tmp_path, monkeypatch)
+    (tmp_path / "out.npy.raybox" / "results.zarr").symlink_to(other)
+    assert rb.stream.cast(SCENE, rays, out, chunk=20).resumed > 0
+    assert (other / "file").read_bytes() == PRECIOUS
+    assert not (tmp_path / "out.npy.raybox").exists()
+
+
+@posix
+def test_manifests(tmp_path, precious):
+    (tmp_path / "scene.json").symlink_to(precious)
+    manifest.write(tmp_path / "scene.json", {}, [])
+    assert not (tmp_path / "scene.json").is_symlink()
+    assert manifest.read(tmp_path / "scene.json").files == {}
+    assert precious.read_bytes() == PRECIOUS
