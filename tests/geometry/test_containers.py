@@ -152,17 +152,8 @@ def test_truth_of_boxes_is_refused_and_they_iterate(count):
 def test_boxes_are_indexed_as_a_flat_list():
     boxes = rb.Boxes.from_centers(np.arange(10.0).reshape(5, 2), 1)
     mask = np.array([True, False, True, False, False])
-    for index in (
-        1,
-        -1,
-        slice(1, 4, 2),
-        slice(None, None, -1),
-        mask,
-        [3, 3, 0],
-        np.array([2]),
-        [],
-        np.int32(4),
-    ):
+    slices = slice(1, 4, 2), slice(None, None, -1)
+    for index in (1, -1, *slices, mask, [3, 3, 0], np.array([2]), [], np.int32(4)):
         places = np.atleast_1d(np.arange(5)[index])
         assert_sound(boxes[index])
         assert np.array_equal(boxes[index].lower, boxes.lower[places])

@@ -8,8 +8,6 @@ import raybox as rb
 RANDOM = np.random.default_rng(6)
 NAMES = {2: ["min_x", "min_y", "max_x", "max_y"], 3: ["min_x", "min_y", "min_z", "max_x", "max_y", "max_z"]}
 
-ONE_SHORT = {"min_x": [0, 0], "min_y": [0, 0], "max_x": [1, 1]}
-
 
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("count", [0, 1, 5])

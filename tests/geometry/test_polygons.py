@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import polygon_truth
 from raybox.errors import InvalidInput
 from raybox.geometry import polygon_ears, polygon_planes, polygon_sweep
+from raybox.geometry.polygon_ears import _near_pairs
 from raybox.geometry.polygons import Polygons, triangulate, without_holes
 
 L_SHAPE = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]
@@ -405,6 +407,25 @@ def test_any_polygon_is_cut_by_the_rules_or_is_not_flat(rings):
     else:
         views = [0, 1, *range(2, 1 + sum(map(bool, normal)))]
         assert "" in {polygon_truth.broken_rule(rings, triangles, view) for view in views}
+
+
+def test_near_pairs_are_those_of_boxes_that_meet():
+    rng = np.random.default_rng(9)
+    count = 0
+    for _ in range(50):
+        owner = np.sort(rng.integers(0, 3, rng.integers(1, 20)))
+        corners = rng.integers(0, 5, (len(owner), 2, 2)).astype(float)
+        lower, upper = corners.min(axis=1), corners.max(axis=1)
+        expected = [
+            (i, j)
+            for i, j in combinations(range(len(owner)), 2)
+            if owner[i] == owner[j] and (lower[i] <= upper[j]).all() and (lower[j] <= upper[i]).all()
+        ]
+        blocks = _near_pairs(corners, owner, np.zeros(3, dtype=bool))
+        found = [tuple(sorted(pair)) for one, other in blocks for pair in zip(one, other, strict=True)]
+        assert sorted(found) == expected
+        count += len(found)
+    assert count > 500
 
 
 def spiral(count):

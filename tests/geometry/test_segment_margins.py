@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import raybox as rb
+from raybox.geometry import segment_margins
 
 LARGEST = 1.7976931348623157e308
 DENORMAL = 5e-324
@@ -100,6 +101,21 @@ def test_margins_of_hard_cases():
     for kind, least in (("short", 10), ("two margins", 5), ("left", 50), ("point", 1)):
         assert found.count(kind) >= least
     assert ties > 5
+
+
+def test_many_quotients_are_proven_in_floats_and_all_are_right(monkeypatch):
+    rng, exact, slow = np.random.default_rng(3), segment_margins._exact_quotient, []
+    monkeypatch.setattr(segment_margins, "_exact_quotient", lambda *one: slow.append(one) or exact(*one))
+    monkeypatch.setattr(segment_margins, "_CHUNK", 1000)
+    ways = rng.normal(size=(4000, 3)) * 10.0 ** rng.integers(-30, 30, (4000, 1))
+    ways[:1000] = np.rint(ways[:1000])
+    margins = rng.random(4000) * np.linalg.norm(ways, axis=1) + 1e-3
+    found = segment_margins.quotients(margins, ways)
+    rows = [k for k in range(4000) if ways[k].any()]
+    assert all(is_rounded_once(found[k], margins[k], square_of(ways[k])) for k in rows)
+    assert np.isinf(np.delete(found, rows)).all()
+    assert len(slow) < 5
+    assert [exact(margins[k], ways[k]) for k in rows[::40]] == found[rows[::40]].tolist()
 
 
 def test_the_default_margin_is_a_share_of_the_length_or_of_the_coordinates():
