@@ -105,3 +105,17 @@ def test_q_hides_it_as_long_as_the_command_runs(monkeypatch):
     for arguments in ([], ["-q"], ["-v"], ["--quiet"], []):
         assert CliRunner().invoke(command, arguments).exit_code == 0
     assert shown == [True, False, True, False, True]
+
+
+def test_queries_that_compile_closely_after_each_other_share_their_second(monkeypatch):
+    """The delay of a compilation is what those before it have left of the second."""
+    now, delays = [100.0], []
+    monkeypatch.setattr(bar.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(bar, "_SPENT", bar._Spent())
+    monkeypatch.setattr(bar, "is_shown", lambda: True)
+    monkeypatch.setattr(bar, "_draw", lambda _counts, _ended, delay: delays.append(delay))
+    for pause, seconds in ((0.0, 0.25), (0.5, 0.5), (2.0, 0.25), (0.5, 3.0), (0.5, 0.0)):
+        now[0] += pause
+        with bar.shown(lambda: (0, 1)):
+            now[0] += seconds
+    assert delays == [1.0, 0.75, 1.0, 0.75, -2.25]

@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -38,35 +37,10 @@ NO_COMPILER = "needs a C compiler"
 HAS_COMPILER = sys.platform == "win32" or shutil.which(COMPILER) is not None
 
 
-class Inner(NamedTuple):
-    """A named tuple that is no struct, unless it is in one."""
-
-    lower: Any
-    number: Any
-
-
-class Outer(NamedTuple):
-    """A struct with a named tuple in it."""
-
-    inner: Any
-    rows: Any
-    pair: Any
-
-
-class Holder(NamedTuple):
-    """A struct of structs."""
-
-    outer: Any
-    time: Any
-
-
-class Plain(NamedTuple):
-    """A named tuple passed in place."""
-
-    first: Any
-    second: Any
-
-
+Inner = namedtuple("Inner", "lower number")  # no struct, unless it is in one
+Outer = namedtuple("Outer", "inner rows pair")  # a struct with a named tuple in it
+Holder = namedtuple("Holder", "outer time")  # a struct of structs
+Plain = namedtuple("Plain", "first second")  # passed in place
 STRUCTS = (Outer, Holder)
 
 
@@ -429,15 +403,9 @@ def test_limits(api):
     api.Plan(Outer(tuple(range(252)), 1, 2))
     with pytest.raises(TypeError, match="Plan: more than 256 numbers"):
         api.Plan(Outer(tuple(range(253)), 1, 2))
-    for args in (
-        range(257),
-        ((1,) * 256,),
-        ((1,) * 100000,),
-        range(100000),
-        (nested,),
-        (array(1),) * 257,
-        (*((array(1),) * 253), api.Plan(Outer(array(1), array(1), 1))),
-    ):
+    with_plan = (*((array(1),) * 253), api.Plan(Outer(array(1), array(1), 1)))
+    many = range(257), ((1,) * 256,), ((1,) * 100000,), range(100000), (nested,), (array(1),) * 257
+    for args in (*many, with_plan):
         for _ in range(2):
             with pytest.raises(TypeError, match="machine: more than 256 numbers"):
                 machine(*args)

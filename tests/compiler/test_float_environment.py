@@ -222,19 +222,6 @@ def test_no_result_depends_on_the_modes(name, expected):
         assert_same(expected[key], case.results, name)
 
 
-@pytest.mark.parametrize("name", ["FTZ and DAZ", "up"])
-def test_many_rays_on_several_threads(name):
-    case = Case(TINY, 100_000)
-    rays, scene = rb.Rays(case.origins, case.directions), rb.Scene(rb.Boxes(case.lower, case.upper))
-
-    def results():
-        hits = scene.nearest(rays, workers=3)
-        assert hits.hit.any()
-        yield from (("index", hits.index), ("t", hits.t))
-
-    assert_same(bits(results()), results, name)
-
-
 CORNERS = np.array([[0, 0, 0], [3, 0, 0], [0, 3, 0], [0, 0, 3]]) * TINY
 UPPER = CORNERS[1] + TINY
 STARTS, AHEAD = np.array([[1, 1, 9], [1, 1, -9]]) * TINY, np.array([[0, 0, -1], [0, 0, 1]]) / 3

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
+import raybox.compiler.huge_pages
 from processes import python
 from raybox.compiler import huge_pages
 
@@ -137,3 +138,11 @@ def test_the_rest_of_a_shortened_array_is_freed(size):
         assert np.count_nonzero(array[size:]) < mmap.PAGESIZE // 8
     else:
         assert size < SIZE
+
+
+@pytest.mark.parametrize("size", [0, 5, SIZE])
+def test_zeros(size):
+    array = huge_pages.empty((size,), np.int64)
+    array[:] = 7
+    del array
+    assert not huge_pages.zeros((size,), np.int64).any()

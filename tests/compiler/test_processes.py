@@ -7,15 +7,20 @@ import os
 import signal
 import subprocess
 import sys
+from inspect import unwrap
 
 import pytest
 
-pytest.importorskip("numba", reason="needs Numba")
-
 from processes import output_of
+from raybox.cli.demo import _expect_kernels
+from raybox.compiler.decorators import ALONGSIDE
 from raybox.compiler.jit import lines, processes
+from raybox.queries.batches import packet_batches, ray_groups
 from raybox.store.lock import locked
 from waiting import wait_until
+
+pytest.importorskip("numba", reason="needs Numba")
+
 
 pytestmark = pytest.mark.jit
 
@@ -180,3 +185,28 @@ def test_callers_share_code_whether_their_arrays_are_read_only(tmp_path):
     assert lines.marked(name, "i8:1") == lines.marked(name, "i8:1r") == "i8:1r"
     assert lines.marked(name, "f4:1") == "f4:1"
     assert lines.marked("raybox.bvh.cell_tree.count_bits", "i8:1,i8:1r") == "i8:1,i8:1r"  # it is written
+
+
+def test_with_packets_come_streams_of_the_same_primitive_and_query():
+    traverse_groups = unwrap(ray_groups.traverse_groups)
+    assert ALONGSIDE[unwrap(packet_batches.traverse_packets)] == (traverse_groups,)
+    packets = [line for line in lines._listed().values() if ".traverse_packets(" in line]
+    for line in packets:
+        classes = lines.class_names(line)
+        (stream,) = lines.closest(lines.name_of(traverse_groups), classes)
+        assert not lines.class_names(stream.partition("(")[2]) - classes
+    assert len(packets) > 5
+
+
+def test_the_demo_expects_what_takes_longest(monkeypatch, tmp_path):
+    started = []
+    monkeypatch.setenv("RAYBOX_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(processes, "are_allowed", lambda: True)
+    monkeypatch.setattr(processes, "start", started.extend)
+    monkeypatch.setattr("raybox.compiler.library.library", lambda: None)
+    _expect_kernels()
+    names = [line.partition("(")[0].rpartition(".")[2] for line in started]
+    assert names == ["traverse_packets", "traverse_groups", "normals_of", "build_nodes"]
+    for line in started[:3]:
+        assert "TriangleRows" in line
+    assert all("Nearest" in line for line in started[:2])

@@ -58,3 +58,23 @@ def test_the_processors_name_implies_its_features():
     if IS_X86:
         assert run(NAMES, NUMBA_CPU_NAME="generic") == []
         assert run(NAMES, NUMBA_CPU_NAME="haswell", NUMBA_CPU_FEATURES="") == ["fma", "avx2"]
+
+
+QUERY = """
+import numpy as np
+import raybox as rb
+from raybox.compiler import target
+
+rng = np.random.default_rng(1)
+scene = rb.Scene(rb.Boxes.from_centers(rng.random((500, 3)), 0.1))
+rays = rb.Rays(rng.random((3000, 3)), rng.standard_normal((3000, 3)))
+print(scene.occluded(rays).sum(), target._instruction_sets.cache_info().currsize)
+"""
+
+
+@pytest.mark.long
+def test_stored_code_is_loaded_without_generating_any(tmp_path):
+    first, again = (run(QUERY, RAYBOX_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first[0] == again[0]
+    assert 500 < int(first[0]) < 3000
+    assert (first[1], again[1]) == ("1", "0")

@@ -3,15 +3,11 @@
 import os
 import platform
 import sys
-from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import exact_instances
-import raybox as rb
 import target_sweep
 from processes import output_of, python
 from raybox.compiler.target import has
@@ -19,7 +15,6 @@ from raybox.traversal.ray_setup import at_a_time
 
 pytestmark = [pytest.mark.long, pytest.mark.jit]
 TESTS = Path(__file__).parents[1]
-EXACT = 12  # rays of a case that are compared with Fractions
 
 
 def results_of_a_process(folder, code="", **environment):
@@ -73,36 +68,6 @@ def test_results_do_not_depend_on_the_width_of_vectors(tmp_path):
     assert {int(got.pop("width")), at_a_time()} == {8, 16}
     assert got.pop("fused") == has("fma")
     assert_same(got)
-
-
-def test_results_without_fused_operations_are_those_of_fractions(generic):
-    got, _ = generic
-    counts = Counter()
-    for name, (geometry, rays) in target_sweep.cases().items():
-        if len(geometry) > 200:
-            continue
-        some = rb.Rays(
-            rays.origins[:EXACT],
-            rays.directions[:EXACT],
-            t_min=rays.t_min[:EXACT],
-            t_max=rays.t_max[:EXACT],
-            invalid="miss",
-        )
-        want = exact_instances.along(some, geometry)
-        counted = "count" in target_sweep.queries_of(geometry)
-        for k, row in enumerate(want):
-            first = row[0] if row else None
-            assert got[f"{name}: nearest index"][k] == (first.index if first else -1), (name, k)
-            counts["hit" if row else "miss"] += 1
-            if not counted:
-                continue
-            assert got[f"{name}: count "][k] == len(row), (name, k)
-            hits = slice(*got[f"{name}: all offsets"][k : k + 2])
-            assert got[f"{name}: all index"][hits].tolist() == [x.index for x in row], (name, k)
-            assert got[f"{name}: all t"][hits].tolist() == [x.found().plain[1] for x in row], (name, k)
-            counts["touch"] += sum(x.touch for x in row)
-            counts["tie"] += sum(a.t == b.t for a, b in pairwise(row))
-    assert min(counts[kind] for kind in ("hit", "miss", "touch", "tie")) > 20, counts
 
 
 def test_code_without_fused_operations_calls_no_library_for_them(generic):
