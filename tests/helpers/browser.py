@@ -5,11 +5,13 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
+from matplotlib.image import imread
 
 import raybox as rb
 import view_scenes
@@ -67,6 +69,16 @@ CAST = """async ({ origin, direction }) => {
     await raybox.actions.castTyped(origin, direction);
     return raybox.actions.store.state.answer?.hits.map((hit) => hit.object) ?? null;
 }"""
+
+
+def pixels_of(picture: bytes) -> np.ndarray:
+    """Return the colours of the pixels of a PNG, shape (height, width, 3), from 0 to 255."""
+    return np.rint(255 * imread(BytesIO(picture), format="png")[..., :3]).astype(int)
+
+
+def are_of(pixels: np.ndarray, colour: str) -> np.ndarray:
+    """Return which pixels have a colour, "#rrggbb"."""
+    return (pixels == list(bytes.fromhex(colour[1:]))).all(axis=-1)
 
 
 class PageHit(NamedTuple):

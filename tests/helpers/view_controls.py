@@ -315,52 +315,42 @@ def cast_through_several(page: Page, stage: Stage, nearer: float) -> None:
     assert page.pick(*page.through_several(stage, page.pixels(15, 15)))["total"] > 1
 
 
-def filter_all(page: Page) -> None:
-    """Hide an object, and limit a range and an opacity, where the scene has them."""
-    page.run(
-        """() => {
-            const { store, actions } = { store: raybox.actions.store, actions: raybox.actions };
-            const { model } = store;
-            const field = model.points?.fields.map((one) => ({ ...one, name: `points: ${one.name}` }))[0];
-            const number = model.labels.find((label) => label.kind === "number") ?? field;
-            const word = document.querySelector("[data-test^=opacity-][type=range]");
-            const last = store.visibility.shown.lastIndexOf(1);
-            actions.setHidden([last], true);
-            if (word) store.set({ opacity: { [word.dataset.test.slice(8)]: 0.5 } });
-            if (!number) return;
-            const values = [...number.values].filter(Number.isFinite).sort((a, b) => a - b);
-            actions.setRange(number.name, [values[0], values[Math.floor(0.9 * values.length)]]);
-        }"""
-    )
-    page.show("objects")
+def scripted(script: str, tab: str = "") -> Callable[[Page], None]:
+    """Return what opens a tab, and runs a script."""
+
+    def prepare(page: Page) -> None:
+        if tab:
+            page.show(tab)
+        page.run(f"() => {{ const {{ actions, notice }} = raybox, {{ store }} = actions; {script} }}")
+
+    return prepare
 
 
-def cut_both(page: Page) -> None:
-    """Set the free plane, and one on each axis."""
-    page.show("cut")
-    page.run(
-        """() => {
-            const { actions } = raybox;
-            const { bounds: [low, high] } = actions.store.model;
-            actions.setFreeCut({ on: true, normal: [0.6, 0, 0.8] });
-            [..."xyz"].forEach((axis, a) => actions.cutTo(axis, [low[a], 0.1 * low[a] + 0.9 * high[a]]));
-        }"""
-    )
-
-
-def select_two(page: Page) -> None:
-    page.run(
-        """() => {
-            const { hits } = raybox.actions.store.state.answer;
-            raybox.actions.select([...new Set(hits.map((hit) => hit.object))].slice(0, 2));
-        }"""
-    )
+# Hide an object, and limit a range and an opacity, where the scene has them.
+FILTER = """
+    const { model } = store;
+    const field = model.points?.fields.map((one) => ({ ...one, name: `points: ${one.name}` }))[0];
+    const number = model.labels.find((label) => label.kind === "number") ?? field;
+    const word = document.querySelector("[data-test^=opacity-][type=range]");
+    actions.setHidden([store.visibility.shown.lastIndexOf(1)], true);
+    if (word) store.set({ opacity: { [word.dataset.test.slice(8)]: 0.5 } });
+    if (!number) return;
+    const values = [...number.values].filter(Number.isFinite).sort((a, b) => a - b);
+    actions.setRange(number.name, [values[0], values[Math.floor(0.9 * values.length)]]);
+"""
+# Set the free plane, and one on each axis.
+CUT = """
+    const { bounds: [low, high] } = store.model;
+    actions.setFreeCut({ on: true, normal: [0.6, 0, 0.8] });
+    [..."xyz"].forEach((axis, a) => actions.cutTo(axis, [low[a], 0.1 * low[a] + 0.9 * high[a]]));
+"""
+SELECT_TWO = "actions.select([...new Set(store.state.answer.hits.map((hit) => hit.object))].slice(0, 2));"
+RESIDUALS = "if (store.model.points) store.set({ points: { ...store.state.points, colour: 'residual' } });"
 
 
 def open_details(page: Page) -> None:
-    if page.run(
-        """document.querySelector("[data-test=selected-details]")?.closest("details").open === false"""
-    ):
+    summary = "document.querySelector('[data-test=selected-details]')"
+    if page.run(f"{summary}?.closest('details').open === false"):
         page.press("selected-details")
 
 
@@ -369,27 +359,10 @@ def find_several(page: Page) -> None:
     page.until('document.querySelector("[data-test=results] ul button")?.checkVisibility()')
 
 
-def open_help(page: Page) -> None:
-    page.press("help")
-
-
-def show_message(page: Page) -> None:
-    page.run("""() => { raybox.notice.error("a message") }""")
-
-
 def type_a_ray(page: Page) -> None:
     page.show("hits")
     if not page.find("ray-origin").is_visible():
         page.press("typed-ray")
-
-
-def colour_by_residual(page: Page) -> None:
-    page.run(
-        """() => {
-            const { store } = raybox.actions;
-            if (store.model.points) store.set({ points: { ...store.state.points, colour: "residual" } });
-        }"""
-    )
 
 
 def expand_a_group(page: Page) -> None:
@@ -404,19 +377,19 @@ def expand_a_group(page: Page) -> None:
 SITUATIONS: dict[str, Callable[[Page], None]] = {
     "a ray through several objects": lambda page: None,
     "details": open_details,
-    "filters": filter_all,
+    "filters": scripted(FILTER, "objects"),
     "the objects": lambda page: page.show("objects"),
     "colours": lambda page: page.show("colour"),
-    "a cut": cut_both,
+    "a cut": scripted(CUT, "cut"),
     "hits": lambda page: page.show("hits"),
     "a typed ray": type_a_ray,
     "rays": lambda page: page.show("rays") if page.find("tab-rays").count() else None,
-    "residuals": colour_by_residual,
+    "residuals": scripted(RESIDUALS),
     "an expanded group": expand_a_group,
-    "two objects": select_two,
+    "two objects": scripted(SELECT_TWO),
     "search": find_several,
-    "help": open_help,
-    "a message": show_message,
+    "help": lambda page: page.press("help"),
+    "a message": scripted("notice.error('a message')"),
 }
 
 

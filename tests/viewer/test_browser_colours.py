@@ -1,25 +1,15 @@
 """Colours of files: a pixel has the colour of the primitive that its ray hits, and glass is hit."""
 
-import base64
-
 import numpy as np
 import pytest
 
 import raybox as rb
-from browser import Page, content_of
+from browser import Page, content_of, pixels_of
 from cube_mesh import cubes
 from raybox.geometry.labels import with_colors
 from raybox.viewer.content import make_content
 from raybox.viewer.stage import make_stage
 from raybox.viewer.viewer import Viewer
-
-AT_PIXELS = """async ([text, pixels]) => {
-    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
-    const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
-    context.drawImage(image, 0, 0);
-    return pixels.map(([x, y]) => [...context.getImageData(x, y, 1, 1).data.slice(0, 3)]);
-}"""
 
 
 def painted(geometry, *colors):
@@ -81,8 +71,8 @@ def test_what_lies_deeper_than_what_is_around_it_is_darker(browser):
 
 def drawn_at(page: Page, pixels) -> np.ndarray:
     left, top, _, _ = page.free()
-    within = [[x - left, y - top] for x, y in pixels]
-    return np.array(page.run(AT_PIXELS, [base64.b64encode(page.picture()).decode(), within]))
+    x, y = np.array(pixels).T
+    return pixels_of(page.picture())[y - top, x - left]
 
 
 def first_colors(stage, page: Page, pixels) -> tuple[np.ndarray, np.ndarray]:

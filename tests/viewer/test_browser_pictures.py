@@ -1,6 +1,5 @@
 """Pictures that the page saves, and how much it draws of large scenes."""
 
-import base64
 import operator
 
 import numpy as np
@@ -8,39 +7,10 @@ import pytest
 
 import raybox as rb
 import view_scenes
-from browser import PHONE, WIDE, Page, served
+from browser import PHONE, WIDE, Page, are_of, pixels_of, served
 from raybox.viewer.viewer import Viewer
 
-# The size of a picture, its pixels of each colour, and the longest row of pixels of the last colour.
-READ = """async ([text, colours]) => {
-    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
-    const canvas = new OffscreenCanvas(image.width, image.height);
-    const context = canvas.getContext("2d");
-    context.drawImage(image, 0, 0);
-    const { data } = context.getImageData(0, 0, image.width, image.height);
-    const counts = colours.map(() => 0);
-    let [longest, length] = [0, 0];
-    for (let at = 0; at < data.length; at += 4) {
-        const hex = "#" + [0, 1, 2].map((k) => data[at + k].toString(16).padStart(2, "0")).join("");
-        const found = colours.indexOf(hex);
-        if (found >= 0) counts[found]++;
-        length = found === colours.length - 1 && at % (4 * image.width) ? length + 1 : 0;
-        longest = Math.max(longest, length);
-    }
-    return { width: image.width, height: image.height, counts, longest };
-}"""
 INK = "#1f2937"
-# The part of a picture's pixels that are nearly black.
-DARK = """async (text) => {
-    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
-    const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
-    context.drawImage(image, 0, 0);
-    const { data } = context.getImageData(0, 0, image.width, image.height);
-    const isDark = (_, at) => Math.max(...data.subarray(4 * at, 4 * at + 3)) < 100;
-    return Array.from({ length: data.length / 4 }, isDark).filter(Boolean).length / (data.length / 4);
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -56,15 +26,15 @@ def test_a_picture_has_legend_and_scale(page):
     legend = [colours[0] for colours in entries]
     assert len(legend) > 5
     page.find("png-scale").select_option("4")
-    content = base64.b64encode(page.download("png")).decode()
-    with_legend = page.run(READ, [content, [*legend, INK]])
-    *counts, ink = with_legend["counts"]
+    picture = pixels_of(page.download("png"))
+    counts, ink = [are_of(picture, colour).sum() for colour in legend], are_of(picture, INK)
     least = [20 if len(colours) == 1 else 5 for colours in entries]  # a scale has each colour once
     assert all(map(operator.ge, counts, least)), "a swatch of each colour, and scales"
-    assert ink > 20
+    assert ink.sum() > 20
     _, _, width, _ = page.free()
-    assert with_legend["width"] == pytest.approx(4 * width, abs=4)
-    assert with_legend["longest"] > 50, "the bar of the scale"
+    assert picture.shape[1] == pytest.approx(4 * width, abs=4)
+    begin, end = (np.argwhere(np.diff(np.pad(ink, ((0, 0), (1, 1))).astype(int)) == step) for step in (1, -1))
+    assert (end - begin).max() > 50, "the bar of the scale"
 
 
 def test_python_gets_the_picture_of_the_page(browser, tmp_path):
@@ -74,12 +44,10 @@ def test_python_gets_the_picture_of_the_page(browser, tmp_path):
         for scale in (1, 2, 4):
             picture = viewer.screenshot(tmp_path / "scene.png", scale=scale)
             assert (tmp_path / "scene.png").read_bytes() == picture
-            found[scale] = page.run(READ, [base64.b64encode(picture).decode(), [INK]])
-        width, height = found[1]["width"], found[1]["height"]
-        assert [(one["width"], one["height"]) for one in found.values()] == [
-            (scale * width, scale * height) for scale in found
-        ]
-        ink = [one["counts"][0] for one in found.values()]
+            found[scale] = pixels_of(picture)
+        height, width, _ = found[1].shape
+        assert all(one.shape == (scale * height, scale * width, 3) for scale, one in found.items())
+        ink = [are_of(one, INK).sum() for one in found.values()]
         assert ink[0] > 20
         assert ink[2] > 2 * ink[1] > 4 * ink[0], "letters and the scale bar grow with the picture"
         page.close()
@@ -112,7 +80,7 @@ def test_edges_do_not_cover_what_is_small(browser):
         dark = {}
         for edges in (True, False):
             page.run("(edges) => { raybox.actions.store.set({ edges }) }", edges)
-            dark[edges] = page.run(DARK, base64.b64encode(page.picture()).decode())
+            dark[edges] = (pixels_of(page.picture()).max(axis=-1) < 100).mean()
         assert dark[True] < dark[False] + 0.01
         page.close()
 
@@ -121,9 +89,8 @@ def test_small_voxels_have_the_shade_of_their_free_face(browser):
     edges = np.linspace(0, 1, 101)
     with rb.view(rb.Grid(edges, edges, edges), port=0) as viewer:
         page = Page(browser, viewer.url, PHONE)
-        content = base64.b64encode(page.picture()).decode()
-        plain = "#{:02x}{:02x}{:02x}".format(*page.run("[...raybox.stage.drawing.look.rgba.slice(0, 3)]"))
-        upper = page.run(READ, [content, [plain]])["counts"][0]
+        plain = page.run("[...raybox.stage.drawing.look.rgba.slice(0, 3)]")
+        upper = (pixels_of(page.picture()) == plain).all(axis=-1).sum()
         assert upper > 2000, "the upper side is as bright as its colour"
         page.close()
 

@@ -159,20 +159,3 @@ def test_a_saved_page_says_that_its_table_does_not_follow_filters(browser, page,
     saved.until("raybox.actions.store.state.answer")
     assert [hit["object"] for hit in saved.state("answer")["hits"]] == [1], "a row casts its ray anew"
     saved.close()
-
-
-def test_rays_of_a_call_are_drawn_to_the_bounds_of_the_scene(browser):
-    """A hit, a miss and a ray that points away, in their colours."""
-    boxes = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]])
-    rays = rb.Rays([[0, 0, 0], [0, 3, 0]], [[1, 0, 0], [1, 0, 0]])
-    with rb.view(boxes, rays, port=0) as viewer:
-        page = Page(browser, viewer.url)
-        page.show("rays")
-        assert page.find("rays-summary").inner_text() == "2 rays"
-        both = page.picture()
-        page.find("rays-misses").set_checked(False)
-        hits_only = page.picture()
-        page.find("rays-hits").set_checked(False)
-        neither = page.picture()
-        assert len({both, hits_only, neither}) == 3
-        page.close()

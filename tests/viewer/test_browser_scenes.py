@@ -104,27 +104,6 @@ def test_a_section_exposes_and_limits_the_ray(opened, several):
         assert (coordinate - plane["at"]) * (-1 if plane["flip"] else 1) <= 1e-9 * abs(plane["at"])
 
 
-def test_search_zooms_to_an_object_and_fades_the_others(opened):
-    name, page = opened
-    page.reset()
-    model = "raybox.actions.store.model"
-    number = int(np.flatnonzero(content_of(name).stage.visible)[7])
-    text = page.run(f"(number) => {model}.ids?.[number] || '#' + number", number)
-    before = page.picture()
-    eye = page.run("raybox.stage.camera().eye")
-    page.find("find").fill(text)
-    page.find("find").press("Enter")
-    page.until("raybox.actions.store.state.selection.length === 1")
-    assert page.state("selection") == [number]
-    assert page.state("faded")
-    assert page.run("raybox.stage.camera().eye") != eye
-    page.find("find").press("Escape")
-    assert page.picture() != before
-    answers = page.answers(page.pixels(11, 11))
-    found = sum(number in objects_of(answer) for answer in answers)
-    assert found > 0, "the object is in the picture"
-
-
 def test_a_link_reproduces_the_view(opened, several):
     _, page = opened
     page.reset()

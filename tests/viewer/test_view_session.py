@@ -2,7 +2,10 @@
 
 import json
 import math
+import runpy
 from importlib import resources
+from pathlib import Path
+from typing import Annotated, Literal, TypedDict
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ import raybox as rb
 from exact import rounded
 from raybox.viewer import content, messages
 from raybox.viewer.content import make_content
+from raybox.viewer.messages import is_valid
 from raybox.viewer.stage import make_stage
 from raybox.viewer.viewer import Viewer
 from view_client import Client
@@ -259,37 +263,18 @@ def pick_text(**fields) -> str:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "[]",
-        "NaN",
-        "{" * 100_000,
-        '{"kind": "pick"}',
-        pick_text(seq=True),
-        pick_text(origin=[0, 0]),
-        pick_text(origin=[0, 0, "0"]),
-        pick_text(origin=[0, 0, True]),
-        pick_text(origin=[0, 0, math.nan]),
+        *("", "[]", "NaN", "{" * 100_000, '{"kind": "pick"}', pick_text(seq=True), pick_text(origin=[0, 0])),
+        *(pick_text(origin=[0, 0, wrong]) for wrong in ("0", True, math.nan)),
         pick_text(origin=[0, 0, 7.5]).replace("7.5", "1e999"),
-        pick_text(t_min="0"),
-        pick_text(x=1),
-        '{"kind": "ray", "seq": 1, "row": -1}',
-        '{"kind": "ray", "seq": 1, "row": 0.5}',
-        '{"kind": "ray", "seq": 1, "row": ' + "9" * 5000 + "}",
-        '{"kind": "upload", "seq": 1}',
-        '{"kind": "save", "seq": 1, "state": []}',
+        *(pick_text(t_min="0"), pick_text(x=1)),
+        *(f'{{"kind": "ray", "seq": 1, "row": {row}}}' for row in ("-1", "0.5", "9" * 5000)),
+        *('{"kind": "upload", "seq": 1}', '{"kind": "save", "seq": 1, "state": []}'),
         '{"kind": "save", "seq": 1, "state": {"version": 2}}',
         '{"kind": "upload", "seq": 1, "name": "", "size": 1}',
         '{"kind": "upload", "seq": 1, "name": "a.csv", "size": 1.5}',
-        '{"kind": "__init__", "seq": 1}',
-        '{"kind": "picked", "seq": 1}',
-        '{"kind": ["pick"], "seq": 1}',
+        *(f'{{"kind": {kind}, "seq": 1}}' for kind in ('"__init__"', '"picked"', '["pick"]')),
         json.dumps({"kind": "ray", "seq": 1, "row": 0, "x": "x" * 2**19}),
-        b"",
-        b"\1",
-        b"\1\0\0",
-        b"\4",
-        b"\4\0\0",
-        b"\7\0",
+        *(b"", b"\1", b"\1\0\0", b"\4", b"\4\0\0", b"\7\0"),
     ],
 )
 def test_a_message_that_fits_no_schema_is_one_error(page, text):
@@ -337,3 +322,36 @@ def test_many_masks_at_once_cast_the_rays_of_the_last(monkeypatch):
         while page.receive("table").arrays["object"].tolist() != [0, -1, 0]:
             pass
     assert len(casts) <= 3
+
+
+PAGE = Path(__file__).parents[2] / "page"
+
+
+class Pair(TypedDict):
+    low: float
+    high: float | None
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="the sources of the page are in the repository alone")
+def test_the_types_of_the_page_are_those_of_python():
+    made = runpy.run_path(str(PAGE / "schema.py"))["schema"]()
+    assert (PAGE / "src" / "schema.ts").read_text(encoding="utf-8") == made, "run page/schema.py"
+
+
+@pytest.mark.parametrize(
+    ("form", "valid", "invalid"),
+    [
+        (int, [0, 2**53], [-1, 2**53 + 1, True, 1.0, None, "1"]),
+        (float, [0, -1.5, 10**308], [True, None, "1", 10**309]),
+        (str, ["", "a"], [1, None]),
+        (float | None, [None, 1], ["", False]),
+        (Annotated[str, 3], ["a", "abc"], ["", "abcd", 1]),
+        (Literal["a", "b"], ["a"], ["c", 1, None]),
+        (Literal[1], [1], [True, 1.0, 2]),
+        (tuple[float, float], [[1, 2]], [[1], [1, 2, 3], [1, "2"], (1, 2), None]),
+        (Pair, [{"low": 1, "high": None}, {"low": 1, "high": 2, "more": []}], [{"high": 1}, [], None]),
+    ],
+)
+def test_json_is_checked_against_a_type(form, valid, invalid):
+    assert [is_valid(value, form) for value in valid] == [True] * len(valid)
+    assert [is_valid(value, form) for value in invalid] == [False] * len(invalid)
