@@ -10,6 +10,7 @@ import raybox as rb
 from raybox.casting import engine
 from raybox.casting.cast_folder import CastFolder
 from raybox.io import manifest
+from raybox.store.folder import Folder
 from streaming import (
     BOXES,
     ENDINGS,
@@ -122,6 +123,32 @@ def test_two_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "_advance", second)
     assert rb.cast(SCENE, rays, out, chunk=20).rays == 103
     assert len(refused) == 1
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("stage", ["finish", "replace", "remove"])
+def test_stopped_at_the_very_end(tmp_path, monkeypatch, ending, stage):
+    rays, out = put(tmp_path / "rays.npz", RAYS), tmp_path / f"out.{ending}"
+    rb.cast(SCENE, rays, whole := tmp_path / f"whole.{ending}", chunk=20)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        if stage == "finish":
+            patch.setattr(engine, "finish", stop)
+        elif stage == "remove":
+            patch.setattr(CastFolder, "remove", stop)
+        else:
+            patch.setattr(Folder, "move_to", stop)
+        with pytest.raises(KeyboardInterrupt):
+            rb.cast(SCENE, rays, out, chunk=20)
+    assert out.exists() == (stage == "remove")
+    fail_at(monkeypatch, 0, AssertionError("queried again"))
+    done = rb.cast(SCENE, rays, out, chunk=20)
+    assert (done.rays, done.resumed, done.rows) == (103, 103, 103)
+    assert list(content(out).values()) == list(content(whole).values())
+    assert not list(tmp_path.glob("*.raybox"))
 
 
 @pytest.mark.parametrize("is_removed", [True, False])

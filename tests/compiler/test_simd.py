@@ -19,6 +19,7 @@ from raybox.compiler.simd import (
     Lanes,
     constant,
     greater,
+    joined,
     lesser,
     multiply_add,
     splat,
@@ -188,6 +189,27 @@ def test_vectors_are_loaded_axis_by_axis_in_every_way(way, monkeypatch):
     load(vectors, 5, out)
     tile = np.add.outer(5 + 6 * np.arange(4), np.arange(4)).ravel()
     np.testing.assert_array_equal(out, vectors[tile].T)
+
+
+@pytest.mark.parametrize(("count", "dtype"), [(8, np.float32), (16, np.float32), (8, np.float64)])
+def test_rows_become_columns(count, dtype):
+    @vector_code(void)
+    def write(_b, rows, out, parts):
+        columns = transposed([rows.load(count * k, count) for k in range(count)])
+        for k, column in enumerate(columns):
+            out.store(column, count * k)
+            parts.store(joined([eight for eight in column.eights() for _ in range(2)]), 2 * count * k)
+
+    @loop
+    def turn(rows, out, parts):
+        write(rows, out, parts)
+
+    rows = np.random.default_rng(8).random((count, count)).astype(dtype)
+    out, parts = np.zeros_like(rows), np.zeros((count, 2 * count), dtype)
+    turn(rows, out, parts)
+    np.testing.assert_array_equal(out, rows.T)
+    twice = np.repeat(rows.T.reshape(count, -1, 8), 2, axis=1)
+    np.testing.assert_array_equal(parts, twice.reshape(count, -1))
 
 
 def fused_once(x, y, z) -> float:

@@ -113,6 +113,15 @@ def test_comments_docstrings_and_lines_are_not_part_of_it(engine):
     assert count(engine) == NONE
 
 
+def test_names_and_order_of_fields_are_part_of_it(engine):
+    assert count(engine) == BOTH
+    fields = "near: int\n    far: int\n"
+    for swapped in ("far: int\n    near: int\n", "near: int\n    end: int\n"):
+        (engine / "disk.py").write_text(DISK.replace(fields, swapped))
+        script = COUNT.replace("far=2", "end=2") if "end" in swapped else COUNT
+        assert count(engine, script) == ONE
+
+
 def test_another_kernel_in_the_table_is_compiled(engine):
     """Also one in a file that neither the struct's file nor the loop's imports."""
     other = "from disk import *\n@device\ndef crosses(disk, i):\n    return 3\n"

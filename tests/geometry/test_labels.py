@@ -9,7 +9,7 @@ import pytest
 import raybox as rb
 from needs import package
 from raybox.geometry import with_facts
-from raybox.geometry.labels import column_of
+from raybox.geometry.labels import Labels, column_of
 
 SQUARE = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
 FACES = [[0, 1, 2], [0, 2, 3], [0, 1, 3]]
@@ -289,3 +289,12 @@ def test_values_of_files_become_text_where_kinds_are_mixed():
         ([0.5, 2], [0.5, 2.0]),
     ]:
         assert column_of(values).tolist() == wanted
+
+
+def test_labels_compare_by_value():
+    one = Labels({"a": np.array([1.0, np.nan])})
+    assert one == Labels({"a": np.array([1.0, np.nan])})
+    assert one != Labels({"a": np.array([1.0, 2.0])})
+    assert one != Labels({"a": np.array([1, 2])})
+    assert one != Labels({"b": np.array([1.0, np.nan])})
+    assert repr(one) == "Labels(a: float64)"
