@@ -49,7 +49,7 @@ def is_noticed(one: BrokenLine, folder: Path) -> bool:
     )
     path.write_text(whole)
     if done.returncode not in (0, 1):  # 1: a test failed
-        raise RuntimeError(f"pytest could not run {one.test}:\n{(done.stdout + done.stderr).decode()}")
+        raise RuntimeError(f"pytest could not run {one.test}:\n{done.stdout + done.stderr}")
     return done.returncode == 1
 
 
