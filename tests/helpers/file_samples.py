@@ -138,14 +138,9 @@ def ply(order: str = "ascii", faces: list[list[int]] | None = None) -> bytes:
     properties = "".join(f"property float {axis}\n" for axis in "xyz") + "property uchar red\n"
     head = f"ply\nformat {order} 1.0\ncomment made by hand\nelement vertex 4\n{properties}"
     head += f"element face {len(polygons)}\nproperty list uchar int vertex_indices\nend_header\n"
-    if order == "ascii":
-        rows = [f"{x} {y} {z} 9" for x, y, z in CORNERS] + [
-            " ".join(map(str, [len(f), *f])) for f in polygons
-        ]
-        return (head + "\n".join(rows) + "\n").encode()
-    end = "<" if "little" in order else ">"
-    body = b"".join(struct.pack(end + "3fB", *corner, 9) for corner in CORNERS)
-    return head.encode() + body + b"".join(struct.pack(f"{end}B{len(f)}i", len(f), *f) for f in polygons)
+    lines = [[*(("f", x) for x in corner), ("B", 9)] for corner in CORNERS.tolist()]
+    lines += [[("B", len(face)), *(("i", corner) for corner in face)] for face in polygons]
+    return head.encode() + ply_rows(order, lines)
 
 
 STRIPS = [0, 1, 2, 3, 0, -1, 0, 2, 3]  # 4 triangles; the second and the third are corners 2 1 3 and 2 3 0
@@ -160,6 +155,40 @@ def strips(order: str) -> bytes:
     return head + b"element tristrips 1\nproperty list int int vertex_indices\n" + end + vertices + packed
 
 
+ORDERS = ("ascii", "binary_little_endian", "binary_big_endian")  # of PLY
+PLY_CODES = {"char": "b", "uchar": "B", "short": "h", "ushort": "H", "int": "i", "uint": "I"}
+PLY_CODES |= {"float": "f", "double": "d", "int64": "q", "uint64": "Q", "float16": "e", "uint8_t": "B"}
+
+
+def ply_with(order, kind, rows, where, names, faces=FACES, vertices=CORNERS) -> bytes:
+    """Write a mesh with more properties of each vertex, or of each face, before or after its corners.
+
+    where: "vertex", "before" or "face".
+    """
+    more = "".join(f"property {kind} {name}\n" for name in names)
+    head = f"ply\nformat {order} 1.0\nelement vertex {len(vertices)}\n"
+    head += "".join(f"property double {axis}\n" for axis in "xyz") + more * (where == "vertex")
+    head += f"element face {len(faces)}\n" + more * (where == "before")
+    head += "property list uchar int vertex_indices\n" + more * (where == "face") + "end_header\n"
+
+    def own(k: int, place: str) -> list:
+        return [(PLY_CODES[kind], value) for value in rows[k]] if where == place else []
+
+    lines = [[*(("d", x) for x in map(float, point)), *own(k, "vertex")] for k, point in enumerate(vertices)]
+    for k, face in enumerate(faces):
+        corners = [("B", len(face)), *(("i", int(corner)) for corner in face)]
+        lines.append(own(k, "before") + corners + own(k, "face"))
+    return head.encode() + ply_rows(order, lines)
+
+
+def ply_rows(order: str, lines: list[list[tuple[str, float]]]) -> bytes:
+    """Return rows of values, each with its code of `struct`."""
+    if order == "ascii":
+        return "".join(" ".join(str(value) for _, value in line) + "\n" for line in lines).encode()
+    end = "<" if "little" in order else ">"
+    return b"".join(struct.pack(end + code, value) for line in lines for code, value in line)
+
+
 def stl(text: bool) -> bytes:
     """Write the tetrahedron as STL."""
     if not text:
@@ -172,6 +201,21 @@ def stl(text: bool) -> bytes:
     return f"solid tetra\n{facets}endsolid tetra\n".encode()
 
 
+def vox_file(models: list[tuple], *chunks: bytes) -> bytes:
+    """Write a MagicaVoxel file of models (size, voxels), and more chunks; a voxel without a color has 1."""
+    content = b""
+    for size, voxels in models:
+        filled = struct.pack("<i", len(voxels)) + b"".join(bytes([*one, 1][:4]) for one in voxels)
+        content += vox_chunk(b"SIZE", struct.pack("<3i", *size)) + vox_chunk(b"XYZI", filled)
+    content += b"".join(chunks)
+    return b"VOX " + struct.pack("<i", 150) + b"MAIN" + struct.pack("<ii", 0, len(content)) + content
+
+
+def vox_packed(models: int) -> bytes:
+    """Return the chunk that begins an old animation of as many models."""
+    return vox_chunk(b"PACK", struct.pack("<i", models))
+
+
 def vox(
     cells: list[tuple[int, int, int]],
     *,
@@ -181,11 +225,11 @@ def vox(
     packed: int | None = None,
 ) -> bytes:
     """Write a MagicaVoxel file of one model, repeated, and scene chunks; packed: the number after PACK."""
-    filled = struct.pack("<i", len(cells)) + b"".join(bytes([*cell, 1]) for cell in cells)
-    chunks = (vox_chunk(b"SIZE", struct.pack("<3i", *size)) + vox_chunk(b"XYZI", filled)) * models + scene
-    if packed is not None:
-        chunks = vox_chunk(b"PACK", struct.pack("<i", packed)) + chunks
-    return b"VOX " + struct.pack("<i", 150) + b"MAIN" + struct.pack("<ii", 0, len(chunks)) + chunks
+    content = vox_file([(size, cells)] * models, scene)
+    if packed is None:
+        return content
+    chunks = vox_packed(packed) + content[20:]
+    return content[:16] + struct.pack("<i", len(chunks)) + chunks
 
 
 def vox_chunk(name: bytes, content: bytes) -> bytes:
@@ -198,38 +242,64 @@ def vox_text(text: bytes) -> bytes:
     return struct.pack("<i", len(text)) + text
 
 
-def vox_transform(node: int, child: int, frame: dict[bytes, bytes]) -> bytes:
+def vox_mapping(pairs: dict[bytes, bytes]) -> bytes:
+    """Return the texts of a MagicaVoxel scene."""
+    return struct.pack("<i", len(pairs)) + b"".join(vox_text(k) + vox_text(v) for k, v in pairs.items())
+
+
+def vox_transform(
+    node: int, child: int, frame: dict[bytes, bytes], *, layer: int = -1, **attributes: bytes
+) -> bytes:
     """Return a node that moves its child."""
-    pairs = b"".join(vox_text(key) + vox_text(value) for key, value in frame.items())
-    return vox_chunk(b"nTRN", struct.pack("<iiiiiii", node, 0, child, -1, 0, 1, len(frame)) + pairs)
+    named = vox_mapping({b"_" + key.encode(): value for key, value in attributes.items()})
+    head = struct.pack("<i", node) + named + struct.pack("<4i", child, -1, layer, 1)
+    return vox_chunk(b"nTRN", head + vox_mapping(frame))
+
+
+def vox_group(node: int, *children: int) -> bytes:
+    """Return a node of several children."""
+    return vox_chunk(b"nGRP", struct.pack(f"<iii{len(children)}i", node, 0, len(children), *children))
+
+
+def vox_shape(node: int, *models: int, frames: tuple[bytes, ...] = ()) -> bytes:
+    """Return a node that shows models, each at its frame of an animation, if there are any."""
+    times = [vox_mapping({b"_f": frame}) for frame in frames] or [vox_mapping({})] * len(models)
+    shown = b"".join(struct.pack("<i", k) + time for k, time in zip(models, times, strict=True))
+    return vox_chunk(b"nSHP", struct.pack("<iii", node, 0, len(models)) + shown)
 
 
 def vox_scene(frame: dict[bytes, bytes]) -> bytes:
     """Return a scene of two models, the first moved by 10, 0, -1, the second as the frame says."""
-    group = vox_chunk(b"nGRP", struct.pack("<iiiii", 1, 0, 2, 2, 4))
-    shapes = [
-        vox_chunk(b"nSHP", struct.pack("<iiiii", node, 0, 1, model, 0)) for node, model in ((3, 0), (5, 1))
-    ]
-    return (
-        vox_transform(0, 1, {})
-        + group
-        + vox_transform(2, 3, {b"_t": b"10 0 -1"})
-        + vox_transform(4, 5, frame)
-        + b"".join(shapes)
-    )
+    first, second = vox_transform(2, 3, {b"_t": b"10 0 -1"}), vox_transform(4, 5, frame)
+    nodes = vox_transform(0, 1, {}) + vox_group(1, 2, 4) + first + second
+    return nodes + vox_shape(3, 0) + vox_shape(5, 1)
 
 
 def pcd(encoding: str) -> bytes:
     """Write the points with one more field, as PCD."""
     head = "# .PCD v.7\nVERSION .7\nFIELDS rgb x y z\nSIZE 4 8 8 8\nTYPE U F F F\nCOUNT 1 1 1 1\n"
     head += f"WIDTH 40\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS 40\nDATA {encoding}\n"
+    return head.encode() + pcd_body(encoding, ("<I", "<d", "<d", "<d"), [(7, *p) for p in POINTS.tolist()])
+
+
+def pcd_body(encoding: str, kinds: tuple[str, ...], rows: list[tuple]) -> bytes:
+    """Write rows of PCD, whose fields have formats of `struct`, of one number or of several."""
     if encoding == "ascii":
-        return (head + "".join(f"7 {x} {y} {z}\n" for x, y, z in POINTS)).encode()
+        return "".join(" ".join(map(str, row)) + "\n" for row in rows).encode()
     if encoding == "binary":
-        return head.encode() + b"".join(struct.pack("<I3d", 7, *point) for point in POINTS)
-    fields = struct.pack("<I", 7) * 40 + POINTS.T.astype("<f8").tobytes()
+        return b"".join(b"".join(_row_of(kinds, row)) for row in rows)
+    fields = b"".join(b"".join(field) for field in zip(*(_row_of(kinds, row) for row in rows), strict=True))
     packed = compress_lzf(fields)
-    return head.encode() + struct.pack("<II", len(packed), len(fields)) + packed
+    return struct.pack("<II", len(packed), len(fields)) + packed
+
+
+def _row_of(kinds: tuple[str, ...], row: tuple) -> list[bytes]:
+    """Return the bytes of each field of a row."""
+    values, found = iter(row), []
+    for kind in kinds:
+        count = len(struct.unpack(kind, bytes(struct.calcsize(kind))))
+        found.append(struct.pack(kind, *(next(values) for _ in range(count))))
+    return found
 
 
 def compress_lzf(data: bytes) -> bytes:
@@ -277,7 +347,7 @@ def las(ending: str) -> bytes:
 def glb(document: dict[str, object] | None = None, binary: bytes | None = None) -> bytes:
     """Write a document as binary glTF; without one, two tetrahedra, the second 10 further along x."""
     if document is None:
-        binary = CORNERS.astype("<f4").tobytes() + FACES.astype("<u2").tobytes()
+        binary, views, accessors = _tetrahedron()
         document = {
             "asset": {"version": "2.0"},
             "scene": 0,
@@ -288,14 +358,8 @@ def glb(document: dict[str, object] | None = None, binary: bytes | None = None) 
                 {"name": "there", "mesh": 0, "translation": [10, 0, 0]},
             ],
             "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}],
-            "accessors": [
-                {"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"},
-                {"bufferView": 1, "componentType": 5123, "count": 12, "type": "SCALAR"},
-            ],
-            "bufferViews": [
-                {"buffer": 0, "byteLength": 48},
-                {"buffer": 0, "byteOffset": 48, "byteLength": 24},
-            ],
+            "accessors": accessors,
+            "bufferViews": views,
             "buffers": [{"byteLength": len(binary)}],
         }
     text = json.dumps(document).encode()
@@ -308,25 +372,27 @@ def glb(document: dict[str, object] | None = None, binary: bytes | None = None) 
 
 def gltf() -> bytes:
     """Write the tetrahedron as JSON, with its buffer as a data URI."""
-    binary = CORNERS.astype("<f4").tobytes() + FACES.astype("<u2").tobytes()
+    binary, views, accessors = _tetrahedron()
     uri = "data:application/octet-stream;base64," + base64.b64encode(binary).decode()
-    primitive = {"attributes": {"POSITION": 0}, "indices": 1}
     document = {
         "asset": {"version": "2.0"},
         "extensionsUsed": ["KHR_node_visibility"],
         "nodes": [{"mesh": 0, "extensions": {"KHR_node_visibility": {"visible": True}}}],
-        "meshes": [{"primitives": [primitive]}],
-        "accessors": [
-            {"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"},
-            {"bufferView": 1, "componentType": 5123, "count": 12, "type": "SCALAR"},
-        ],
-        "bufferViews": [
-            {"buffer": 0, "byteLength": 48},
-            {"buffer": 0, "byteOffset": 48, "byteLength": 24},
-        ],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}],
+        "accessors": accessors,
+        "bufferViews": views,
         "buffers": [{"byteLength": len(binary), "uri": uri}],
     }
     return json.dumps(document).encode()
+
+
+def _tetrahedron() -> tuple[bytes, list[dict], list[dict]]:
+    """Return a buffer of glTF, its views and its accessors: corners, and triangles."""
+    binary = CORNERS.astype("<f4").tobytes() + FACES.astype("<u2").tobytes()
+    views = [{"buffer": 0, "byteLength": 48}, {"buffer": 0, "byteOffset": 48, "byteLength": 24}]
+    accessors = [{"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"}]
+    accessors.append({"bufferView": 1, "componentType": 5123, "count": 12, "type": "SCALAR"})
+    return binary, views, accessors
 
 
 @cache

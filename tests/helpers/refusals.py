@@ -6,20 +6,33 @@ import pytest
 
 import raybox as rb
 from mutants import FOREIGN
+from raybox.errors import SkippedWarning
 from raybox.io.formats import read
 
 
-def refused(path, **options):
+def refused(path, read=read, **options):
     """Return the error's text after the path: one line, that of raybox."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(rb.FileFormatError) as caught:
             read(path, **options)
-    text = str(caught.value).removeprefix(str(path))
+    text = str(caught.value)
+    assert text.startswith(str(path))
+    text = text.removeprefix(str(path))
     assert "\n" not in text
     assert "; " in text, "no way out is given"
     assert not FOREIGN.search(text), "Python's own words"
     return text
+
+
+def counted(path, **options):
+    """Return a geometry and its counts, of which one warning tells."""
+    with pytest.warns(SkippedWarning) as caught:
+        geometry = rb.load(path, **options)
+    (warning,) = caught
+    assert all(f"{reason} ({count:,})" in str(warning.message) for reason, count in geometry.skipped.items())
+    assert 0 not in geometry.skipped.values()
+    return geometry, dict(geometry.skipped)
 
 
 def check_replaced(path, text, old, new, expected, **options):

@@ -9,11 +9,13 @@ import warnings
 
 import numpy as np
 import pytest
+from gltf_builder import Builder
 
 import raybox as rb
-from file_samples import CITY, IFC, glb, vox_chunk
+from file_samples import CITY, IFC, ORDERS, ply_with, vox_chunk, vox_file
 from needs import package
 from raybox.errors import SkippedWarning
+from raybox.geometry import with_facts
 from raybox.geometry.colors import color_bytes, most_frequent
 from raybox.geometry.labels import with_colors
 from refusals import refused
@@ -37,14 +39,8 @@ PLANES = colored(rb.Planes([[0, 0, 1], [1, 2, 0]], [0.5, 0.25]))
 FILLED = np.array([[[0, 1], [1, 1]], [[0, 0], [1, 0]]], bool)
 GRID = colored(rb.Grid([0, 1, 2], [0, 1, 2], [0, 1, 3], occupied=FILLED))
 COPIES = colored(rb.Instances(OBJECTS, [np.eye(3, 4), 2 * np.eye(3, 4)]))
-GEOMETRIES = {
-    "boxes": BOXES,
-    "mesh": MESH,
-    "objects": OBJECTS,
-    "planes": PLANES,
-    "grid": GRID,
-    "instances": COPIES,
-}
+GEOMETRIES = {"boxes": BOXES, "mesh": MESH, "objects": OBJECTS, "planes": PLANES, "grid": GRID}
+GEOMETRIES["instances"] = COPIES
 
 
 def load(path, content, **options):
@@ -134,8 +130,6 @@ def test_scenes_keep_colors(tmp_path):
 
 
 def test_turning_keeps_colors(tmp_path):
-    from raybox.geometry import with_facts
-
     for name in ("boxes", "objects", "instances"):
         rb.save(tmp_path / "a.npz", with_facts(GEOMETRIES[name], up="y"))
         assert rows(rb.load(tmp_path / "a.npz", up="z")) == rows(GEOMETRIES[name])
@@ -172,18 +166,13 @@ def test_bytes_of_numbers():
 # Voxels
 
 
-def vox(voxels, *chunks):
-    filled = struct.pack("<i", len(voxels)) + b"".join(map(bytes, voxels))
-    content = vox_chunk(b"SIZE", struct.pack("<3i", 3, 3, 3)) + vox_chunk(b"XYZI", filled) + b"".join(chunks)
-    return b"VOX " + struct.pack("<i", 150) + b"MAIN" + struct.pack("<ii", 0, len(content)) + content
-
-
 VOXELS = [(0, 0, 0, 1), (1, 0, 0, 2), (2, 1, 0, 255), (2, 2, 2, 0)]
+SIZED = (3, 3, 3), VOXELS
 
 
 def test_the_palette_of_a_vox_file(tmp_path):
     palette = bytes(range(256)) * 4
-    found = load(tmp_path / "a.vox", vox(VOXELS, vox_chunk(b"RGBA", palette)))
+    found = load(tmp_path / "a.vox", vox_file([SIZED], vox_chunk(b"RGBA", palette)))
     # number n has the bytes 4 (n - 1) and on
     assert rows(found) == [[0, 1, 2, 3], [4, 5, 6, 7], [248, 249, 250, 251], NONE]
     assert found.labels["color"].tolist() == [1, 2, 255, 0]
@@ -201,13 +190,13 @@ def test_the_palette_of_an_old_vox_file(tmp_path):
     described |= {215: 0xFF330000, 216: 0xFF0000EE, 225: 0xFF000011, 226: 0xFF00EE00, 236: 0xFFEE0000}
     described |= {246: 0xFFEEEEEE, 247: 0xFFDDDDDD, 255: 0xFF111111}
     voxels = [(k % 3, k // 3 % 3, k // 9, number) for k, number in enumerate(described)]
-    found = load(tmp_path / "a.vox", vox(voxels))
+    found = load(tmp_path / "a.vox", vox_file([((3, 3, 3), voxels)]))
     assert rows(found) == [[*struct.pack("<I", color)] for color in described.values()]
 
 
 @pytest.mark.parametrize("size", [0, 4, 1020, 1023, 1028])
 def test_palettes_of_wrong_length(tmp_path, size):
-    found = load(tmp_path / "a.vox", vox(VOXELS, vox_chunk(b"RGBA", bytes(size))))
+    found = load(tmp_path / "a.vox", vox_file([SIZED], vox_chunk(b"RGBA", bytes(size))))
     assert found.colors is None
     assert dict(found.skipped) == {"palettes that do not have 256 colours": 1}
     with pytest.warns(SkippedWarning):
@@ -250,11 +239,7 @@ def test_one_ifc_product_has_frame_and_glass(tmp_path):
     glass = (found.colors == [0, 51, 255, 102]).all(axis=1)
     assert glass.sum() == 12
     assert rows(found[~glass]) == [NONE] * 12
-    heights = (
-        np.ptp(found.triangles[glass].reshape(-1, 3)[:, 2]),
-        np.ptp(found.triangles[~glass].reshape(-1, 3)[:, 2]),
-    )
-    assert heights == (6, 1)
+    assert [np.ptp(found.triangles[one][..., 2]) for one in (glass, ~glass)] == [6, 1]
 
 
 def test_colors_of_a_house_are_those_that_ifcopenshell_returns():
@@ -350,26 +335,16 @@ def test_lines_of_a_library(tmp_path, line, color):
 def test_libraries_that_are_not_there(tmp_path):
     (tmp_path / "b.mtl").write_text(MTL)
     (tmp_path / "in").mkdir()
-    for name in (
-        "c.mtl",
-        "../b.mtl",
-        str(tmp_path / "b.mtl"),
-        "a\\..\\b.mtl",
-        ".",
-        "\udcff".encode("utf-8", "surrogateescape").decode("latin-1"),
-    ):
+    lost, damaged = "material libraries that are not there", "material libraries that cannot be read"
+    for name in ("c.mtl", "../b.mtl", str(tmp_path / "b.mtl"), "a\\..\\b.mtl", ".", "\xff"):
         found = load(tmp_path / "in" / "a.obj", OBJ.replace("a.mtl", name))
-        assert found.colors is None
-        assert dict(found.skipped) == {"material libraries that are not there": 1}, name
+        assert (found.colors, dict(found.skipped)) == (None, {lost: 1}), name
     found = load(tmp_path / "a.obj", OBJ.replace("a.mtl", "c.mtl b.mtl"))
-    assert found.skipped["material libraries that are not there"] == 1
-    assert rows(found)[1] == [255, 51, 0, 255]
+    assert (found.skipped[lost], rows(found)[1]) == (1, [255, 51, 0, 255])
     (tmp_path / "b.mtl").write_bytes(b"\xff\xfe\x00")
-    assert dict(load(tmp_path / "a.obj", OBJ.replace("a.mtl", "b.mtl")).skipped) == {
-        "material libraries that cannot be read": 1
-    }
-    assert load(tmp_path / "a.obj", OBJ.replace("mtllib a.mtl\n", "")).skipped == {}
-    assert load(tmp_path / "a.obj", OBJ.replace("usemtl", "s")).skipped == {}  # no material is used
+    assert dict(load(tmp_path / "a.obj", OBJ.replace("a.mtl", "b.mtl")).skipped) == {damaged: 1}
+    for old, new in (("mtllib a.mtl\n", ""), ("usemtl", "s")):  # the second uses no material
+        assert load(tmp_path / "a.obj", OBJ.replace(old, new)).skipped == {}
 
 
 def test_textures_of_obj_are_counted(tmp_path):
@@ -394,36 +369,19 @@ def test_trimesh_reads_the_same_colors_of_obj(tmp_path):
 
 
 def gltf(material=None, colors=None, **more):
-    """Return two triangles of four vertices; colors: rows of vertices, bytes or floats."""
-    points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], "<f4")
-    binary = points.tobytes() + np.array([0, 1, 2, 1, 3, 2], "<u2").tobytes()
-    views = [(0, 48), (48, 12)]
-    accessors = [
-        {"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"},
-        {"bufferView": 1, "componentType": 5123, "count": 6, "type": "SCALAR"},
-    ]
-    primitive = {"attributes": {"POSITION": 0}, "indices": 1}
+    """Return two triangles of four vertices, placed twice; colors: rows of vertices, bytes or floats."""
+    made = Builder()
+    position = made.accessor([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
+    primitive = {"attributes": {"POSITION": position}, "indices": made.accessor([0, 1, 2, 1, 3, 2], "H")}
     if colors is not None:
-        code = {"float32": 5126, "uint8": 5121, "uint16": 5123}[colors.dtype.name]
-        kind = {"normalized": True} if code != 5126 else {}
-        views.append((len(binary), colors.nbytes))
-        binary += colors.tobytes()
-        accessors.append(
-            {"bufferView": 2, "componentType": code, "count": len(colors), "type": f"VEC{colors.shape[1]}"}
-            | kind
-        )
-        primitive["attributes"]["COLOR_0"] = 2
+        code = {"float32": "f", "uint8": "B", "uint16": "H"}[colors.dtype.name]
+        kind = {} if code == "f" else {"normalized": True}
+        primitive["attributes"]["COLOR_0"] = made.accessor(colors, code, **kind)
     if material is not None:
         primitive["material"] = material
-    document = {
-        "asset": {"version": "2.0"},
-        "buffers": [{"byteLength": len(binary)}],
-        "bufferViews": [{"buffer": 0, "byteOffset": at, "byteLength": size} for at, size in views],
-        "accessors": accessors,
-        "meshes": [{"primitives": [primitive]}],
-        "nodes": [{"mesh": 0}, {"mesh": 0, "translation": [0, 0, 5]}],
-    }
-    return glb(document | more, binary)
+    made.node(mesh=made.mesh(primitive))
+    made.node(mesh=0, translation=[0, 0, 5])
+    return made.content(**more)
 
 
 def srgb(x):
@@ -452,24 +410,14 @@ def test_base_colors_of_gltf(tmp_path, more, color):
     assert dict(found.skipped) == {}
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {},
-        {"materials": []},
-        {"materials": 5},
-        {"materials": [5]},
-        base(1, 1),
-        base("x", 1, 1, 1),
-        {"materials": [{"alphaMode": 3}]},
-    ],
-)
+BROKEN = [{}, {"materials": []}, {"materials": 5}, {"materials": [5]}, {"materials": [{"alphaMode": 3}]}]
+
+
+@pytest.mark.parametrize("more", [*BROKEN, base(1, 1), base("x", 1, 1, 1)])
 def test_broken_materials_of_gltf(tmp_path, more):
-    found = load(tmp_path / "a.glb", gltf(0, **more))
-    assert found.colors is None
-    assert dict(found.skipped) == {"materials that are broken": 1}
-    assert load(tmp_path / "a.glb", gltf()).colors is None
-    assert load(tmp_path / "a.glb", gltf()).skipped == {}
+    for material, skipped in ((0, {"materials that are broken": 1}), (None, {})):
+        found = load(tmp_path / "a.glb", gltf(material, **more))
+        assert (found.colors, dict(found.skipped)) == (None, skipped)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "uint16"])
@@ -511,50 +459,20 @@ def test_trimesh_reads_the_same_vertex_colors_of_glb(tmp_path):
 
 # PLY
 
-KINDS = {
-    "uchar": ("B", 255),
-    "ushort": ("H", 65535),
-    "float": ("f", 1),
-    "double": ("d", 1),
-    "int": ("i", 255),
-}
+FULL = {"uchar": 255, "ushort": 65535, "float": 1, "double": 1, "int": 255}
 
 
 def ply(order, kind, colors, where, faces=FACES, names=("red", "green", "blue", "alpha")):
     """Write a mesh with a color on each vertex or face."""
-    width = len(colors[0])
-    given = "".join(f"property {kind} {name}\n" for name in names[:width])
-    head = f"ply\nformat {order} 1.0\nelement vertex {len(VERTICES)}\n"
-    head += "".join(f"property double {axis}\n" for axis in "xyz") + given * (where == "vertex")
-    head += f"element face {len(faces)}\n" + given * (where == "before")
-    head += "property list uchar int vertex_indices\n" + given * (where == "face") + "end_header\n"
-    lines, end = [], "<" if "little" in order else ">"
-    for k, point in enumerate(VERTICES.tolist()):
-        lines.append(
-            [("d", x) for x in point] + [(KINDS[kind][0], c) for c in colors[k]] * (where == "vertex")
-        )
-    for k, face in enumerate(faces):
-        own = [(KINDS[kind][0], c) for c in colors[k]]
-        lines.append(
-            own * (where == "before")
-            + [("B", len(face)), *(("i", corner) for corner in face)]
-            + own * (where == "face")
-        )
-    if order == "ascii":
-        return (head + "\n".join(" ".join(str(value) for _, value in line) for line in lines) + "\n").encode()
-    body = b"".join(struct.pack(end + code, value) for line in lines for code, value in line)
-    return head.encode() + body
-
-
-ORDERS = ("ascii", "binary_little_endian", "binary_big_endian")
+    return ply_with(order, kind, colors, where, names[: len(colors[0])], faces, VERTICES)
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FULL)
 @pytest.mark.parametrize("where", ["vertex", "face", "before"])
 @pytest.mark.parametrize("width", [3, 4])
 def test_colors_of_ply(tmp_path, order, kind, where, width):
-    full = KINDS[kind][1]
+    full = FULL[kind]
     colors = np.round(RNG.random((7, width)) * full, 6 if full == 1 else 0).tolist()
     if full > 1:
         colors = [[int(c) for c in row] for row in colors]
@@ -579,11 +497,10 @@ def test_colors_of_ply(tmp_path, order, kind, where, width):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("where", ["vertex", "face"])
-def test_colors_of_ply_that_are_out_of_range(tmp_path, order, where):
-    found = load(tmp_path / "a.ply", ply(order, "int", [[-5, 300, 7]] * 7, where))
-    assert rows(found) == [[0, 255, 7, 255]] * 3
-    found = load(tmp_path / "a.ply", ply(order, "float", [[-0.5, 1.5, float("nan")]] * 7, where))
-    assert rows(found) == [[0, 255, 0, 255]] * 3
+@pytest.mark.parametrize(("kind", "color"), [("int", [-5, 300, 7]), ("float", [-0.5, 1.5, float("nan")])])
+def test_colors_of_ply_that_are_out_of_range(tmp_path, order, where, kind, color):
+    found = load(tmp_path / "a.ply", ply(order, kind, [color] * 7, where))
+    assert rows(found) == [[0, 255, 7 if kind == "int" else 0, 255]] * 3
 
 
 @pytest.mark.parametrize("names", [("red", "green", "w"), ("red", "red", "blue"), ("r", "g", "b")])

@@ -1,4 +1,4 @@
-"""rb.load of IFC: the surfaces of each product, against a brute force over ifcopenshell's own shapes."""
+"""rb.load of IFC: the surfaces of each product are ifcopenshell's own shapes."""
 
 import re
 import signal
@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-import exact_surfaces
 import raybox as rb
 from needs import package
 from raybox.errors import SkippedWarning
@@ -19,8 +18,6 @@ from real_data import HOUSE
 
 ifcopenshell = package("ifcopenshell")
 geom = package("ifcopenshell.geom")
-NEAR = 1e-9
-"""Of barycentric weights and of relative times: what the filter leaves to rational arithmetic."""
 
 
 class Product(NamedTuple):
@@ -58,68 +55,6 @@ def storey_of(thing) -> str | None:
     return None
 
 
-def nearest(rays: rb.Rays, products: list[Product]) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return object and t of the nearest triangle of each ray, and how many rays have several candidates.
-
-    Every triangle is tried in float64; what that does not exclude, in rational arithmetic.
-    """
-    origins, directions = rays.origins.reshape(-1, 3), rays.directions.reshape(-1, 3)
-    found, t, several = np.full(len(origins), -1), np.full(len(origins), np.inf), 0
-    pairs = candidates(origins, directions, products)
-    starts = np.searchsorted(pairs[:, 0], np.arange(len(origins) + 1))
-    for ray in range(len(origins)):
-        best = None
-        for _, number, triangle in pairs[starts[ray] : starts[ray + 1]]:
-            corners = products[number].corners[triangle]
-            met = exact_surfaces.triangle(origins[ray], directions[ray], (0.0, np.inf), *corners)
-            if met is not None and (best is None or met[0].t < best):
-                best, found[ray], t[ray] = met[0].t, number, float(met[0].t)
-        several += starts[ray + 1] - starts[ray] > 1
-    return found.reshape(rays.shape), t.reshape(rays.shape), several
-
-
-def candidates(origins: np.ndarray, directions: np.ndarray, products: list[Product]) -> np.ndarray:
-    """Return ray, product and triangle of all pairs of which one may be the nearest, in this order."""
-    pairs, times, limits = [], [], np.full(len(origins), np.inf)
-    for number, product in enumerate(products):
-        near = rays_near(origins, directions, product.corners.reshape(-1, 3))
-        for triangle, corners in enumerate(product.corners):
-            inside, t, odd = by_weights(origins[near], directions[near], *corners)
-            possible = odd | ((inside >= -NEAR) & (t >= -NEAR))
-            certain = ~odd & (inside >= NEAR) & (t >= NEAR)
-            np.minimum.at(limits, near[certain], t[certain] * (1 + NEAR))
-            pairs += [(ray, number, triangle) for ray in near[possible]]
-            times.append(np.where(odd, 0.0, t)[possible])
-    found, t = np.array(pairs, dtype=np.int64).reshape(-1, 3), np.concatenate(times)
-    found = found[t * (1 - NEAR) <= limits[found[:, 0]]]
-    return found[np.lexsort(found.T[::-1])]
-
-
-def by_weights(o, d, a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the least barycentric weight and t of each ray, and where float64 does not tell them."""
-    e1, e2, s = b - a, c - a, o - a
-    q, r = np.cross(d, e2), np.cross(s, e1)
-    det = q @ e1
-    odd = ~(np.abs(det) > NEAR * np.linalg.norm(e1) * np.linalg.norm(q, axis=-1))
-    with np.errstate(all="ignore"):
-        u, v, t = (s * q).sum(-1) / det, (d * r).sum(-1) / det, (r @ e2) / det
-        return np.minimum(np.minimum(u, v), 1 - u - v), t, odd
-
-
-def rays_near(origins: np.ndarray, directions: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return the rays that may meet the box of points, by slabs with a margin."""
-    with np.errstate(all="ignore"):
-        ends = [(bound - origins) / directions for bound in (points.min(0) - 1e-6, points.max(0) + 1e-6)]
-    return np.flatnonzero(np.minimum(*ends).max(-1) <= np.maximum(*ends).min(-1))
-
-
-CAMERAS = {
-    "front": ((4.5, -40, 6), (4.5, -9, 3), 20),
-    "back": ((4.5, 20, 5), (4.5, -5, 3), 22),
-    "inside": ((4, -2, 1.6), (4, 5, 2), 60),
-}
-
-
 @pytest.fixture(scope="module")
 def house() -> list[Product]:
     return products_of(HOUSE)
@@ -128,33 +63,6 @@ def house() -> list[Product]:
 @pytest.fixture(scope="module")
 def mesh() -> rb.Mesh:
     return rb.load(HOUSE)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("camera", CAMERAS)
-def test_each_pixel_names_the_nearest_product(camera, house, mesh):
-    eye, target, fov = CAMERAS[camera]
-    rays = rb.Rays.pinhole(eye, target, up=(0, 0, 1), fov=fov, width=208, height=156)
-    hits = rb.Scene(mesh).nearest(rays)
-    found, t, _ = nearest(rays, house)
-    assert np.array_equal(hits.object, found)
-    assert np.array_equal(hits.t, t)
-    classes = np.array([product.ifc_class for product in house])
-    windows = np.count_nonzero(classes[found[found >= 0]] == "IfcWindow")
-    assert windows >= 4000
-    assert (found < 0).any() == (camera != "inside")
-
-
-def test_ties_at_corners_name_the_lowest_triangle(house, mesh):
-    rng = np.random.default_rng(5)
-    corners = mesh.vertices[rng.choice(len(mesh.vertices), 1500, replace=False)]
-    directions = np.eye(3)[rng.integers(3, size=len(corners))]
-    rays = rb.Rays(corners - 64 * directions, directions)
-    hits = rb.Scene(mesh).nearest(rays)
-    found, t, several = nearest(rays, house)
-    assert np.array_equal(hits.object, found)
-    assert np.array_equal(hits.t, t)
-    assert several >= 300
 
 
 def test_products_keep_their_triangles_ids_and_labels(house, mesh):
@@ -223,7 +131,7 @@ def test_what_has_no_matter_is_left_out_by_the_tree_of_the_schema(schema, tmp_pa
 
 
 def cubes_of(path: Path, schema: str, classes: list[str]) -> Path:
-    """Write a model with a cube of each class, in a row."""
+    """Write a model with a cube of each class, in a row, each with its class as its name."""
     model = ifcopenshell.file(schema=schema)
     frame = model.createIfcAxis2Placement3D(model.createIfcCartesianPoint((0.0, 0.0, 0.0)))
     context = model.createIfcGeometricRepresentationContext(None, "Model", 3, 1e-5, frame)
@@ -232,12 +140,12 @@ def cubes_of(path: Path, schema: str, classes: list[str]) -> Path:
                         UnitsInContext=units)  # fmt: skip
     middle = model.createIfcAxis2Placement2D(model.createIfcCartesianPoint((0.0, 0.0)))
     profile = model.createIfcRectangleProfileDef("AREA", None, middle, 1.0, 1.0)
+    up = model.createIfcDirection((0.0, 0.0, 1.0))
     for x, name in enumerate(classes):
         corner = model.createIfcAxis2Placement3D(model.createIfcCartesianPoint((float(x), 0.0, 0.0)))
-        up = model.createIfcDirection((0.0, 0.0, 1.0))
         solid = model.createIfcExtrudedAreaSolid(profile, corner, up, 1.0)
         body = model.createIfcShapeRepresentation(context, "Body", "SweptSolid", [solid])
-        product = model.create_entity(name, ifcopenshell.guid.new())
+        product = model.create_entity(name, ifcopenshell.guid.new(), Name=f"{name}, {x}")
         product.Representation = model.createIfcProductDefinitionShape(None, None, [body])
         product.ObjectPlacement = model.createIfcLocalPlacement(None, frame)
     model.write(str(path))
@@ -293,26 +201,23 @@ def test_the_predefined_type_is_of_the_product_or_of_its_type(tmp_path):
     assert not rb.Scene(mesh).nearest(ray, where="predefined_type != 'PROVISIONFORVOID'").hit
 
 
-@pytest.mark.parametrize(("unit", "scale"), [("$,.METRE.", 1), (".MILLI.,.METRE.", 1e-3), (None, 1)])
-def test_coordinates_are_in_metres(model, unit, scale):
-    path = model("#40")
-    stated = path.read_text().replace("$,.METRE.", unit) if unit else path.read_text().replace("(#11)", "()")
-    path.write_text(stated)
+FOOT = "#12=IFCMEASUREWITHUNIT(IFCLENGTHMEASURE(0.3048),#11);\n#13=IFCDIMENSIONALEXPONENTS(1,0,0,0,0,0,0);\n"
+FOOT += "#14=IFCCONVERSIONBASEDUNIT(#13,.LENGTHUNIT.,'FOOT',#12);\n"
+UNITS = {
+    "metre": (1, "(#11)", "(#11)"),
+    "millimetre": (1e-3, "$,.METRE.", ".MILLI.,.METRE."),
+    "foot": (0.3048, "(#11));\n", f"(#14));\n{FOOT}"),
+    None: (1, "(#11)", "()"),
+}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_coordinates_are_in_metres(model, unit):
+    path, (scale, old, new) = model("#40"), UNITS[unit]
+    path.write_text(path.read_text().replace(old, new))
     found = read(path)
     assert (found.units, found.up) == ("metre" if unit else None, "z")
     np.testing.assert_allclose(found.geometry.bounds[1], [1 * scale, 2 * scale, 3 * scale], rtol=1e-12)
-
-
-def test_feet_become_metres(model):
-    path = model("#40")
-    foot = (
-        "#12=IFCMEASUREWITHUNIT(IFCLENGTHMEASURE(0.3048),#11);\n#13=IFCDIMENSIONALEXPONENTS(1,0,0,0,0,0,0);\n"
-    )
-    foot += "#14=IFCCONVERSIONBASEDUNIT(#13,.LENGTHUNIT.,'FOOT',#12);\n"
-    path.write_text(path.read_text().replace("(#11)", "(#14)").replace("#22=", foot + "#22="))
-    found = read(path)
-    assert found.units == "metre"
-    np.testing.assert_allclose(found.geometry.bounds[1], [0.3048, 0.6096, 0.9144], rtol=1e-12)
 
 
 # Products that fail
@@ -451,31 +356,31 @@ def test_a_file_that_was_cut_off(model):
         rb.load(model("#40", end=""))
 
 
-def test_a_product_whose_tessellation_ends_its_process(model, monkeypatch, tmp_path):
-    stand_in(monkeypatch, tmp_path, "os.kill(os.getpid(), 9)")
-    with pytest.warns(SkippedWarning, match="crashes"):
+WAITS = "time.sleep(1000)"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "action", "change", "reason"),
+    [
+        (ifc.SECONDS, "os.kill(os.getpid(), 9)", (), "crashes"),
+        (2.0, "while True: pass", (), "takes over 2 s of processor time"),
+        (5.0, WAITS, ("WAITS = 10", "WAITS = 1"), "takes over 5 s"),  # it takes no processor time
+        (
+            5.0,
+            WAITS,
+            ("import resource", "raise ImportError"),
+            "takes over 5 s",
+        ),  # some systems have no limit
+    ],
+)
+def test_a_product_whose_tessellation_does_not_end_well(
+    model, monkeypatch, tmp_path, seconds, action, change, reason
+):
+    monkeypatch.setattr(ifc, "SECONDS", seconds)
+    stand_in(monkeypatch, tmp_path, action, *([change] if change else []))
+    with pytest.warns(SkippedWarning, match=reason):
         mesh = rb.load(model("#40", "#40", "#40"))
     assert mesh.ids.tolist() == [f"{0:022}", f"{2:022}"]
-
-
-def test_a_product_whose_tessellation_hangs(model, monkeypatch, tmp_path):
-    monkeypatch.setattr(ifc, "SECONDS", 2.0)
-    stand_in(monkeypatch, tmp_path, "while True: pass")
-    with pytest.warns(SkippedWarning, match="takes over 2 s of processor time"):
-        mesh = rb.load(model("#40", "#40", "#40"))
-    assert mesh.ids.tolist() == [f"{0:022}", f"{2:022}"]
-
-
-@pytest.mark.parametrize("old", ["WAITS = 10", "import resource"])
-def test_a_product_whose_tessellation_waits(model, monkeypatch, tmp_path, old):
-    """It takes no processor time; some systems have no limit of that."""
-    monkeypatch.setattr(ifc, "SECONDS", 5.0)
-    stand_in(
-        monkeypatch, tmp_path, "time.sleep(1000)", (old, {"W": "WAITS = 1", "i": "raise ImportError"}[old[0]])
-    )
-    with pytest.warns(SkippedWarning, match="takes over 5 s"):
-        mesh = rb.load(model("#40", "#40"))
-    assert mesh.ids.tolist() == [f"{0:022}"]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGXCPU"), reason="no limit of processor time")

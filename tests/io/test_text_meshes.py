@@ -1,7 +1,6 @@
 """OBJ, STL, PLY and PCD: harmless bytes are read, harmless lines counted, others refused."""
 
 import struct
-import warnings
 
 import numpy as np
 import pytest
@@ -9,26 +8,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import raybox as rb
-from file_samples import CASES, CORNERS, FACES, compress_lzf, pcd, ply, stl
+from file_samples import (
+    CASES,
+    CORNERS,
+    ENCODINGS,
+    FACES,
+    ORDERS,
+    PLY_CODES,
+    POINTS,
+    compress_lzf,
+    pcd,
+    pcd_body,
+    ply,
+    ply_rows,
+    ply_with,
+    samples,
+    stl,
+    strips,
+)
 from raybox.errors import SkippedWarning
-from raybox.io.formats import contents, read
+from raybox.geometry.triangle_strips import strip_triangles
+from raybox.io.formats import contents, obj, read
+from raybox.io.formats.pcd import decompress_lzf
 from raybox.io.formats.text_lines import floats
-from refusals import check_replaced, refused
+from refusals import check_replaced, counted, refused
 
 SHORT = "faces of fewer than three corners"
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\n"
-
-
-def counted(path, **options):
-    """Return a geometry and its counts, of which one warning tells."""
-    with pytest.warns(SkippedWarning) as caught:
-        geometry = rb.load(path, **options)
-    assert len(caught) == 1
-    assert all(
-        f"{reason} ({count:,})" in str(caught[0].message) for reason, count in geometry.skipped.items()
-    )
-    assert not set(geometry.skipped.values()) & {0}
-    return geometry, dict(geometry.skipped)
 
 
 # Bytes that are harmless
@@ -60,7 +66,7 @@ def test_line_ends_marks_and_blanks(put, name, end, mark, tail):
     assert numbers(put(name, (mark + text + tail).encode())) == wanted
 
 
-@pytest.mark.parametrize("order", ["binary_little_endian", "binary_big_endian"])
+@pytest.mark.parametrize("order", ORDERS[1:])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("tail", [b"", b"\r\n"])
@@ -70,20 +76,13 @@ def test_binary_ply_with_such_headers(put, order, end, mark, tail):
     np.testing.assert_array_equal(rb.load(put("a.ply", content)).triangles, CORNERS[FACES])
 
 
-@pytest.mark.parametrize("encoding", ["binary", "binary_compressed"])
+@pytest.mark.parametrize("encoding", ENCODINGS[1:])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("tail", [b"", b"\n", b"\0\0\0 \n"])
 def test_binary_pcd_with_such_headers(put, encoding, end, tail):
     head, mark, body = pcd(encoding).partition(encoding.encode() + b"\n")
     content = (head + mark).replace(b"\n", end) + body + tail
     assert numbers(put("a.pcd", content)) == numbers(put("b.pcd", pcd(encoding)))
-
-
-@pytest.mark.parametrize("tail", [b"\n", b"\r\n", b"  \t\n\n"])
-def test_blanks_after_a_binary_stl(put, tail):
-    assert len(rb.load(put("a.stl", stl(text=False) + tail))) == len(FACES)
-    assert "3 bytes follow the end" in refused(put("a.stl", stl(text=False) + b"abc"))
-    assert "284 bytes announced, 283 there" in refused(put("a.stl", stl(text=False)[:-1] + b""))
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -106,31 +105,34 @@ def test_damaged_utf16(put):
 # Numbers
 
 
+VERTICES = {  # where the first number of a vertex or a point stands in a text of each format
+    "a.obj": ("v {} 0 0\n", "v {} 0 0\n"),
+    "a.stl": (TEXTS["a.stl"], "vertex 0.0"),
+    "a.ply": (TEXTS["a.ply"], "4.0 0.0 0.0 9"),
+    "a.pcd": (TEXTS["a.pcd"], TEXTS["a.pcd"].partition("DATA ascii\n")[2].partition("\n")[0]),
+}
+NUMBERS = {"a.obj": "v {} 0 0\n", "a.stl": "vertex {}", "a.ply": "4 {} 0 9", "a.pcd": "7 {} 0 0"}
+
+
+def refused_with(put, name, word):
+    """Return the error of a file in which a word stands in place of a coordinate."""
+    text, old = VERTICES[name]
+    path = put(name, text.replace(old, NUMBERS[name].format(word), 1))
+    return refused(path, kind="rays" if name == "a.pcd" else "scene")
+
+
 @pytest.mark.parametrize("word", ["9007199254740993", "-9007199254740993", "123456789012345678901"])
 def test_integers_that_float64_does_not_hold(put, word):
-    problem = f"float64 does not hold the integer '{word}' exactly"
-    assert problem in refused(put("a.obj", f"v {word} 0 0\n"))
-    assert problem in refused(put("a.stl", stl(True).replace(b"vertex 0.0", f"vertex {word}".encode())))
-    assert problem in refused(put("a.ply", ply().replace(b"4.0 0.0 0.0 9", f"4.0 {word} 0 9".encode())))
-    assert problem in refused(_with_first(put, word), kind="rays")
+    for name in TEXTS:
+        assert f"float64 does not hold the integer '{word}' exactly" in refused_with(put, name, word)
     assert floats([word + ".0", word + "e0", "9007199254740994", str(2**70)])
 
 
-def _with_first(put, word):
-    head, _, rows = pcd("ascii").partition(b"DATA ascii\n")
-    _, _, rest = rows.partition(b"\n")
-    return put("a.pcd", head + b"DATA ascii\n" + f"7 {word} 0 0\n".encode() + rest)
-
-
-@pytest.mark.parametrize("encoding", ["binary", "binary_compressed"])
+@pytest.mark.parametrize("encoding", ENCODINGS[1:])
 def test_large_integers_of_binary_pcd(put, encoding):
     head = f"FIELDS x y z\nSIZE 8 8 8\nTYPE I I U\nWIDTH 1\nDATA {encoding}\n".encode()
     for x, exact in ((2**53 + 2, True), (-(2**53) - 1, False), (2**62 + 1, False)):
-        body = struct.pack("<qqQ", x, 1, 2**63)  # of one point, the same in both encodings
-        packed = compress_lzf(body)
-        if encoding == "binary_compressed":
-            body = struct.pack("<II", len(packed), len(body)) + packed
-        path = put("a.pcd", head + body)
+        path = put("a.pcd", head + pcd_body(encoding, ("<q", "<q", "<Q"), [(x, 1, 2**63)]))
         if exact:
             assert numbers(path) == [[x, 1, 2**63]]
         else:
@@ -140,16 +142,10 @@ def test_large_integers_of_binary_pcd(put, encoding):
 
 @pytest.mark.parametrize("word", ["1_0", "x", "0x10", "1e", "--1", "1,5", "١"])
 def test_words_that_are_no_numbers(put, word):
-    assert "is not a number" in refused(put("a.obj", f"v {word} 0 0\n"))
-    text = stl(True).decode().replace("vertex 0.0", f"vertex {word}", 1)
-    assert "is not a number" in refused(put("a.stl", text))
-    assert "is not a number" in refused(
-        put("a.ply", ply().decode().replace("4.0 0.0 0.0 9", f"4 {word} 0 9"))
-    )
-    assert "is not a number" in refused(_with_first(put, word), kind="rays")
-    if word not in ("1e", "0x10"):
-        return
-    assert "is not a face of numbers" in refused(put("a.obj", TRIANGLE + f"f 1 2 {word}\n"))
+    for name in TEXTS:
+        assert "is not a number" in refused_with(put, name, word)
+    if word in ("1e", "0x10"):
+        assert "is not a face of numbers" in refused(put("a.obj", TRIANGLE + f"f 1 2 {word}\n"))
 
 
 # OBJ
@@ -185,6 +181,9 @@ def test_what_carries_no_triangles_is_passed_or_counted(put):
         ("f 0 1 2", "names a vertex that does not exist"),
         ("f 1 2 1_0", "is not a face"),
         ("f 1.0 2 3", "is not a face"),
+        ("f 1 a/1 2", "'f 1 a/1 2' is not a face of numbers of vertices"),
+        (f"f 1 {10**30} 2", "has a number that is too large"),
+        ("v 0 x 0", "line 5: 'v 0 x 0' is not a vertex: 'x' is not a number"),
         ("v 0 0", "has 2 numbers, a vertex has 3 or more"),
         ("v 0 0 red 1", "'red' is not a number"),
         ("f 1 2 \\", "is continued, but no line follows"),
@@ -214,18 +213,15 @@ def test_vertices_with_weights_or_colors(put):
 
 def test_many_continued_lines_and_a_long_one(put):
     """A face of 60,000 corners, one a line: quadratic joining would take minutes."""
-    n = 60_000
-    angles = np.arange(n) * (2 * np.pi / n)
-    vertices = "".join(f"v {np.cos(a):.17g} {np.sin(a):.17g} 0\n" for a in angles)
-    face = "f" + "".join(f" \\\n{k}" for k in range(1, n + 1))
-    lines = sum(1 for _ in _obj_statements(put("a.obj", vertices + face + "\n")))
-    assert lines == n + 1
+    face = "f" + "".join(f" \\\n{k}" for k in range(1, 60_001))
+    assert sum(1 for _ in obj._statements(put("a.obj", "v 0 0 0\n" * 60_000 + face + "\n"))) == 60_001
 
 
-def _obj_statements(path):
-    from raybox.io.formats import obj
-
-    return obj._statements(path)
+def test_comments_at_the_end_of_lines_of_obj(put):
+    text = "# C:\\models\\\nv 0 0 0 # first\nv 1 0 0#second\nv 0 1 0\no part # 1\nf 1 2 3 # the only face\n"
+    path = put("a.obj", text + "f 1/1 3/2 2/3# turned\nf 1 2 \\\n3 # \\\n")
+    assert rb.load(path).faces.tolist() == [[0, 1, 2], [0, 2, 1], [0, 1, 2]]
+    assert read(path, boxes=True).ids == ["part # 1"]
 
 
 def test_concave_polygons_are_not_fans(put):
@@ -343,11 +339,19 @@ def test_lines_that_are_not_of_stl_are_counted(put):
     assert skipped == {f"lines of '{w}', which raybox does not know": n for w, n in counts.items()}
 
 
-@pytest.mark.parametrize("tail", [b"\0", b"\0\0", b"\0" * 49, b"\n\0\n"])
-def test_zeros_after_a_binary_stl(put, tail):
-    assert len(rb.load(put("a.stl", stl(text=False) + tail))) == len(FACES)
-    lost = stl(text=False) + bytes(50)
-    assert "50 bytes follow the end" in refused(put("a.stl", lost))
+TAILS = {
+    "3 bytes follow the end": b"abc",
+    "50 bytes follow the end": bytes(50),
+    "284 bytes announced, 283": None,
+}
+
+
+@pytest.mark.parametrize("tail", [b"\n", b"\r\n", b"  \t\n\n", b"\0", b"\0\0", b"\0" * 49, b"\n\0\n"])
+def test_blanks_and_zeros_after_a_binary_stl(put, tail):
+    whole = stl(text=False)
+    assert len(rb.load(put("a.stl", whole + tail))) == len(FACES)
+    for problem, more in TAILS.items():
+        assert problem in refused(put("a.stl", whole[:-1] if more is None else whole + more))
 
 
 STL = stl(text=True).decode()
@@ -384,27 +388,26 @@ def test_solids_are_objects_also_of_one_name(put):
 # PLY
 
 
-PROPERTIES = {
-    "vertex": [("double", "x"), ("float", "y"), ("short", "z"), ("uchar", "red"), ("list uchar int", "near")],
+PROPERTIES = {  # those of types whose size alone matters may have one name, for no one reads them
+    "vertex": [("double", "x"), ("float", "y"), ("short", "z"), ("uchar", "red"), ("list uchar int", "near")]
+    + [("uint64", "other"), ("uint8_t", "other"), ("list uchar float16", "weights")],
     "face": [("list uchar uint", "vertex_indices"), ("list short float", "uv"), ("int", "flags")],
-    "edge": [("int", "vertex1"), ("int", "vertex2"), ("list uchar double", "more")],
+    "edge": [("int", "vertex1"), ("int", "vertex2"), ("list uchar double", "more"), ("int64", "key")],
 }
-FORMATS = {"char": "b", "uchar": "B", "short": "h", "ushort": "H", "int": "i", "uint": "I"}
-FORMATS |= {"float": "f", "double": "d"}
 
 
 def random_ply(rng, order):
     """Return a file with elements and properties in any order, its vertices, and its faces."""
-    vertices, faces = rng.integers(-9, 9, (6, 3)).tolist(), []
-    for _ in range(int(rng.integers(1, 6))):
-        faces.append(rng.permutation(6)[: rng.integers(0, 4)].tolist())
-    head, body = f"ply\nformat {order} 1.0\nobj_info any words\n", []
+    vertices = rng.integers(-9, 9, (6, 3)).tolist()
+    faces = [rng.permutation(6)[: rng.integers(0, 4)].tolist() for _ in range(int(rng.integers(1, 6)))]
+    head, rows = f"ply\nformat {order} 1.0\nobj_info any words\n", []
     for element in rng.permutation(list(PROPERTIES)).tolist():
         count = {"vertex": 6, "face": len(faces), "edge": 2}[element]
         head += f"comment here\nelement {element} {count}\n"
         properties = [PROPERTIES[element][k] for k in rng.permutation(len(PROPERTIES[element]))]
         head += "".join(f"property {kind} {name}\n" for kind, name in properties)
         for row in range(count):
+            rows.append([])
             for kind, name in properties:
                 *length, item = kind.removeprefix("list ").split()
                 values = rng.integers(0, 9, rng.integers(0, 3) if length else 1).tolist()
@@ -412,19 +415,12 @@ def random_ply(rng, order):
                     values = [vertices[row]["xyz".index(name)]]
                 if name == "vertex_indices":
                     values = faces[row]
-                body += [(length[0], len(values))] if length else []
-                body += [(item, value) for value in values]
-            body.append(("row", 0))
-    head += "end_header\n"
-    if order == "ascii":
-        rows = " ".join("\n" if kind == "row" else str(value) for kind, value in body)
-        return (head + rows).encode(), vertices, faces
-    end = "<" if "little" in order else ">"
-    packed = [struct.pack(end + FORMATS[kind], value) for kind, value in body if kind != "row"]
-    return head.encode() + b"".join(packed), vertices, faces
+                rows[-1] += [(PLY_CODES[length[0]], len(values))] if length else []
+                rows[-1] += [(PLY_CODES[item], value) for value in values]
+    return head.encode() + b"end_header\n" + ply_rows(order, rows), vertices, faces
 
 
-@given(st.integers(0, 2**32), st.sampled_from(["ascii", "binary_little_endian", "binary_big_endian"]))
+@given(st.integers(0, 2**32), st.sampled_from(ORDERS))
 def test_properties_in_any_order(tmp_path_factory, seed, order):
     content, vertices, faces = random_ply(np.random.default_rng(seed), order)
     path = tmp_path_factory.mktemp("ply") / "a.ply"
@@ -447,7 +443,6 @@ def test_properties_in_any_order(tmp_path_factory, seed, order):
         ("format ascii 1.0\n", "", "'end_header' is no statement of a PLY header"),
         ("property uchar red", "property list real char red", "is of a type whose size raybox does not know"),
         ("property uchar red", "property list uchar", "is of a type whose size raybox does not know"),
-        ("property uchar red", "property float x", "header: declares a property of vertex twice"),
         ("comment made by hand", "made by hand", "'made by hand' is no statement of a PLY header"),
         ("element vertex 4", "element vertex -4", "is no statement of a PLY header"),
         ("element vertex 4", "element vertex 1e3", "is no statement of a PLY header"),
@@ -461,50 +456,25 @@ def test_properties_in_any_order(tmp_path_factory, seed, order):
         ("\n3 0 1 3", "\n-3 0 1 3", "ends in vertex_indices"),
         ("\n3 0 1 3", "\n3 0 1 1_1", "'1_1' is not a whole number"),
         ("\n3 0 1 3", "\n3 0 1 2.0", "'2.0' is not a whole number"),
+        ("property float y", "property float y\nproperty float x", "declares a property of vertex twice"),
+        ("list uchar int vertex_indices", "list float int vertex_indices", "are not whole numbers"),
+        ("list uchar int vertex_indices", "list uchar float vertex_indices", "are not whole numbers"),
+        ("vertex_indices", "corners", "face has 0 lists of vertices"),
+        ("\n3 0 1 3", "\n3 0 1 99999999999999999999", "is not a whole number of up to 18 digits"),
+        ("\n3 0 1 3", "\n3 0 1 x", "'3 0 1 x': 'x' is not a whole number"),
     ],
 )
 def test_wrong_lines_of_ply(tmp_path, old, new, expected):
     check_replaced(tmp_path / "a.ply", ply("ascii").decode(), old, new, expected)
 
 
-SIZES = {"int64": "q", "uint64": "Q", "float16": "e", "uint8_t": "B"}
-
-
-@pytest.mark.parametrize("kind", SIZES)
-@pytest.mark.parametrize("listed", [False, True])
-@pytest.mark.parametrize("order", ["ascii", "binary_little_endian", "binary_big_endian"])
-def test_properties_of_any_size_are_skipped(put, kind, listed, order):
-    """Also two of one name: no one reads them."""
-    word = f"list uchar {kind}" if listed else kind
-    head, _, body = ply(order).partition(b"end_header\n")
-    head = head.replace(b"element face", f"property {word} a\nproperty {word} a\nelement face".encode())
-    if order == "ascii":
-        rows = body.decode().splitlines()
-        rows[:4] = [row + (" 2 1 2 0" if listed else " 3 4") for row in rows[:4]]
-        body = "\n".join(rows).encode()
-    else:
-        end = "<" if "little" in order else ">"
-        more = struct.pack(f"{end}B2{SIZES[kind]}B", 2, 1, 2, 0)
-        more = more if listed else struct.pack(f"{end}2{SIZES[kind]}", 3, 4)
-        rows = [body[13 * k : 13 * k + 13] + more for k in range(4)]
-        body = b"".join(rows) + body[52:]
-    mesh = rb.load(put("a.ply", head + b"end_header\n" + body))
-    np.testing.assert_array_equal(mesh.triangles, CORNERS[FACES])
-
-
 def test_types_that_no_one_knows_are_words_of_a_text_alone(put):
     text = ply("ascii").decode().replace("uchar red", "string red").replace(" 9\n", " dark\n")
     np.testing.assert_array_equal(rb.load(put("a.ply", text)).triangles, CORNERS[FACES])
-    binary = ply("binary_little_endian").replace(b"uchar red", b"string red")
-    assert "'property string red' is of a type whose size raybox does not know" in refused(
-        put("a.ply", binary)
-    )
-    twice = (
-        ply("ascii")
-        .decode()
-        .replace("end_header", "element edge 0\nelement edge 1\nproperty a b\nend_header")
-    )
-    assert len(counted(put("a.ply", twice + "1\n"))[0]) == 4
+    binary = put("a.ply", ply("binary_little_endian").replace(b"uchar red", b"string red"))
+    assert "'property string red' is of a type whose size raybox does not know" in refused(binary)
+    edges = b"element edge 0\nelement edge 1\nproperty a b\nend_header"
+    assert len(counted(put("a.ply", ply("ascii").replace(b"end_header", edges) + b"1\n"))[0]) == 4
 
 
 @pytest.mark.parametrize(("value", "exact"), [(2**53 + 2, True), (2**53 + 1, False), (-(2**60) - 1, False)])
@@ -519,37 +489,20 @@ def test_large_integers_of_binary_ply(put, value, exact):
         assert f"{value} is not exact in float64" in refused(path)
 
 
-ORDERS = ["ascii", "binary_little_endian", "binary_big_endian"]
+def ply_of_objects(order, faces, objects, kind="int", name="object"):
+    """Return a file whose faces have a property before their corners."""
+    return ply_with(order, kind, [[number] for number in objects], "before", [name], faces)
 
 
-def ply_of_objects(order, faces, objects, kind="int", own=""):
-    """Return a file whose faces have the property `object` before their corners."""
-    head = f"ply\nformat {order} 1.0\n{own}element vertex 4\n"
-    head += "".join(f"property float {axis}\n" for axis in "xyz") + f"element face {len(faces)}\n"
-    head += f"property {kind} object\nproperty list uchar int vertex_indices\nend_header\n"
-    if order == "ascii":
-        rows = [" ".join(map(str, row)) for row in CORNERS.tolist()]
-        rows += [" ".join(map(str, [o, len(f), *f])) for o, f in zip(objects, faces, strict=True)]
-        return (head + "\n".join(rows) + "\n").encode()
-    end = "<" if "little" in order else ">"
-    body = struct.pack(f"{end}12f", *CORNERS.ravel())
-    for number, face in zip(objects, faces, strict=True):
-        body += struct.pack(f"{end}{FORMATS[kind]}B{len(face)}i", number, len(face), *face)
-    return head.encode() + body
-
-
+@pytest.mark.filterwarnings("ignore::raybox.errors.SkippedWarning")
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("kind", ["uchar", "short", "int"])
 @pytest.mark.parametrize("second", [[1, 2, 3], [0, 1], [0, 1, 2, 3]])
 def test_the_property_object_of_faces_is_the_object_of_their_triangles(put, order, kind, second):
-    faces = [[0, 1, 2], second, [0, 1, 3]]
-    path, objects = put("a.ply", ply_of_objects(order, faces, [4, 0, 4], kind)), []
-    for face, number in zip(faces, [4, 0, 4], strict=True):
-        objects += [number] * (len(face) - 2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SkippedWarning)
-        mesh = read(path).geometry
-        boxes = read(path, boxes=True).geometry
+    faces, numbers = [[0, 1, 2], second, [0, 1, 3]], [4, 0, 4]
+    path = put("a.ply", ply_of_objects(order, faces, numbers, kind))
+    objects = [number for face, number in zip(faces, numbers, strict=True) for _ in face[2:]]
+    mesh, boxes = read(path).geometry, read(path, boxes=True).geometry
     assert (mesh.objects.tolist(), mesh.ids) == (objects, None)
     assert len(boxes) == len(set(objects))
     assert boxes.upper[-1].tolist() == mesh.triangles[mesh.objects == 4].reshape(-1, 3).max(axis=0).tolist()
@@ -557,19 +510,19 @@ def test_the_property_object_of_faces_is_the_object_of_their_triangles(put, orde
 
 def test_other_properties_named_object_are_no_objects(put):
     named = ply_of_objects("ascii", [[0, 1, 2]], [3], "float")
-    assert rb.load(put("a.ply", named)).ids.tolist() == ["a"]
-    listed = named.replace(b"property float object", b"property list uchar int object")
-    assert rb.load(put("a.ply", listed.replace(b"\n3 3 ", b"\n1 3 3 "))).ids.tolist() == ["a"]
+    listed = ply_of_objects("ascii", [[0, 1, 2]], [1], "float").replace(
+        b"float object", b"list uchar int object"
+    )
     colored = ply("ascii").replace(b"property uchar red", b"property int object")
-    assert rb.load(put("a.ply", colored)).ids.tolist() == ["a"]
+    for content in (named, listed.replace(b"\n1 3 ", b"\n1 1 3 "), colored):
+        assert rb.load(put("a.ply", content)).ids.tolist() == ["a"]
     for order in ORDERS:
         content = ply_of_objects(order, [[0, 1, 2], [1, 2, 3], [0, 1, 3], [0, 2, 3]], [0, -1, 7, -2])
         mesh, skipped = counted(put("a.ply", content))
         assert mesh.objects.tolist() == [0, 8, 7, 8]
         assert skipped == {"faces of an object below 0, which are one object, the last": 2}
-    assert "'2.0' is not a whole number" in refused(
-        put("a.ply", named.replace(b"float object", b"int object").replace(b"\n3 3 ", b"\n2.0 3 "))
-    )
+    broken = named.replace(b"float object", b"int object").replace(b"\n3 3 ", b"\n2.0 3 ")
+    assert "'2.0' is not a whole number" in refused(put("a.ply", broken))
     assert len(rb.load(put("a.ply", ply_of_objects("ascii", [[0, 1, 2]], [2**31 - 1])))) == 1
 
 
@@ -593,16 +546,42 @@ def test_without_objects_only_triangles_of_raybox_are_objects(put, order):
 
 
 def test_points_of_a_ply_with_other_elements(put):
-    text = (
-        ply(faces=[]).decode().replace("end_header\n", "element range_grid 1\nproperty int a\nend_header\n")
-    )
-    rays, skipped = None, None
-    with pytest.warns(SkippedWarning, match=r"rows of range_grid \(1\)"):
-        rays = rb.load(put("a.ply", text + "1\n"), origin=(0, 0, 0))
-    assert (len(rays), skipped) == (4, None)
+    more = b"element range_grid 1\nproperty int a\nend_header\n"
+    path = put("a.ply", ply(faces=[]).replace(b"end_header\n", more) + b"1\n")
+    rays, skipped = counted(path, origin=(0, 0, 0))
+    assert (len(rays), skipped) == (4, {"rows of range_grid": 1})
+
+
+@pytest.mark.parametrize("order", ORDERS[:2])
+def test_triangle_strips_of_ply(put, order):
+    mesh = rb.load(put("a.ply", strips(order)))
+    assert mesh.faces.tolist() == [[0, 1, 2], [2, 1, 3], [2, 3, 0], [0, 2, 3]]
+    np.testing.assert_array_equal(mesh.vertices, CORNERS)
+
+
+def test_strips_turn_every_second_triangle_and_skip_those_that_join():
+    one = strip_triangles(np.array([0, 1, 2, 3, 3, 5, 5, 6, 7]))
+    assert one.tolist() == [[0, 1, 2], [2, 1, 3], [5, 6, 7]]
+    assert strip_triangles(np.array([-1, -1, 4, 5, -1, 7, 8, 9, -1])).tolist() == [[7, 8, 9]]
+    assert strip_triangles(np.zeros(0, dtype=np.int64)).shape == (0, 3)
+
+
+def test_rows_of_strips_are_strips_of_their_own(put):
+    content = strips("ascii").decode().replace("element tristrips 1", "element tristrips 2")
+    head, _, _ = content.partition("9 0 1 2 3")
+    mesh = rb.load(put("a.ply", head + "3 0 1 2\n4 0 1 2 3\n"))
+    assert mesh.faces.tolist() == [[0, 1, 2], [0, 1, 2], [2, 1, 3]]
+    for corner in (9, -2):
+        path = put("a.ply", head + f"3 0 1 2\n3 0 1 {corner}\n")
+        assert f"vertex {corner} does not exist" in refused(path)
+    binary = ply("binary_little_endian", faces=[[0, 1, 7]])
+    assert "vertex 7 does not exist" in refused(put("a.ply", binary))
 
 
 # PCD
+
+
+ORIGIN = (0.5, 0.25, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -610,22 +589,84 @@ def test_points_of_a_ply_with_other_elements(put):
     [
         ("VIEWPOINT 0 0 0 1 0 0 0", "POSE 0 0 0", "line 9: 'POSE 0 0 0' is no line of a PCD header"),
         ("HEIGHT 1", "WIDTH 40", "or one that comes again"),
-        ("DATA ascii", "DATA binary_zstd", "its DATA is 'binary_zstd', raybox reads ascii, binary"),
+        ("DATA ascii", "DATA gzip", "its DATA is 'gzip', raybox reads ascii, binary, binary_compressed"),
         ("WIDTH 40", "WIDTH 4_0", "WIDTH is '4_0', not a whole number"),
+        ("FIELDS rgb x y z", "FIELDS rgb u y z", "lacks the field x; it has 'rgb u y z'"),
+        ("FIELDS rgb x y z\n", "", "header: lacks FIELDS"),
+        ("FIELDS rgb x y z", "FIELDS rgb x y", "has 3 FIELDS, but 4 words after TYPE"),
+        ("TYPE U F F F", "TYPE U F F Q", "field 'z' has type 'Q 8'"),
+        ("TYPE U F F F\n", "", "header: lacks TYPE"),
+        ("COUNT 1 1 1 1", "COUNT 1 1 1 a", "COUNT is 'a', not a whole number from 0 on"),
+        ("COUNT 1 1 1 1", "COUNT 1 1 1 0", "lacks the field z"),
+        ("POINTS 40", "POINTS -3", "POINTS is '-3'"),
+        ("POINTS 40", "POINTS 4", "has 40 points, but its header announces 4"),
+        ("WIDTH 40\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS 40", "", "lacks POINTS, and WIDTH, too"),
+        ("POINTS 40", "POINTS", "lacks POINTS"),
+        ("DATA ascii\n", "DATA ascii\n7 1 2 3\n", "has 41 points, but its header announces 40"),
+        (VERTICES["a.pcd"][1], "7 1 2", "point 0: '7 1 2' is not a point: 3 words, the header announces 4"),
+        ("DATA ascii\n7", "DATA ascii\n7 7", "is not a point: 5 words"),
     ],
 )
-def test_wrong_lines_of_pcd(tmp_path, old, new, expected):
-    check_replaced(tmp_path / "a.pcd", pcd("ascii").decode(), old, new, expected, origin=(0, 0, 0))
+def test_wrong_headers_and_rows_of_pcd(tmp_path, old, new, expected):
+    check_replaced(tmp_path / "a.pcd", pcd("ascii").decode(), old, new, expected, origin=ORIGIN)
 
 
-def test_rows_of_pcd_with_other_numbers_of_words(put):
-    head, _, rows = pcd("ascii").decode().partition("DATA ascii\n")
-    for words, problem in (("7 1 2", "3 words, the header announces 4"), ("7 1 2 3 4", "5 words")):
-        _, _, rest = rows.partition("\n")
-        text = refused(put("a.pcd", f"{head}DATA ascii\n{words}\n{rest}"), origin=(0, 0, 0))
-        assert f"point 0: '{words}' is not a point: {problem}" in text
-    holes = put("a.pcd", f"{head}DATA ascii\n7 nan nan nan\n{rows.partition(chr(10))[2]}")
-    assert np.isnan(contents(holes).arrays["points"][0]).all()
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_pcd_with_capital_fields_and_without_points_or_width(put, encoding):
+    content = pcd(encoding).replace(b"rgb x y z", b"RGB X Y Z").replace(b"POINTS 40\n", b"")
+    small = content.replace(b"WIDTH 40\nHEIGHT 1", b"WIDTH 8\nHEIGHT 5").replace(b"FIELDS", b"fields")
+    for one in (content, small, pcd(encoding).replace(b"WIDTH 40\n", b"")):
+        np.testing.assert_array_equal(numbers(put("a.pcd", one)), POINTS)
+    holes = pcd("ascii").replace(b"DATA ascii\n", b"DATA ascii\n7 nan nan nan\n").replace(b" 40", b" 41")
+    assert np.isnan(numbers(put("a.pcd", holes))[0]).all()
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_fields_of_several_numbers_and_other_types(put, encoding):
+    head = "FIELDS _ z normal x y x\nSIZE 1 2 4 8 4 1\nTYPE U I F F F I\nCOUNT 3 1 2 1 1 1\n"
+    head += f"WIDTH 2\nHEIGHT 1\nPOINTS 2\nDATA {encoding}\n"
+    rows = [(1, 2, 3, -5, 0.5, 1.5, 1e300, 0.25, 9), (4, 5, 6, 700, 2.5, 3.5, -0.1, 0.75, 8)]
+    body = pcd_body(encoding, ("3B", "<h", "<2f", "<d", "<f", "b"), rows)
+    assert numbers(put("a.pcd", head.encode() + body)) == [[1e300, 0.25, -5], [-0.1, 0.75, 700]]
+
+
+def test_lzf_of_any_bytes():
+    rng = np.random.default_rng(5)
+    for size in (0, 1, 31, 32, 33, 300, 9000, 20_000):
+        for most in (1, 2, 256):
+            data = rng.integers(0, most, size, dtype=np.uint8).tobytes()
+            assert decompress_lzf(compress_lzf(data), size) == data
+    far = bytes(range(256)) * 40
+    assert decompress_lzf(compress_lzf(far), len(far)) == far
+
+
+@pytest.mark.parametrize(
+    ("data", "size", "expected"),
+    [
+        (b"\x00a\x20\x01", 4, "a reference to 1 bytes before the first one"),
+        (b"\x00a\xff\x20", 50, "a reference that is cut off"),
+        (b"\x05ab", 6, "a run of bytes that is cut off"),
+        (b"\x01ab", 3, "2 of 3 bytes"),
+        (b"\x01ab\x01cd", 3, "more than 3 bytes"),
+        (b"\x00a\xe0\xff\x00", 100, "more than 100 bytes"),
+    ],
+)
+def test_damaged_lzf_is_refused(put, data, size, expected):
+    head = f"FIELDS x y z _\nSIZE 1 1 1 1\nTYPE U U U U\nCOUNT 1 1 1 {size - 3}\nWIDTH 1\nPOINTS 1\n"
+    body = b"DATA binary_compressed\n" + struct.pack("<II", len(data), size) + data
+    text = refused(put("a.pcd", head.encode() + body), origin=ORIGIN)
+    assert f"its compressed data are damaged ({expected})" in text
+
+
+def test_sizes_of_compressed_data_are_compared_with_the_header(put):
+    content = pcd("binary_compressed")
+    at = content.index(b"DATA binary_compressed\n") + 23
+    for sizes in ((5, 1120), (2**31, 1120), (100, 2**32 - 1), (0, 1120)):
+        bent = content[:at] + struct.pack("<II", *sizes) + content[at + 8 :]
+        assert refused(put("a.pcd", bent), origin=ORIGIN)
+    assert "ends too early" in refused(put("a.pcd", content[: at + 5]), origin=ORIGIN)
+    many = content.replace(b"WIDTH 40", b"WIDTH 1000000000000").replace(b"POINTS 40\n", b"")
+    assert "while the header announces 28000000000000" in refused(put("a.pcd", many), origin=ORIGIN)
 
 
 # LAZ
@@ -633,10 +674,7 @@ def test_rows_of_pcd_with_other_numbers_of_words(put):
 
 @pytest.mark.parametrize("method", [1, 0, 4])
 def test_laz_of_an_old_laszip_is_named(put, method):
-    pytest.importorskip("laspy")
-    from file_samples import las
-
-    content = bytearray(las("laz"))
+    content = bytearray(samples()["points.laz"][0])
     at = content.index(b"laszip encoded") - 2 + 54
     assert content[at : at + 2] == b"\2\0"
     content[at] = method

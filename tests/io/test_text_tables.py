@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import raybox as rb
 from raybox.io.formats import csv_table, read
+from refusals import refused
 from streaming import get
 
 ROWS = [
@@ -132,38 +133,47 @@ def test_ids_that_a_format_cannot_hold_are_refused(tmp_path, ending, text):
         assert not out.exists()
 
 
+BOUNDS = "min_x,min_y,max_x,max_y\n"
+NOT_WHOLE = "line 2: is not a whole table: a quoted field does not end"
 PROBLEMS = {
+    "1,2,3,4,5,6\n": "name them in the first line, or by layout= or --layout, such as min_x",
     "1,2\n": "does not name the 2 columns of its rows; name them in the first line, or by",
     "a,b\n": "has no columns of boxes, rays or points, but 'a,b'",
-    "min_x,min_y,max_x,max_y\n0,0,1\n": "line 2: 3 fields, while the first line has 4",
-    "min_x,min_y,max_x,max_y\n0,0,1,1,1\n": "line 2: 5 fields, while the first line has 4",
-    "min_x,min_y,max_x,max_y\n0,0,1,\n": "line 2, column max_y: a number is missing; correct the row, or",
-    "min_x,min_y,max_x,max_y\n0,0,1,1_0\n": "line 2, column max_y: '1_0' is not a number",
-    "min_x,min_y,max_x,max_y\n0,0,1,0x1\n": "line 2, column max_y: '0x1' is not a number",
-    "min_x,min_y,max_x,max_y\n0,0,1,١\n": "line 2, column max_y: '١' is not a number",
-    'min_x,min_y,max_x,max_y\n0,0,1,"1\n': "line 2: is not a whole table: a quoted field does not end",
-    'min_x,min_y,max_x,max_y\n0,0,1,"1"2\n': "line 2: is not a whole table: a quoted field does not end",
-    "min_x,min_y,max_x,max_y\n   \n": "line 2: holds blanks only",
-    "min_x,min_y,max_x,max_y\n0,0,1,\0\n": "line 2, column max_y: '\\x00' is not a number",
+    "a,b\n1,2\n": "name the columns in the first line, for boxes: min_x",
+    BOUNDS.replace(",", "|"): "header: has no columns of boxes, rays or points",
+    BOUNDS.replace("max_y", "top"): "header: lacks the column max_y",
+    BOUNDS.replace("max_y", "max_x"): "header: has more than one column named 'max_x'",
+    BOUNDS + "0,0,1,1\n\n0,0,1\n": "line 4: 3 fields, while the first line has 4",
+    BOUNDS + "0,0,1,1,1\n": "line 2: 5 fields, while the first line has 4",
+    BOUNDS + "0,0,1,1\n0,2,1,1\n": "line 3, column max_y: 1.0 is below the lower bound",
+    BOUNDS + "0,nan,1,1\nnan,0,1,1\n": "line 2, column min_y: nan is not a number (2 such numbers)",
+    BOUNDS + "0,0,1,\n": "line 2, column max_y: a number is missing; correct the row, or",
+    **{
+        f"{BOUNDS}0,0,1,{x}\n": f"line 2, column max_y: '{x}' is not a number"
+        for x in ("1_0", "0x1", "١", "ÿ")
+    },
+    BOUNDS + '0,0,1,"1\n': NOT_WHOLE,
+    BOUNDS + '0,0,1,"1"2\n': NOT_WHOLE,
+    BOUNDS + "   \n": "line 2: holds blanks only",
+    BOUNDS + "0,0,1,\0\n": "line 2, column max_y: '\\x00' is not a number",
 }
 
 
 @pytest.mark.parametrize("text", PROBLEMS)
 def test_errors_are_in_plain_words(put, text):
-    path = put("a.csv", text)
-    with pytest.raises(rb.FileFormatError) as caught:
-        read(path, kind="scene")
-    assert PROBLEMS[text] in str(caught.value)
+    assert PROBLEMS[text] in refused(put("a.csv", text), kind="scene")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("block", [5, 64, 1 << 21])
-def test_casts_and_carried_columns_of_any_line_end(put, tmp_path, monkeypatch, end, block):
+@pytest.mark.parametrize("start", ["", "\ufeff# one{0}# two{0}", "# "])
+def test_casts_and_carried_columns_of_any_line_end(put, tmp_path, monkeypatch, end, block, start):
     monkeypatch.setattr(csv_table, "BLOCK_BYTES", block)
     texts = [ROWS[k % 5][0] + str(k) for k in range(20)]
     rows = [(text, k, 0, 1, 0) for k, text in enumerate(texts)]
-    header = ["note", "origin_x", "origin_y", "direction_x", "direction_y"]
-    path = put("rays.csv", text_of(end, rows, header) + end * 2)
+    header = ["note", "Origin_X", "origin_y", "direction_x", "direction_y"]
+    delimiter = ";" if start else ","
+    path = put("rays.csv", start.format(end) + text_of(end, rows, header, delimiter) + end * 2)
     scene = rb.Scene(rb.Boxes([[9.5, -1]], [[10, 1]]))
     rb.stream.cast(scene, path, tmp_path / "out.csv", carry=["note"], chunk=3)
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
@@ -209,3 +219,46 @@ def test_rows_are_those_of_the_csv_module(rows, end, block):
         boxes = rb.load(io.BytesIO(text.encode()), format=".csv")
     assert np.hstack([boxes.lower, boxes.upper]).reshape(-1, 4).tolist() == wanted[0]
     assert [v if v is None else str(v) for v in boxes.labels["note"].tolist()] == wanted[1]
+
+
+NAMED = "min_x,min_y,max_x,max_y,name\n"
+NAMED_ROWS = "0,0,1,1,a\n2,2,3,3,b\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# made by hand\n" + NAMED + NAMED_ROWS,
+        '\ufeff# made, by "hand\r\n#\r\n' + (NAMED + NAMED_ROWS).replace("\n", "\r\n"),
+        "# " + NAMED + NAMED_ROWS,
+        "# made by hand\n#" + NAMED + NAMED_ROWS,
+        (NAMED + NAMED_ROWS).replace(",", ";"),
+        "# a;b\n" + (NAMED + NAMED_ROWS).replace(",", ";"),
+        "Min_X,MIN_Y,max_x,Max_Y,name\n" + NAMED_ROWS,
+        ("# a\n" + "MIN_X,MIN_Y,MAX_X,MAX_Y,name\n" + NAMED_ROWS).replace(",", " ; "),
+    ],
+)
+def test_comments_semicolons_and_capitals(put, text):
+    loaded = read(put("a.csv", text))
+    assert loaded.geometry.bounds.tolist() == [[0, 0], [3, 3]]
+    assert loaded.geometry.lower.tolist() == [[0, 0], [2, 2]]
+    assert [name.strip() for name in loaded.labels["name"]] == ["a", "b"]
+
+
+def test_headers_with_capitals_or_a_hash_are_columns(put):
+    head = "#id,X,min_x,min_y,max_x,max_y,T_MIN,a;b\n"
+    assert list(read(put("a.csv", head + "7,1,0,0,1,1,5,u\n")).labels) == ["#id", "X", "T_MIN", "a;b"]
+    assert read(put("a.csv", "ID,MIN_X,min_y,max_x,max_y\n7,0,0,1,1\n")).ids == ["7"]
+    assert "more than one column named 'min_x'" in refused(put("a.csv", "Min_X,MIN_X,min_y,max_x,max_y\n"))
+    rays = "origin_x,origin_y,direction_x,direction_y,T_MAX\n0,0,1,0,5\n"
+    assert rb.load(put("a.csv", rays)).t_max.tolist() == [5]
+
+
+def test_lines_are_counted_from_the_first_comment(put):
+    for text, problem in (
+        ("# one\n# two\nx;y\n0;0\n1,5;0\n", "line 5, column x: '1,5' has a decimal comma"),
+        ("# one\n# two\nx,y\n0,0\nnan,0\n", "line 5, column x: nan is not a finite number"),
+        ('"x,y\n0,0\n', "header: is not a whole table: a quoted field does not end"),
+        ('# one\nname,x,y\n"a,0,0\n', "line 3: is not a whole table: a quoted field does not end"),
+    ):
+        assert problem in refused(put("a.csv", text), origin=(0.0, 0.0))
