@@ -175,21 +175,3 @@ def test_weights_around_the_middle_of_two_float32():
         vertices = np.float32([[0, 0, 0], [1, 0, 0], [k * 2.0**-60, 1, 0]])
         total += compare(vertices, rays.astype(np.float32))
     assert total > 100
-
-
-@pytest.mark.parametrize("bits", [24, 12, 3])
-def test_random_rays_and_triangles(bits):
-    rng = np.random.default_rng(bits)
-
-    def numbers(shape):
-        return np.float32(np.ldexp(rng.integers(-(2**bits), 2**bits, shape), 1 - bits))
-
-    hits = 0
-    for _ in range(60):
-        rays = np.concatenate([numbers((30, 3)), numbers((30, 3)) * np.float32(0.5)], axis=1)
-        rays[:10, 3:] = np.float32([0, 0, 1])
-        vertices = numbers((3, 3))
-        compare(vertices, rays)
-        mesh = rb.Mesh(vertices, [[0, 1, 2]])
-        hits += int(rb.Scene(mesh).count(rb.Rays(rays[:, :3], rays[:, 3:])).sum())
-    assert hits > 30

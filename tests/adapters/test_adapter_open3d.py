@@ -20,47 +20,12 @@ FACES = np.array([[0, 1, 2], [0, 2, 3]], np.uint32)
 CUBE = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], np.float32)
 CUBE_FACES = np.array(
     [
-        0,
-        1,
-        3,
-        0,
-        3,
-        2,
-        4,
-        6,
-        7,
-        4,
-        7,
-        5,
-        0,
-        4,
-        5,
-        0,
-        5,
-        1,
-        2,
-        3,
-        7,
-        2,
-        7,
-        6,
-        0,
-        2,
-        6,
-        0,
-        6,
-        4,
-        1,
-        5,
-        7,
-        1,
-        7,
-        3,
+        *([0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1]),
+        *([2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]),
     ],
     np.uint32,
-).reshape(12, 3)
+)
 RAYS = np.array([[[0.75, 0.25, -1, 0, 0, 2], [5, 5, -1, 0, 0, 2]]], np.float32)
-OUTSIDE = ("compute_closest_points", "compute_distance", "compute_signed_distance")
 
 
 class Tensor:
@@ -119,17 +84,6 @@ def test_list_intersections():
     assert_arrays(two_squares().list_intersections(RAYS), want)
 
 
-def test_counts_and_occlusions():
-    scene = two_squares()
-    counts, occluded = scene.count_intersections(RAYS), scene.test_occlusions(RAYS)
-    assert (counts.tolist(), counts.dtype) == ([[2, 0]], np.int32)
-    assert (occluded.tolist(), occluded.dtype) == ([[True, False]], np.bool_)
-    assert scene.test_occlusions(RAYS, 0.0, 0.5).tolist() == [[True, False]]
-    assert scene.test_occlusions(RAYS, tnear=0.5, tfar=0.5).tolist() == [[True, False]]
-    assert scene.test_occlusions(RAYS, tnear=0.75, tfar=1.25).tolist() == [[False, False]]
-    assert scene.test_occlusions(RAYS, tfar=0.25, nthreads=1).tolist() == [[False, False]]
-
-
 @pytest.mark.parametrize("scene", [two_squares(), RaycastingScene()], ids=["squares", "nothing"])
 @pytest.mark.parametrize("shape", [(0,), (3,), (2, 0, 4), (2, 1, 4)])
 def test_shapes(scene, shape):
@@ -143,46 +97,67 @@ def test_shapes(scene, shape):
     assert listed["primitive_uvs"].shape == (0, 2)
 
 
-def test_a_shared_edge_counts_both_triangles():
+COUNTED = {  # rays: counts of contacts and first times, with one square and with two
+    "through the squares": ([[0.75, 0.25, -1, 0, 0, 2]], [1], [2], [0.5]),
+    "beside them": ([[5, 5, -1, 0, 0, 2]], [0], [0], [INF]),
+    "a shared edge": ([[0.5, 0.5, -1, 0, 0, 1]], [2], [4], [1.0]),
+    "in the plane": ([[-1, 0.5, 0, 1, 0, 0]], [0], [0], [INF]),
+    "no direction": ([[0.75, 0.25, 0, 0, 0, 0]], [0], [0], [INF]),
+    "from the plane": ([[0.75, 0.25, 0, 0, 0, 1]], [1], [2], [0.0]),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_counts_and_first_times(name):
+    rays, once, twice, first = COUNTED[name]
+    one, two = RaycastingScene(), two_squares()
+    one.add_triangles(SQUARE, FACES)
+    for scene, wanted in ((one, once), (two, twice)):
+        counts = scene.count_intersections(np.float32(rays))
+        assert (counts.tolist(), counts.dtype) == (wanted, np.int32)
+        assert len(scene.list_intersections(np.float32(rays))["t_hit"]) == wanted[0]
+        assert scene.cast_rays(np.float32(rays))["t_hit"].tolist() == first
+
+
+def test_occlusions():
     scene = two_squares()
-    assert scene.list_intersections([[0.5, 0.5, -1, 0, 0, 1]])["t_hit"].tolist() == [1, 1, 3, 3]
-    assert scene.count_intersections([[0.5, 0.5, -1, 0, 0, 1]]).tolist() == [4]
-
-
-def test_a_ray_in_the_plane_and_one_without_direction_miss():
-    rays = [[-1, 0.5, 0, 1, 0, 0], [0.75, 0.25, 0, 0, 0, 0], [0.75, 0.25, 0, 0, 0, 1]]
-    scene = RaycastingScene()
-    scene.add_triangles(SQUARE, FACES)
-    assert scene.count_intersections(rays).tolist() == [0, 0, 1]
-    assert scene.cast_rays(rays)["t_hit"].tolist() == [INF, INF, 0.0]
+    occluded = scene.test_occlusions(RAYS)
+    assert (occluded.tolist(), occluded.dtype) == ([[True, False]], np.bool_)
+    assert scene.test_occlusions(RAYS, 0.0, 0.5).tolist() == [[True, False]]
+    for how, is_hit in (((0.5, 0.5), True), ((0.75, 1.25), False), ((0.0, 0.25), False)):
+        found = scene.test_occlusions(RAYS, tnear=how[0], tfar=how[1], nthreads=1)
+        assert found.tolist() == [[is_hit, False]]
 
 
 def test_results_are_those_of_a_scene_of_several_meshes():
     rng = np.random.default_rng(4)
-    meshes = [
-        (rng.normal(size=(count, 3)), rng.integers(0, count, (size, 3))) for count, size in ((9, 20), (5, 7))
-    ]
+    meshes = [(rng.normal(size=(n, 3)), rng.integers(0, n, (size, 3))) for n, size in ((9, 20), (5, 7))]
     ours, scene = RaycastingScene(nthreads=1), rb.Scene([rb.Mesh(*mesh) for mesh in meshes])
     for mesh in meshes:
         ours.add_triangles(*mesh)
-    rays = rng.normal(size=(200, 6))
-    want, found = scene.nearest(rb.Rays(rays[:, :3], rays[:, 3:])), ours.cast_rays(rays)
-    assert found["t_hit"].dtype == np.float64
-    np.testing.assert_array_equal(found["t_hit"], want.t)
+    numbers = rng.normal(size=(200, 6))
+    rays = rb.Rays(numbers[:, :3], numbers[:, 3:])
+    want, every = scene.nearest(rays), scene.all(rays)
+    found, listed = ours.cast_rays(numbers), ours.list_intersections(numbers)
     hit = want.hit
     assert 20 < hit.sum() < 180
-    np.testing.assert_array_equal(found["geometry_ids"][hit], want.geometry[hit])
-    np.testing.assert_array_equal(found["primitive_ids"][hit], want.index[hit])
-    np.testing.assert_array_equal(found["primitive_uvs"][hit], want.uv[hit])
-    np.testing.assert_array_equal(found["primitive_normals"][hit], want.normals[hit])
-    every, listed = scene.all(rb.Rays(rays[:, :3], rays[:, 3:])), ours.list_intersections(rays)
-    for name, values in {"ray_splits": every.offsets, "ray_ids": every.ray, "t_hit": every.t}.items():
-        np.testing.assert_array_equal(listed[name], values)
-    np.testing.assert_array_equal(listed["geometry_ids"], every.geometry)
-    np.testing.assert_array_equal(listed["primitive_ids"], every.index)
     first = listed["ray_splits"][:-1][hit]
-    np.testing.assert_array_equal(listed["primitive_uvs"][first], want.uv[hit])
-    np.testing.assert_array_equal(ours.count_intersections(rays), np.diff(every.offsets))
+    for ours_has, scene_has in (
+        (found["t_hit"], want.t),
+        (found["geometry_ids"][hit], want.geometry[hit]),
+        (found["primitive_ids"][hit], want.index[hit]),
+        (found["primitive_uvs"][hit], want.uv[hit]),
+        (found["primitive_normals"][hit], want.normals[hit]),
+        (listed["ray_splits"], every.offsets),
+        (listed["ray_ids"], every.ray),
+        (listed["t_hit"], every.t),
+        (listed["geometry_ids"], every.geometry),
+        (listed["primitive_ids"], every.index),
+        (listed["primitive_uvs"][first], want.uv[hit]),
+        (ours.count_intersections(numbers), np.diff(every.offsets)),
+    ):
+        np.testing.assert_array_equal(ours_has, scene_has)
+    assert found["t_hit"].dtype == np.float64
 
 
 def test_tensors_go_in_and_come_out():
@@ -230,7 +205,10 @@ def test_occupancy():
     assert RaycastingScene().compute_occupancy(points).tolist() == [[0, 0], [0, 0]]
 
 
-@pytest.mark.parametrize("name", [*OUTSIDE, "create_rays_pinhole"])
+OUTSIDE = ("compute_closest_points", "compute_distance", "compute_signed_distance", "create_rays_pinhole")
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
 def test_what_is_outside_is_refused(name):
     with pytest.raises(AttributeError, match=f"RaycastingScene of raybox has no {name}: "):
         getattr(RaycastingScene(), name)
@@ -294,19 +272,18 @@ def test_random_rays_hit_what_open3d_finds(open3d):
     ours, own = both(open3d, sphere(open3d), (CUBE + np.float32([0.1, 0.2, 0.3]), CUBE_FACES))
     rays = open3d.core.Tensor(random_rays(3000).reshape(3, 1000, 6))
     found, want = ours.cast_rays(rays), own.cast_rays(rays)
-    assert {*found} == {*want}
-    for name in want:
-        assert (found[name].shape, found[name].dtype) == (want[name].shape, want[name].dtype)
+    assert {n: (t.shape, t.dtype) for n, t in found.items()} == {
+        n: (t.shape, t.dtype) for n, t in want.items()
+    }
     found, want = ({name: t.numpy() for name, t in d.items()} for d in (found, want))
     near_edge = (found["primitive_uvs"].min(-1) < 1e-4) | (found["primitive_uvs"].sum(-1) > 1 - 1e-4)
     hit = np.isfinite(found["t_hit"])
     inner = ~(hit & near_edge)
     assert inner.mean() > 0.99
     assert 500 < hit.sum() < 2900
-    for name in ("geometry_ids", "primitive_ids"):
-        np.testing.assert_array_equal(found[name][inner], want[name][inner])
-    for name in ("t_hit", "primitive_uvs", "primitive_normals"):
-        np.testing.assert_allclose(found[name][inner], want[name][inner], rtol=1e-4, atol=1e-4)
+    for name, values in want.items():
+        close = 0 if "ids" in name else 1e-4
+        np.testing.assert_allclose(found[name][inner], values[inner], rtol=close, atol=close)
     for tnear, tfar in ((0.0, INF), (0.3, 0.6)):
         ranged = [scene.test_occlusions(rays, tnear, tfar).numpy() for scene in (ours, own)]
         assert (ranged[0] == ranged[1]).mean() > 0.998
@@ -349,7 +326,7 @@ def test_rays_aimed_at_edges_hit_both_triangles_where_open3d_finds_one(open3d):
 
 def test_meshes_of_open3d(open3d):
     scene = RaycastingScene()
-    assert scene.add_triangles(open3d.t.geometry.TriangleMesh.create_box()) == 0
-    assert scene.add_triangles(open3d.geometry.TriangleMesh.create_box()) == 1
+    for number, kind in enumerate((open3d.t.geometry, open3d.geometry)):
+        assert scene.add_triangles(kind.TriangleMesh.create_box()) == number
     assert scene.count_intersections([[0.7, 0.2, -1, 0, 0, 1]]).tolist() == [4]
     assert scene.cast_rays(np.float32([[0.7, 0.2, 3, 0, 0, -1]]))["t_hit"].tolist() == [2.0]

@@ -27,9 +27,13 @@ TEXTS = {
     "city.json": '{"type": "CityJSON", "vertices": [[0, 0, 0], [1, 1, 1]], "CityObjects": {"a": '
     '{"type": "Building", "geometry": [{"type": "MultiSurface", "boundaries": [[[0, 1, 9]]]}]}}}',
     "text.npy": "hello",
+    "town.json": '{"type": "CityJSON", "version": "2.0", "vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0]], '
+    '"CityObjects": {"a": {"type": "Building", "attributes": {"name": "x"}, "geometry": '
+    '[{"type": "MultiSurface", "lod": "1", "boundaries": [[[0, 1, 2]]]}]}}}',
 }
 LEAKS = re.compile(r"Traceback|Error:.*Error|[A-Z]\w+Error\b|\bb'|<U\d|invalid=|kind=|origin=|`|Errno|\w\.;")
 
+RAY = "--origin 0,0.4,0.5 --direction 1,0,0"
 CASES = {
     "info nan.csv": "nan.csv, line 2, column direction_x: nan is not a finite number; correct or remove",
     "info no_zip.npz": "no_zip.npz: its archive is damaged or cut off; copy or save it again",
@@ -85,6 +89,53 @@ CASES = {
     "view boxes.csv --html .": ".: cannot be written: it is a folder; pass the name of a file",
     "bench --boxes rays.csv": "rays.csv: holds rays, not a scene; give a file of a scene here",
     "bench --boxes empty_scene.csv": "--boxes empty_scene.csv: holds no boxes. Pass a file with some.",
+    "pick boxes.csv": "Pass --origin and --direction, or --from and --to, as X,Y,Z. See raybox pick",
+    "pick boxes.csv --origin 0,0,0": "Pass --origin and --direction, or --from and --to",
+    "pick boxes.csv --from 0,0,0 --direction 1,0,0": "Pass --origin and --direction, or --from and --to",
+    "pick boxes.csv --origin 0;0;0 --direction 1,0,0": "'0;0;0' is not a list of numbers separated by commas",
+    "pick boxes.csv --origin 0,0,0,0 --direction 1,0,0": "'0,0,0,0' has 4 numbers; pass X,Y,Z (or X,Y in the",
+    f"pick boxes.csv -q -v {RAY}": "Pass -q or -v, not both. See raybox pick --help.",
+    f"pick boxes.csv --format csv {RAY}": "--format is for stdin (-)",
+    f"pick lost_*.csv {RAY}": "No file matches lost_*.csv. Check the folder and the pattern.",
+    f"pick mesh.obj boxes.csv {RAY}": "A scene of several files has boxes or triangles, not both.",
+    "cast boxes.csv rays.csv -o out.txt": "out.txt: cannot be written: unsupported file extension '.txt'",
+    "cast boxes.csv rays.csv -o no/out.csv": "there is no folder no; make the folder first",
+    "cast boxes.csv rays.csv -o rays.csv": "is also an input",
+    "cast boxes.csv rays.csv -o o.las": "o.las: cast writes no files of points; write a table",
+    "cast boxes.csv boxes.csv -o o.csv": "boxes.csv: holds boxes, not rays; give a file of rays here",
+    "cast rays.csv rays.csv -o o.csv": "rays.csv: holds rays, not a scene; give a file of a scene here",
+    "cast boxes.csv rays.csv -o - --json": "-o - and --json both write to stdout.",
+    "cast boxes.csv rays.csv -o o.csv --workers -3": "must be at least 1, or -1 for all cores; got -3.",
+    "cast boxes.csv rays.csv -o o.csv --workers 0": "--workers must be a whole number of threads",
+    "cast boxes.csv points.csv -o o.csv --origin 1,2": "pass an --origin of the same dimension",
+    "cast boxes.csv points.csv -o o.csv --origin 1,2,3 --per hit": "--per is for query 'deposit'",
+    "cast boxes.csv rays.csv -o o.npy --blocks 0:1 --finish": "--finish writes OUT of all blocks. Run it",
+    **{
+        f"cast boxes.csv rays.csv -o o.npy --blocks {blocks}": f"'{blocks}' is no range. Write FROM:TO"
+        for blocks in ("3", "0-3", "3:3", "5:2", "a:x")
+    },
+    f"pick boxes.csv --lod 1 {RAY}": "--lod is for files of CityJSON (.json .jsonl); got it",
+    f"pick town.json --all-objects {RAY}": "--all-objects is for files of IFC (.ifc); got it with town.json.",
+    f"pick town.json --tessellation hybrid {RAY}": "--tessellation is for files of IFC (.ifc)",
+    f"pick town.json --lod high {RAY}": "--lod must be a level of detail such as",
+    f"pick town.json --lod 9 {RAY}": "has no city object with surfaces of level 9; pass --lod with one of",
+    f"pick town.json --grid --lod 1 {RAY}": "--lod is for objects, and --grid reads cells.",
+    f"pick boxes.csv --objects surfaces {RAY}": "--objects is for files of CityJSON (.json .jsonl)",
+    f"pick town.json --objects walls {RAY}": "'walls' is not",
+    f"pick town.json --grid --objects surfaces {RAY}": "--objects is for objects, and --grid reads cells",
+    f"pick town.json --where colour=='red' {RAY}": "--where, column 1: there is no label 'colour'; there are",
+    f"pick town.json --where \xa0 {RAY}": "--where: the expression is empty. Leave it out to hit all.",
+    f"pick town.json --where name {RAY}": "'name' holds text, not a condition; compare it: name == ...",
+    f"pick town.json --where id='a' {RAY}": "--where, column 3: not an expression of labels; equality is",
+    "cast town.json rays.csv -o o.csv --labels colour": "no label 'colour'; labels of this scene: 'type'",
+    "cast town.json rays.csv -o o.csv --labels name --query count": "'count' has no row for a hit.",
+    "pick town.json --fro 1": "No such option '--fro'.",
+    "cast town.json": "Missing argument 'RAYS...'. See raybox cast --help.",
+    "throw": "No such command 'throw'. See raybox --help.",
+    "--nothing": "No such option '--nothing'. See raybox --help.",
+    "view": "Missing argument 'SCENE'. See raybox view --help.",
+    "bench --boxes no-such": "--boxes no-such: neither a kind of boxes (uniform, clustered, mixed)",
+    "bench --peer no-such": "--peer no-such: unknown peer. Known: raybox",
     "bench --size 0": "--size",
     "bench --threads 0": "--threads",
     "bench -o lost/x.json": "lost/x.json: cannot be written: there is no folder lost; make it first",
@@ -109,12 +160,15 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("line", CASES)
 def test_an_error_is_one_line_in_words_of_the_command(line, folder):
-    done = CliRunner().invoke(main, line.split())
+    before = sorted(folder.iterdir())
+    done = CliRunner().invoke(main, line.split(" "), prog_name="raybox")
     assert done.exit_code == 2, done.output
     lines = [text for text in done.stderr.splitlines() if text and not text.startswith(("Usage:", "Try "))]
     assert CASES[line] in lines[-1]
     assert not LEAKS.search(lines[-1]), lines[-1]
     assert len(lines) == 1 or "compiling" in lines[0]
+    assert lines[0].startswith("raybox: ")
+    assert sorted(folder.iterdir()) == before
 
 
 def test_advice_is_in_options_of_the_same_command(folder):

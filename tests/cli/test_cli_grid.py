@@ -4,12 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import raybox as rb
+from commands import raybox
 from file_samples import samples
 from grids import random_rays
-from raybox.cli import main
 
 RNG = np.random.default_rng(12)
 CELLS = RNG.random((4, 3, 5)) < 0.5
@@ -24,9 +23,8 @@ def scene(tmp_path):
 
 
 def run(*call, code=0):
-    done = CliRunner().invoke(main, [str(word) for word in call])
-    assert done.exit_code == code, done.output
-    return done.stdout if code == 0 else done.output
+    done = raybox(*call, code=code)
+    return done.output if code else done.stdout
 
 
 @pytest.mark.parametrize("query", ["nearest", "all", "segments", "deposit"])

@@ -1,9 +1,7 @@
 """Commands on files of objects: ids and labels of what is hit, filters, levels of detail, losses."""
 
 import base64
-import csv
 import gzip
-import io
 import json
 import math
 import os
@@ -12,15 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import raybox as rb
+from commands import cast, raybox
 from needs import package
 from raybox.casting import arguments as cast_arguments
-from raybox.cli import main
 from raybox.geometry.labels import with_facts
 from raybox.viewer.stage import make_stage
-from streaming import stopping_at
+from streaming import get, stopping_at
 
 
 def block(x, height=1.0):
@@ -66,20 +63,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def raybox(*arguments, code=0):
-    done = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code == code, done.output
-    return done
-
-
 def columns(text):
     return [line.split() for line in text.splitlines()]
-
-
-def cast(*arguments):
-    return list(csv.DictReader(io.StringIO(raybox("cast", *arguments, "-o", "-").stdout)))
 
 
 # pick
@@ -179,8 +164,6 @@ def test_a_filter_that_fits_nothing_says_so(folder):
     assert done.stdout == "the ray hits nothing\n"
     assert done.stderr.splitlines()[-1] == "raybox: --where: no object fits id == 'barn'"
     assert "no object fits" not in raybox("pick", "city.json", *RAY, "--where", "id == 'shed'").stderr
-    error = raybox("pick", "city.json", *RAY, "--where", "id = 'shed'", code=2).stderr
-    assert "--where, column 4: not an expression of labels; equality is ==. In: id ^= 'shed'" in error
 
 
 def test_where_of_info_and_deposit(folder):
@@ -218,38 +201,21 @@ def test_cast_names_objects_and_joins_labels(folder):
 def test_all_labels_and_a_label_that_is_the_id(folder):
     assert list(cast("boxes.csv", "rays.csv", "--labels", "all")[0])[-2:] == ["kind", "cost"]
     Path("named.csv").write_text(Path("boxes.csv").read_text().replace("door", "a").replace("wall", "b"))
-    ray = "--from", "0,0,1", "--to", "10,0,1"
-    header, *_ = columns(raybox("pick", "named.csv", *ray).stdout)
+    header, *_ = columns(raybox("pick", "named.csv", "--from", "0,0,1", "--to", "10,0,1").stdout)
     assert header == ["index", "id", "cost", "t", "point", "face"]
-    error = raybox("cast", "boxes.csv", "rays.csv", "-o", "o.las", code=2).stderr
-    assert "o.las: cannot be written: cast writes no files of points; write a table" in error
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy", ".csv"])
 @pytest.mark.parametrize("query", ["nearest", "all"])
 def test_all_formats_have_the_columns_of_save(folder, suffix, query):
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow")
     raybox("cast", "city.json", "rays.csv", "-o", f"out{suffix}", "--query", query)
     hits = getattr(rb.Scene(rb.load("city.json")), query)(rb.load("rays.csv", kind="rays"))
     rb.save(f"whole{suffix}", hits)
-    found, wanted = (table_of(f"{name}{suffix}") for name in ("out", "whole"))
-    assert found == wanted
+    found, wanted = (get(Path(f"{name}{suffix}")) for name in ("out", "whole"))
+    assert list(found) == list(wanted)
     assert list(found)[:4] == ["ray", "index", "object", "id"]
-
-
-def table_of(path):
-    """Return columns as text, as each format stores them."""
-    if path.endswith(".parquet"):
-        from pyarrow import parquet
-
-        return {name: list(map(str, values)) for name, values in parquet.read_table(path).to_pydict().items()}
-    if path.endswith(".csv"):
-        rows = list(csv.DictReader(io.StringIO(Path(path).read_text())))
-        return {name: [row[name] for row in rows] for name in rows[0]}
-    table = np.load(path)
-    names = table.files if path.endswith(".npz") else table.dtype.names
-    return {name: list(map(str, table[name].tolist())) for name in names}
+    for name, column in wanted.items():
+        np.testing.assert_array_equal(found[name], column)
 
 
 def test_labels_keep_their_types_in_parquet(folder):
@@ -270,31 +236,23 @@ def test_a_label_named_like_a_column_of_results(folder):
 
 
 def test_labels_and_carried_columns_side_by_side(folder):
-    lines = Path("rays.csv").read_text().splitlines()
-    values = ["name", "one", "two", "three"]
-    Path("named.csv").write_text("\n".join(f"{a},{b}" for a, b in zip(lines, values, strict=True)) + "\n")
+    lines = zip(Path("rays.csv").read_text().splitlines(), ["name", "one", "two", "three"], strict=True)
+    Path("named.csv").write_text("".join(f"{line},{value}\n" for line, value in lines))
     rows = cast("city.json", "named.csv", "--labels", "name", "--carry", "name")
     assert list(rows[0])[-2:] == ["name", "ray_name"]
-    assert [(row["name"], row["ray_name"]) for row in rows] == [
-        ("Town, hall", "one"),
-        ("Town, hall", "two"),
-        ("", "three"),
-    ]
+    wanted = [("Town, hall", "one"), ("Town, hall", "two"), ("", "three")]
+    assert [(row["name"], row["ray_name"]) for row in rows] == wanted
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_an_interrupted_cast_of_objects_continues_to_the_same_bytes(folder, monkeypatch, ending):
-    if ending == "parquet":
-        pytest.importorskip("pyarrow")
-    random = np.random.default_rng(3)
-    rb.save("many.npy", rb.Rays(random.uniform(0, [1, 1, 4], (40, 3)), [1, 0, 0]))
+    rb.save("many.npy", rb.Rays(np.random.default_rng(3).uniform(0, [1, 1, 4], (40, 3)), [1, 0, 0]))
     scene, out = rb.Scene(rb.load("city.json")), f"out.{ending}"
     how = {"labels": ["name", "floors"], "where": "floors > 2 or id == 'shed'", "chunk": 7, "workers": 1}
     rb.stream.cast(scene, "many.npy", f"whole.{ending}", **how)
     with stopping_at(monkeypatch, 21, KeyboardInterrupt()):
         rb.stream.cast(scene, "many.npy", out, **how)
-    others = {"where": "id == 'shed'"}, {"labels": ["name"]}, {"ids": ["a", "b"]}
-    for other in others:
+    for other in ({"where": "id == 'shed'"}, {"labels": ["name"]}, {"ids": ["a", "b"]}):
         with pytest.raises(rb.RayboxError, match=r"remove the folder|another"):
             rb.stream.cast(scene, "many.npy", out, **(how | other))
     assert rb.stream.cast(scene, "many.npy", out, **how).resumed == 21
@@ -315,10 +273,7 @@ def test_levels_of_detail(folder):
     assert [line.split(",")[1] for line in found.stdout.splitlines()[2:]] == ["-1", "-1"]
     assert "city objects without surfaces of level 1.2 (2)" in found.stderr
     error = raybox("pick", "city.json", *RAY, "--lod", "9", code=2).stderr
-    assert (
-        "has no city object with surfaces of level 9; pass --lod with one of its levels: 1.2 (1), 2.2"
-        in error
-    )
+    assert "surfaces of level 9; pass --lod with one of its levels: 1.2 (1), 2.2" in error
 
 
 def test_semantic_surfaces_of_a_sequence(folder):
@@ -387,112 +342,24 @@ def test_losses_are_one_line_without_a_warning_of_python(folder, recwarn):
     assert not recwarn.list
 
 
-def test_options_that_do_not_apply_are_refused(folder):
-    cases = {
-        (
-            "boxes.csv",
-            "--lod",
-            "1",
-        ): "--lod is for files of CityJSON (.json .jsonl); got it with boxes.csv. Leave it",
-        ("city.json", "--all-objects"): "--all-objects is for files of IFC (.ifc); got it with city.json.",
-        ("city.json", "--tessellation", "hybrid"): "--tessellation is for files of IFC (.ifc)",
-        ("city.json", "--lod", "high"): "--lod must be a level of detail such as",
-        (
-            "boxes.csv",
-            "--objects",
-            "surfaces",
-        ): "raybox: --objects is for files of CityJSON (.json .jsonl); got it",
-        ("city.json", "--objects", "walls"): "'walls' is not",
-        ("city.json", "--grid", "--objects", "surfaces"): "--objects is for objects, and --grid reads cells",
-        (
-            "city.json",
-            "--where",
-            "colour == 'red'",
-        ): "--where, column 1: there is no label 'colour'; there are",
-        ("city.json", "--where", " "): "--where: the expression is empty. Leave it out to hit all.",
-        ("city.json", "--where", "name"): "'name' holds text, not a condition; compare it: name == ...",
-        ("city.json", "--grid", "--lod", "1"): "--lod is for objects, and --grid reads cells.",
-    }
-    for (scene, *options), text in cases.items():
-        error = raybox("pick", scene, *RAY, *options, code=2).stderr
-        assert text in error, error
-        assert error.startswith("raybox: ")
-        assert len([line for line in error.splitlines() if "left out" not in line]) == 1
-    out = "-o", "-"
-    error = raybox("cast", "city.json", "rays.csv", *out, "--labels", "colour", code=2).stderr
-    assert "there is no label 'colour'; labels of this scene: 'type', 'parent', 'name', 'floors'" in error
-    error = raybox(
-        "cast", "city.json", "rays.csv", *out, "--labels", "name", "--query", "count", code=2
-    ).stderr
-    assert "--labels are of hits; 'count' has no row for a hit." in error
-
-
-def test_errors_of_use_are_one_line_like_all_others(folder):
-    for line in (
-        "pick city.json",
-        "pick city.json --fro 1",
-        "cast city.json",
-        "nothing",
-        "--nothing",
-        "view",
-    ):
-        error = raybox(*line.split(), code=2).stderr
-        assert error.startswith("raybox: "), error
-        assert error.rstrip().endswith("--help."), error
-        assert len(error.splitlines()) == 1
-
-
 # IFC
 
 
-def ifc_model(path):
-    """Write a model of a wall with a name, a space and an opening; return the wall's id."""
-    ifcopenshell = package("ifcopenshell")
-    model = ifcopenshell.file(schema="IFC4")
-    zero = model.createIfcCartesianPoint((0.0, 0.0, 0.0))
-    frame = model.createIfcAxis2Placement3D(zero)
-    context = model.createIfcGeometricRepresentationContext(None, "Model", 3, 1e-5, frame)
-    units = model.createIfcUnitAssignment([model.createIfcSIUnit(None, "LENGTHUNIT", None, "METRE")])
-    model.createIfcProject(
-        ifcopenshell.guid.new(), Name="p", RepresentationContexts=[context], UnitsInContext=units
-    )
-    made = []
-    for name, x, kind in (
-        ("Wall, south", 2.0, "IfcWall"),
-        ("Room", 4.0, "IfcSpace"),
-        ("Gap", 6.0, "IfcOpeningElement"),
-    ):
-        corner = model.createIfcCartesianPoint((x, -1.0, 0.0))
-        solid = model.createIfcExtrudedAreaSolid(
-            model.createIfcRectangleProfileDef(
-                "AREA",
-                None,
-                model.createIfcAxis2Placement2D(model.createIfcCartesianPoint((0.5, 1.0))),
-                1.0,
-                2.0,
-            ),
-            model.createIfcAxis2Placement3D(corner),
-            model.createIfcDirection((0.0, 0.0, 1.0)),
-            3.0,
-        )
-        body = model.createIfcShapeRepresentation(context, "Body", "SweptSolid", [solid])
-        shape = model.createIfcProductDefinitionShape(None, None, [body])
-        place = model.createIfcLocalPlacement(None, frame)
-        made.append(
-            model.create_entity(
-                kind, ifcopenshell.guid.new(), Name=name, ObjectPlacement=place, Representation=shape
-            )
-        )
-    model.write(path)
-    return made[0].GlobalId
+def house(path="house.ifc"):
+    """Write a model of a wall, a space and an opening, in a row."""
+    from test_ifc import cubes_of  # needs ifcopenshell
+
+    cubes_of(Path(path), "IFC4", ["IfcWall", "IfcSpace", "IfcOpeningElement"])
 
 
 def test_a_model_leaves_out_spaces_and_openings_and_says_so(folder):
-    wall = ifc_model("house.ifc")
-    ray = "--from", "0,0.1,1.1", "--to", "10,0.1,1.1"
+    package("ifcopenshell")
+    house()
+    ray = "--from", "-1,0.1,0.2", "--to", "10,0.1,0.2"
     done = raybox("pick", "house.ifc", *ray)
+    (wall,) = rb.load("house.ifc").ids
     assert columns(done.stdout)[1][:3] == ["0", wall, "IfcWall"]
-    assert "Wall, south" in done.stdout
+    assert "IfcWall, 0" in done.stdout
     left_out = "raybox: house.ifc: left out: IfcSpace (1), IfcOpeningElement (1)"
     assert done.stderr == f"{left_out}; --all-objects reads spaces and openings, too\n"
     done = raybox("pick", "house.ifc", *ray, "--all-objects", "--json")
@@ -588,37 +455,36 @@ def test_view_writes_a_page_of_objects_without_a_server(folder, monkeypatch):
 
 @pytest.mark.parametrize("more", [[], ["--all-objects"]])
 def test_view_reads_spaces_and_openings_and_hides_them_at_the_start(folder, more):
-    ifc_model("house.ifc")
+    package("ifcopenshell")
+    house()
     raybox("view", "house.ifc", "--boxes", *more, "--html", "house.html")
     scene = scene_in("house.html")
     assert all(name in scene for name in (b"IfcSpace", b"IfcOpeningElement", b"IfcWall"))
     assert (b'["hidden", "u1"' not in scene) == bool(more)
 
 
-@pytest.mark.parametrize(("more", "up"), [([], b"y"), (["--up", "z"], b"z")])
-def test_view_passes_the_unit_and_the_axis_of_a_file(folder, more, up):
-    pytest.importorskip("trimesh").creation.box().export("box.glb")
-    raybox("view", "box.glb", *more, "--html", "box.html")
-    assert b'"unit": "m", "up": "%s"' % up in scene_in("box.html")
+FEET = [
+    (name, [], "ft", "y") for name in ("feet_0.npz", "feet_*.npz", "feet.scene", "feet.parquet", "list.npz")
+]
+FEET += [("feet.scene", ["--where", "floors == 3"], "ft", "y"), ("feet_*.npz", ["--boxes"], "ft", "y")]
+FEET += [("*_0.npz", [], "", "y"), ("metre_0.npz", [], "m", "y"), ("metre_0.npz", ["--up", "z"], "m", "z")]
 
 
-@pytest.mark.parametrize("shown", ["feet_0.npz", "feet_*.npz", "feet.scene", "feet.parquet", "list.npz"])
-@pytest.mark.parametrize("more", [[], ["--where", "floors == 3"], ["--boxes"]])
-def test_view_passes_the_unit_of_whatever_holds_a_scene(folder, shown, more):
-    mesh = with_facts(rb.load("city.json"), {}, units="foot", up="y")
-    for name in ("feet_0.npz", "feet_1.npz", "feet.parquet"):
-        rb.save(name, mesh)
+@pytest.mark.parametrize(("shown", "more", "unit", "up"), FEET)
+def test_view_passes_the_unit_and_the_axis_of_whatever_holds_a_scene(folder, shown, more, unit, up):
+    """Files of two units state none."""
+    mesh, metre = (with_facts(rb.load("city.json"), {}, units=units, up="y") for units in ("foot", "metre"))
+    for name, saved in (
+        ("feet_0.npz", mesh),
+        ("feet_1.npz", mesh),
+        ("feet.parquet", mesh),
+        ("metre_0.npz", metre),
+    ):
+        rb.save(name, saved)
     rb.save("list.npz", [mesh, mesh])
     rb.Scene(mesh).save("feet.scene")
     raybox("view", shown, *more, "--html", "feet.html")
-    assert b'"unit": "ft", "up": "y"' in scene_in("feet.html")
-
-
-def test_view_of_files_of_two_units_states_none(folder):
-    for unit in ("foot", "metre"):
-        rb.save(f"in_{unit}.npz", with_facts(rb.load("city.json"), {}, units=unit, up="y"))
-    raybox("view", "in_*.npz", "--html", "mixed.html")
-    assert b'"unit": "", "up": "y"' in scene_in("mixed.html")
+    assert f'"unit": "{unit}", "up": "{up}"'.encode() in scene_in("feet.html")
 
 
 def test_view_of_several_geometries(folder):
@@ -645,23 +511,12 @@ def scene_in(path) -> bytes:
 
 
 def test_view_of_oriented_boxes(folder):
-    cosine = math.cos(0.3)
-    cars = rb.Instances.oriented_boxes(
-        [[2, 0, 0], [6, 0, 0], [9, 0, 0]],
-        [2, 1, 1],
-        yaw=0.3,
-        ids=["a", "b", "c"],
-        labels={"kind": list("xyy")},
-    )
-    rb.save("cars.npz", cars)
-    stage = make_stage("cars.npz", where="kind == 'y'")
-    hits = stage.all(rb.Rays([0, 0, 0], [1, 0, 0]))
-    assert (hits.object.tolist(), hits.ids.tolist(), hits.labels("kind").tolist()) == (
-        [1, 2],
-        ["b", "c"],
-        ["y", "y"],
-    )
-    assert hits.t[0] == pytest.approx(6 - 1 / cosine)
+    centers, labels = [[2, 0, 0], [6, 0, 0], [9, 0, 0]], {"kind": list("xyy")}
+    rb.save("cars.npz", rb.Instances.oriented_boxes(centers, [2, 1, 1], yaw=0.3, ids=[*"abc"], labels=labels))
+    hits = make_stage("cars.npz", where="kind == 'y'").all(rb.Rays([0, 0, 0], [1, 0, 0]))
+    assert (hits.object.tolist(), hits.ids.tolist()) == ([1, 2], ["b", "c"])
+    assert hits.labels("kind").tolist() == ["y", "y"]
+    assert hits.t[0] == pytest.approx(6 - 1 / math.cos(0.3))
     raybox("view", "cars.npz", "rays.csv", "--html", "cars.html", "--where", "kind == 'x'")
     error = raybox("view", "cars.npz", "--where", "colour == 1", code=2).stderr
     assert "--where, column 1: there is no label 'colour'" in error

@@ -4,10 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import raybox as rb
-from raybox.cli import main
+from commands import raybox
 from raybox.scene import geometry_parts
 
 RNG = np.random.default_rng(2)
@@ -37,9 +36,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def printed(*arguments, status=0):
-    done = CliRunner().invoke(main, list(arguments))
-    assert done.exit_code == status, done.output
-    return done.output
+    return raybox(*arguments, code=status).output
 
 
 PICK = "--from", "-1,0.4,0.4", "--to", "2,0.6,0.5"

@@ -83,19 +83,8 @@ def test_names_are_whole_but_for_escapes(folder):
 @pytest.mark.parametrize("terminal", [True, False])
 def test_rows_on_stdout_are_escaped_on_a_terminal_alone(folder, terminal):
     reading, writing = os.openpty() if terminal else os.pipe()
-    command = [
-        sys.executable,
-        "-m",
-        "raybox",
-        "cast",
-        "boxes.csv",
-        "rays.csv",
-        "-o",
-        "-",
-        "--query",
-        "all",
-        "-q",
-    ]
+    command = [sys.executable, "-m", "raybox", "cast", "boxes.csv", "rays.csv", "-q"]
+    command += ["-o", "-", "--query", "all"]
     subprocess.run(command, stdout=writing, check=True, env=os.environ | {"PYTHONUTF8": "1"})
     os.close(writing)
     found = os.read(reading, 1 << 16).decode()

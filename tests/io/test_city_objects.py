@@ -138,33 +138,6 @@ def test_parts_of_parts_and_broken_families(tmp_path):
     }
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_every_part_stays_and_no_level_stands_above_a_finer_one(tmp_path, seed):
-    """Random families: of each, the highest level is read, and what lacks it only if nothing is its part."""
-    rng = np.random.default_rng(seed)
-    town, parent_of, level_of = Town(), {}, {}
-    for number in range(12):
-        name = f"o{number}"
-        some = rng.choice(["0", "1.2", "2.2", "2.10"], rng.integers(0, 3), replace=False).tolist()
-        level_of[name] = max(some, key=lambda lod: [int(part) for part in lod.split(".")], default=None)
-        parent_of[name] = f"o{rng.integers(number)}" if number and rng.random() < 0.7 else None
-        kind, parents = ("BuildingPart", [parent_of[name]]) if parent_of[name] else ("Building", [])
-        town.add(name, kind, *(town.body(lod, 20 * number) for lod in some), parents=parents)
-    town.add("last", "Road", town.body("1"))
-    found = ids(town.write(tmp_path / "a.city.json"))
-    order = ["0", "1.2", "2.2", "2.10"]
-    for name, level in level_of.items():
-        below = [level_of[one] for one in level_of if name in above(one, parent_of) and level_of[one]]
-        is_read = level is not None and all(order.index(other) <= order.index(level) for other in below)
-        assert (name in found) == is_read
-
-
-def above(name, parent_of):
-    """Return the parents of an object, up to the topmost."""
-    parent = parent_of[name]
-    return [] if parent is None else [parent, *above(parent, parent_of)]
-
-
 # Semantic surfaces
 
 SURFACES = [{"type": "GroundSurface"}, {"type": "RoofSurface", "slope": 0.5}, {"type": "WallSurface"}]

@@ -1,46 +1,24 @@
-"""Colours of primitives: what files state, by files written by hand; what geometries and saved files keep."""
+"""Colours of primitives: what files state, by files written by hand."""
 
 import copy
-import io
 import json
-import pickle
 import struct
 import warnings
 
 import numpy as np
 import pytest
-from gltf_builder import Builder
 
 import raybox as rb
 from file_samples import CITY, IFC, ORDERS, ply_with, vox_chunk, vox_file
+from gltf_builder import Builder
 from needs import package
 from raybox.errors import SkippedWarning
-from raybox.geometry import with_facts
-from raybox.geometry.colors import color_bytes, most_frequent
-from raybox.geometry.labels import with_colors
 from refusals import refused
 
 RNG = np.random.default_rng(5)
 VERTICES = RNG.random((7, 3))
 FACES = [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
 NONE = [0, 0, 0, 0]
-
-
-def colored(geometry):
-    return with_colors(geometry, RNG.integers(0, 256, (len(geometry), 4)).astype(np.uint8))
-
-
-BOXES = colored(rb.Boxes(VERTICES, VERTICES + 1, ids=[*"abcdefg"], labels={"n": [*range(7)]}))
-MESH = colored(rb.Mesh(VERTICES, FACES))
-OBJECTS = colored(
-    rb.Mesh(VERTICES, FACES, objects=[1, 0, 1], ids=["a", "b", "c"], labels={"n": [1, None, 3]})
-)
-PLANES = colored(rb.Planes([[0, 0, 1], [1, 2, 0]], [0.5, 0.25]))
-FILLED = np.array([[[0, 1], [1, 1]], [[0, 0], [1, 0]]], bool)
-GRID = colored(rb.Grid([0, 1, 2], [0, 1, 2], [0, 1, 3], occupied=FILLED))
-COPIES = colored(rb.Instances(OBJECTS, [np.eye(3, 4), 2 * np.eye(3, 4)]))
-GEOMETRIES = {"boxes": BOXES, "mesh": MESH, "objects": OBJECTS, "planes": PLANES, "grid": GRID}
-GEOMETRIES["instances"] = COPIES
 
 
 def load(path, content, **options):
@@ -53,114 +31,6 @@ def load(path, content, **options):
 
 def rows(geometry):
     return None if geometry.colors is None else geometry.colors.tolist()
-
-
-# What geometries keep
-
-
-@pytest.mark.parametrize("name", GEOMETRIES)
-def test_copies_and_slices_keep_colors(name):
-    made = GEOMETRIES[name]
-    assert (made.colors.shape, made.colors.dtype) == ((len(made), 4), np.uint8)
-    for same in (made, copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
-        assert same.equals(made)
-        assert rows(same) == rows(made)
-        assert not same.colors.flags.writeable
-    assert not made.equals(with_colors(made, None))
-    assert not made.equals(with_colors(made, ~made.colors))
-    with pytest.raises(AttributeError):
-        made.colors = None
-    for index in (slice(1), [1, 0], 1, np.arange(len(made)) > 0, slice(0, 0)) * (name != "grid"):
-        assert made[index].colors.tolist() == made.colors[index].reshape(-1, 4).tolist()
-        assert not made[index].colors.flags.writeable
-
-
-def test_cells_keep_colors():
-    cells = GRID.colors.reshape(*GRID.shape, 4)
-    assert rows(GRID[1:, :, 1]) == cells[1:, :, 1:].reshape(-1, 4).tolist()
-    assert rows(GRID.boxes(GRID.occupied)) == GRID.colors[GRID.occupied.ravel()].tolist()
-    assert rows(GRID.boxes()) == rows(GRID)
-
-
-def test_other_geometries_have_none():
-    assert rb.Boxes([0, 0], [1, 1]).colors is None
-    assert rb.Mesh(VERTICES, FACES)[:1].colors is None
-
-
-@pytest.mark.parametrize("name", ["boxes", "mesh", "objects"])
-def test_joins_keep_colors(name):
-    made = GEOMETRIES[name]
-    bare = with_colors(made, None)
-    assert rows(rb.concatenate([made, made[:1]])) == rows(made) + rows(made)[:1]
-    assert rows(rb.concatenate([bare, made])) == [NONE] * len(made) + rows(made)
-    assert rb.concatenate([bare, bare]).colors is None
-
-
-def test_moved_geometries_keep_colors():
-    matrix = np.diag([1.0, -1, 1])
-    assert rows(OBJECTS.transformed(np.hstack([matrix, np.ones((3, 1))]))) == rows(OBJECTS)
-    assert rows(BOXES.translated([1, 0, 0])) == rows(BOXES)
-    assert rows(COPIES.boxes()) == rows(COPIES)
-
-
-FILES = {"npz": [*GEOMETRIES], "parquet": ["boxes", "mesh", "objects"], "ply": ["mesh", "objects"]}
-
-
-@pytest.mark.parametrize(("ending", "name"), [(ending, name) for ending in FILES for name in FILES[ending]])
-def test_saved_files_keep_colors(tmp_path, name, ending):
-    made = GEOMETRIES[name]
-    path = tmp_path / f"a.{ending}"
-    for one in (made, with_colors(made, None)):
-        rb.save(path, one)
-        found = rb.load(path)
-        assert rows(found) == rows(one)
-        if ending != "ply":
-            assert found.equals(one)
-    if name == "instances":
-        rb.save(path, COPIES)
-        assert rows(rb.load(path).geometry) == rows(OBJECTS)
-
-
-def test_scenes_keep_colors(tmp_path):
-    made = [*GEOMETRIES.values()]
-    rb.Scene(made).save(tmp_path / "a.scene")
-    for found in (rb.Scene.open(tmp_path / "a.scene").geometry, rb.load(tmp_path / "a.scene")):
-        assert all(one.equals(other) for one, other in zip(found, made, strict=True))
-        assert not found[0].colors.flags.writeable
-
-
-def test_turning_keeps_colors(tmp_path):
-    for name in ("boxes", "objects", "instances"):
-        rb.save(tmp_path / "a.npz", with_facts(GEOMETRIES[name], up="y"))
-        assert rows(rb.load(tmp_path / "a.npz", up="z")) == rows(GEOMETRIES[name])
-
-
-def test_labels_named_like_colors_stay_labels(tmp_path):
-    labels = {"red": [1, 2], "green": [1, 2], "blue": [3, 4], "alpha": [1.5, 2]}
-    made = rb.Boxes([[0, 0], [1, 1]], [[1, 1], [2, 2]], labels=labels)
-    rb.save(tmp_path / "a.parquet", made)
-    assert rb.load(tmp_path / "a.parquet").equals(made)
-    with pytest.raises(rb.InvalidInput, match="the label 'red' has the name of a column"):
-        rb.save(tmp_path / "a.parquet", colored(made))
-    rb.save(tmp_path / "a.npz", colored(made))
-
-
-def test_damaged_colors_are_refused(tmp_path):
-    arrays = {"raybox": np.array("boxes"), "lower": [[0.0, 0, 0]], "upper": [[1.0, 1, 1]]}
-    for wrong in (np.zeros((2, 4), np.uint8), np.zeros((1, 3), np.uint8), np.zeros((1, 4))):
-        np.savez(tmp_path / "a.npz", **arrays, **{"file/colors": wrong})
-        assert "colors must be uint8 of shape (1, 4); got" in refused(tmp_path / "a.npz")
-
-
-def test_the_most_frequent_color():
-    colors = np.array([[1, 2, 3, 4], [9, 9, 9, 9], [1, 2, 3, 4], [255, 0, 0, 255]], np.uint8)
-    assert most_frequent(colors, np.array([0, 0, 0, 1])).tolist() == [[1, 2, 3, 4], [255, 0, 0, 255]]
-    assert most_frequent(colors[:0], np.zeros(0, np.int64)).tolist() == []
-
-
-def test_bytes_of_numbers():
-    given = [-1.0, 0.0, 0.5 / 255 + 1e-9, 0.2, 1.0, 1.5, np.nan, np.inf]
-    assert color_bytes(given).tolist() == [0, 0, 1, 51, 255, 255, 0, 255]
 
 
 # Voxels
@@ -240,36 +110,6 @@ def test_one_ifc_product_has_frame_and_glass(tmp_path):
     assert glass.sum() == 12
     assert rows(found[~glass]) == [NONE] * 12
     assert [np.ptp(found.triangles[one][..., 2]) for one in (glass, ~glass)] == [6, 1]
-
-
-def test_colors_of_a_house_are_those_that_ifcopenshell_returns():
-    package("ifcopenshell")
-    import ifcopenshell
-    import ifcopenshell.geom
-
-    from real_data import HOUSE
-
-    found, model = rb.load(HOUSE), ifcopenshell.open(str(HOUSE))
-    settings = ifcopenshell.geom.settings()
-    settings.set("use-world-coords", True)
-    counts = {"glass": 0, "without": 0}
-    for product in (
-        model.by_type("IfcWindow")[:4] + model.by_type("IfcDoor")[:3] + model.by_type("IfcCovering")[:2]
-    ):
-        shape = ifcopenshell.geom.create_shape(settings, product)
-        own = found.colors[found.ids[found.objects] == product.GlobalId]
-        assert len(own) == len(shape.geometry.faces) // 3
-        for color, number in zip(own.tolist(), shape.geometry.material_ids, strict=True):
-            style = shape.geometry.materials[number]
-            if not style.name.startswith("IfcSurfaceStyle"):  # a default
-                counts["without"] += 1
-                assert color == NONE
-                continue
-            shown = [style.diffuse.r(), style.diffuse.g(), style.diffuse.b()]
-            alpha = 1.0 if style.transparency != style.transparency else 1.0 - style.transparency
-            assert color == [round(255 * value) for value in (*shown, alpha)]
-            counts["glass"] += color[3] < 255
-    assert min(counts.values()) > 20
 
 
 # OBJ
@@ -355,16 +195,6 @@ def test_textures_of_obj_are_counted(tmp_path):
     assert dict(found.skipped) == {"textures that are not read": 1}  # no face uses the other
 
 
-def test_trimesh_reads_the_same_colors_of_obj(tmp_path):
-    trimesh = pytest.importorskip("trimesh")
-    (tmp_path / "a.mtl").write_text(MTL.replace(" # all alike", " 0.6 0.8"))
-    content = OBJ.replace("usemtl absent\nf 2 3 4\n", "").replace("f 1 2 3\nusemtl", "usemtl")
-    found = load(tmp_path / "a.obj", content)
-    scene = trimesh.load_scene(tmp_path / "a.obj")
-    theirs = {tuple(np.round(one.visual.material.main_color).tolist())[:3] for one in scene.geometry.values()}
-    assert {tuple(color[:3]) for color in rows(found)} == theirs == {(255, 51, 0), (102, 153, 204)}
-
-
 # glTF
 
 
@@ -446,17 +276,6 @@ def test_textures_of_gltf_are_counted(tmp_path, texture):
     assert dict(found.skipped) == {"textures that are not read": 1}
 
 
-def test_trimesh_reads_the_same_vertex_colors_of_glb(tmp_path):
-    trimesh = pytest.importorskip("trimesh")
-    colors = RNG.integers(0, 256, (4, 4)).astype(np.uint8)
-    (tmp_path / "a.glb").write_bytes(gltf(None, colors))
-    theirs = next(iter(trimesh.load_scene(tmp_path / "a.glb").geometry.values()))
-    means = theirs.visual.vertex_colors[theirs.faces].astype(float).mean(axis=1)
-    found = rb.load(tmp_path / "a.glb")
-    wanted = [[srgb(c / 255) for c in mean[:3]] for mean in means.tolist()]
-    assert [row[:3] for row in rows(found)] == wanted * 2
-
-
 # PLY
 
 FULL = {"uchar": 255, "ushort": 65535, "float": 1, "double": 1, "int": 255}
@@ -528,20 +347,6 @@ def test_points_of_colored_ply_stay_points(tmp_path):
     content = ply("ascii", "uchar", [[1, 2, 3]] * 7, "vertex")
     rays = load(tmp_path / "a.ply", content, origin=(0, 0, 0))
     assert rays.directions.tolist() == VERTICES.tolist()
-
-
-def test_trimesh_reads_the_same_colors_of_ply(tmp_path):
-    theirs = package("trimesh.exchange.ply")
-    colors = RNG.integers(0, 256, (7, 4)).tolist()
-    for where in ("vertex", "face"):
-        content = ply("binary_little_endian", "uchar", colors, where)
-        found = load(tmp_path / "a.ply", content)
-        mesh = theirs.load_ply(io.BytesIO(content))
-        if where == "face":
-            assert rows(found) == mesh["face_colors"][:3].tolist()
-        else:
-            means = mesh["vertex_colors"][mesh["faces"]].astype(float).mean(axis=1)
-            assert np.abs(found.colors - means).max() <= 0.5
 
 
 # CityJSON

@@ -145,6 +145,46 @@ def test_sparse_values_replace_those_of_the_base_or_zero(tmp_path, code, base):
     assert "indices: names item 10 of 10" in refused(tmp_path, made.content())
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "expected"),
+    [
+        (("accessors", 0, "count"), 4, "accessor 0: 4 items from byte 0 on do not fit into bufferView 0"),
+        (("accessors", 0, "count"), 10**12, "do not fit into bufferView 0"),
+        (("accessors", 0, "count"), -1, "its count is -1"),
+        (("accessors", 0, "count"), 3.0, "its count is 3.0, not a whole number"),
+        (("accessors", 0, "count"), True, "its count is True, not a whole number"),
+        (("accessors", 0, "byteOffset"), 8, "items from byte 8 on do not fit"),
+        (("accessors", 0, "type"), "VEC2", "is 'VEC2' of components 5126; a VEC3 of"),
+        (("accessors", 0, "componentType"), 5130, "of components 5130"),
+        (("accessors", 1, "componentType"), 5126, "a SCALAR of [5121, 5123, 5125] is needed here"),
+        (("accessors", 1, "componentType"), 5122, "of components 5122"),
+        (("accessors", 0, "bufferView"), 7, "refers to bufferView 7, the file has 2"),
+        (("accessors", 0, "bufferView"), "a", "its bufferView is 'a', not a whole number"),
+        (("bufferViews", 0, "byteLength"), 10**6, "bufferView 0: ends at byte 1000000 of a buffer of 42"),
+        (("bufferViews", 0, "byteStride"), 4, "do not fit into bufferView 0"),
+        (("bufferViews", 0, "buffer"), 1, "refers to buffer 1, the file has 1"),
+        (("buffers", 0, "byteLength"), 100, "buffer 0: announces 100 bytes, 42 are there"),
+        (("meshes", 0, "primitives", 0, "mode"), 9, "has mode 9, which is none of glTF"),
+        (
+            ("meshes", 0, "primitives", 0, "attributes"),
+            {},
+            "no triangles, but primitives without POSITION (1)",
+        ),
+        (("meshes", 0, "primitives", 0, "indices"), 5, "refers to accessor 5"),
+        (("meshes", 0, "primitives"), {}, "its primitives is {}, not a list"),
+        (("nodes", 0, "mesh"), 3, "node 0: refers to mesh 3, the file has 1"),
+        (("nodes", 0, "name"), 3, "its name is 3, not a text"),
+        (("nodes", 0, "matrix"), [1.0] * 15, "has 15 numbers in its matrix, not 16"),
+        (("nodes", 0, "translation"), [0, "x", 0], "has 'x' among its translation, which is not a number"),
+        (("nodes", 0, "rotation"), [0, 0, 0, 0], "a rotation that is no quaternion"),
+        (("nodes", 0), 7, "has 7 among its nodes, which is not an object"),
+        (("nodes", 0, "children"), [0], "leads to node 0 a second time: the nodes are no tree"),
+        (("scenes",), [{"nodes": [0, 0]}], "leads to node 0 a second time"),
+        (("scenes",), [{"nodes": [4]}], "scene 0: refers to node 4, the file has 1"),
+        (("scenes",), [{"nodes": [-1]}], "scene 0: refers to node -1"),
+        (("accessors",), 5, "its accessors is 5, not a list"),
+    ],
+)
 def test_every_reference_and_size_is_checked(tmp_path, place, value, expected):
     made = triangle([0, 1, 2])
     document = made.document | {"buffers": [{"byteLength": len(made.binary)}]}
@@ -265,11 +305,11 @@ def test_what_has_no_triangles_is_counted(tmp_path):
     primitives = made.document["meshes"][0]["primitives"]
     primitives += [{"attributes": {"POSITION": 0}, "mode": mode} for mode in (0, 1, 2, 3)]
     primitives += [{"attributes": {}}, {"attributes": {"NORMAL": 0}}]
-    (tmp_path / "one.glb").write_bytes(made.content(animations=[{}, {}]))
-    mesh, skipped = counted(tmp_path / "one.glb")
+    with pytest.warns(SkippedWarning, match=r"primitives of lines \(3\), .*primitives of points \(1\)"):
+        mesh = load(tmp_path, made.content(animations=[{}, {}]))
     counts = {"points": 1, "lines": 3}
     wanted = {f"primitives of {name}": count for name, count in counts.items()}
-    assert skipped == wanted | {"animations": 2, "primitives without POSITION": 2}
+    assert mesh.skipped == wanted | {"animations": 2, "primitives without POSITION": 2}
     assert len(mesh) == announced(tmp_path / "one.glb").rows == 1
 
 
@@ -450,7 +490,7 @@ def affine(rng):
 
 
 def posed_scene(rng):
-    """Return a builder of a skinned mesh with morph targets, its triangles, and whose corners are mirrored."""
+    """Return a builder of a skinned mesh with morph targets, its triangles, and its mirrored corners."""
     made, count, triangles = Builder(), int(rng.integers(3, 9)), int(rng.integers(1, 6))
     rows, faces = rng.integers(-8, 9, (count, 3)) / 4, rng.integers(0, count, (triangles, 3))
     moves, weights = rng.integers(-4, 5, (2, count, 3)) / 2, rng.choice([0.0, 0.5, -1.0], 2).tolist()
@@ -499,7 +539,7 @@ def test_skins_and_morph_targets_are_what_the_specification_says(tmp_path):
         made, wanted, turned = posed_scene(np.random.default_rng(seed))
         assert exact(load(tmp_path, made.content()), 0) == wanted
         some, every = some + any(turned), every + all(turned)
-    assert 10 < every < some < 100
+    assert 0 < every < some - 10 < 90
 
 
 def test_normalized_weights_and_hidden_joints_move(tmp_path):
@@ -510,6 +550,22 @@ def test_normalized_weights_and_hidden_joints_move(tmp_path):
     np.testing.assert_allclose(moved, CORNERS + np.array([5, 0, 0]), rtol=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda d, a: d.update(skins=[]), "node 0: refers to skin 0, the file has 0"),
+        (lambda d, a: d["skins"][0].update(joints=[]), "skin 0: has the joints [], which are no nodes of"),
+        (lambda d, a: d["skins"][0].update(joints=[7]), "skin 0: has the joints [7], which are no nodes of"),
+        (lambda d, a: d["skins"][0].update(inverseBindMatrices=0), "accessor 0: is 'VEC3' of components"),
+        (lambda d, a: d["skins"][0].update(inverseBindMatrices=3), "has 0 inverseBindMatrices for 1 joints"),
+        (lambda d, a: d.update(scenes=[{"nodes": [0]}]), "skin 0: has the joints [1], which are no nodes of"),
+        (lambda d, a: a.pop("JOINTS_0"), "attributes: lacks JOINTS_0"),
+        (lambda d, a: a.pop("WEIGHTS_0"), "attributes: lacks WEIGHTS_0"),
+        (lambda d, a: a.update(JOINTS_0=2), "is 'VEC4' of components 5126; a VEC4 of [5121, 5123, 5125]"),
+        (lambda d, a: d["accessors"][1].update(count=2), "has 2 rows in its JOINTS_0, not 3"),
+        (lambda d, a: d["accessors"][2].update(count=2), "has 2 rows in its WEIGHTS_0, not 3"),
+    ],
+)
 def test_wrong_skins_are_refused_by_their_place(tmp_path, change, expected):
     made = skinned(1)
     made.accessor(np.zeros((1, 16)), count=0)
@@ -628,7 +684,7 @@ def test_extensions_that_are_only_used(tmp_path):
 @pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"  \n"])
 @pytest.mark.parametrize("after", [b"\0", b"\0\0\0", b" \0 ", b"\xef\xbb\xbf"])
 def test_padding_around_the_json(tmp_path, before, after):
-    content = triangle(name="QQQQ").content().replace(b'"QQQQ"', '"süd" '.encode())
+    content = triangle(name="QQQQ").content().replace(b'"QQQQ"', '"süd"'.encode())
     end = 20 + struct.unpack_from("<I", content, 12)[0]
     text = before + content[20:end] + after
     chunks = struct.pack("<II", len(text), 0x4E4F534A) + text + content[end:]
@@ -645,7 +701,7 @@ def test_names_that_are_not_utf8(tmp_path):
 
 def test_files_that_state_no_triangles_are_empty_meshes(tmp_path):
     assert len(load(tmp_path, triangle(**hidden({"visible": False})).content())) == 0
-    for document in ({"asset": {}}, {"nodes": [], "meshes": []}, {"nodes": [{"camera": 0}, {"name": "a"}]}):
+    for document in ({"asset": {}}, {"nodes": [], "meshes": []}, {"asset": {}, "nodes": [{"camera": 0}, {}]}):
         mesh = load(tmp_path, glb(document))
         assert (len(mesh), mesh.skipped, mesh.units, mesh.up) == (0, {}, "metre", "y")
     made = triangle()

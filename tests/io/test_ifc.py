@@ -14,7 +14,7 @@ from needs import package
 from raybox.errors import SkippedWarning
 from raybox.files import read
 from raybox.io.formats import ifc
-from real_data import HOUSE
+from real_data import HOUSE, HOUSE_BOXES
 
 ifcopenshell = package("ifcopenshell")
 geom = package("ifcopenshell.geom")
@@ -85,11 +85,14 @@ def test_boxes_are_those_of_the_same_objects(house, mesh):
     assert np.array_equal(boxes.upper, [c.max(0) for c in corners])
 
 
-def test_spaces_and_openings_on_request(mesh):
-    boxes = rb.load(HOUSE, boxes=True, all_objects=True)
+def test_spaces_and_openings_on_request():
+    boxes, table = rb.load(HOUSE, boxes=True, all_objects=True), rb.load(HOUSE_BOXES)
     classes = Counter(boxes.labels["ifc_class"])
     assert (len(boxes), classes["IfcSpace"], classes["IfcOpeningElement"]) == (286, 21, 50)
     assert not boxes.skipped
+    order = [boxes.ids.tolist().index(name) for name in table.ids]
+    np.testing.assert_allclose(boxes[order].lower, table.lower, atol=1e-5)
+    np.testing.assert_allclose(boxes[order].upper, table.upper, atol=1e-5)
 
 
 def test_the_faster_tessellation_has_the_same_objects_within_a_centimetre(mesh):

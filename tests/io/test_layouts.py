@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import raybox as rb
 from raybox.io.formats import csv_table, read
+from raybox.io.formats.typed_labels import label
 from refusals import refused
 from streaming import get
 
@@ -110,24 +111,8 @@ def test_rows_of_white_space_are_those_of_split(rows, end, mark, block):
             return
         boxes = rb.load(io.BytesIO(text.encode()), format=".txt")
     assert boxes.lower.tolist() == [[x, y] for x, y, _, _ in rows]
-    assert [str(v) for v in boxes.labels["note"].tolist()] == [
-        str(v) for v in _typed(row[2] for row in split)
-    ]
-
-
-def _typed(words):
-    """Return words as labels of a column."""
-    words = list(words)
-    path = io.BytesIO(
-        "\n".join(
-            [
-                "note;x0;min_x;min_y;max_x;max_y",
-                *(f'"{w.replace(chr(34), chr(34) * 2)}";0;0;0;1;1' for w in words),
-                "",
-            ]
-        ).encode()
-    )
-    return rb.load(path, format=".csv").labels["note"].tolist() if words else []
+    typed = label("note", [np.array([*(row[2] for row in split), None], object)[:-1]]) if rows else []
+    assert list(map(str, boxes.labels["note"])) == list(map(str, typed))
 
 
 # .bin and .npy
@@ -152,19 +137,15 @@ def test_scans_of_float32(tmp_path, layout):
         f"its {size} bytes are no whole number of rows of {len(names)} float32 ({4 * len(names)} bytes)"
     )
     assert expected in refused(path, layout=layout, origin=ORIGIN)
-    assert "holds points, not rays" in refused(put_bytes(path, table), layout=layout)
-
-
-def put_bytes(path, table):
-    """Write a table as it lies in memory; return its path."""
     table.tofile(path)
-    return path
+    assert "holds points, not rays" in refused(path, layout=layout)
 
 
 def test_boxes_and_rays_of_bare_numbers(tmp_path):
     table = np.array([[1, 2, 3, 4, 5, 6, 0.5], [1, 2, 3, 4, 5, 6, 0]], np.float32)
     np.save(tmp_path / "a.npy", table)
-    for path in (put_bytes(tmp_path / "a.bin", table), tmp_path / "a.npy"):
+    table.tofile(tmp_path / "a.bin")
+    for path in (tmp_path / "a.bin", tmp_path / "a.npy"):
         turned = rb.load(path, layout="x,y,z,dx,dy,dz,yaw")
         wanted = rb.Instances.oriented_boxes(table[:, :3], table[:, 3:6], yaw=table[:, 6])
         np.testing.assert_array_equal(turned.transforms, wanted.transforms)

@@ -1,16 +1,10 @@
 """Rays in Parquet, however encoded: every bit is read, or the file is refused."""
 
-import re
-from collections import Counter
-from contextlib import suppress
-
 import numpy as np
 import pytest
 
-from raybox.casting.blocks import BlockBuffers, BlockSpan, Position, rays_of, read
 from raybox.casting.readers import open_ray_file
 from raybox.errors import FileFormatError
-from raybox.io.formats import load
 from raybox.io.formats import parquet as parquet_format
 from raybox.io.formats.common import ReadOptions
 
@@ -46,12 +40,6 @@ def read_from(path, row=0, offset=0):
             assert len(values) == block.rows
             column.append(np.array(values))
     return [np.concatenate(column) for column in read], starts
-
-
-def load_columns(path):
-    """Return the columns of a file as `load` reads them."""
-    rays = load(path, kind="rays")
-    return [*rays.origins.T.tolist(), *rays.directions.T.tolist()]
 
 
 WAYS = {
@@ -94,50 +82,6 @@ def test_other_types_columns_and_empty_groups(tmp_path):
         assert values.tolist() == columns[NAMES[0]].tolist()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-@pytest.mark.parametrize("pages", [1, 3])
-@pytest.mark.parametrize("every", [False, True])
-def test_page_headers_in_which_any_bit_is_wrong(tmp_path, version, pages, every):
-    """The file is refused, or every row is read: Arrow alone returns fewer rows for some of these."""
-    path, rows = tmp_path / "rays.parquet", 40 * pages
-    columns = {name: np.arange(rows) + 0.5 for name in NAMES}
-    small = PLAIN | {"write_statistics": False, "data_page_size": 320, "write_batch_size": 40}
-    parquet.write_table(table(columns), path, **small, data_page_version=version)
-    sound, group = path.read_bytes(), parquet.read_metadata(path).row_group(0)
-    headers = []
-    for chunk in map(group.column, range(6 if every else 1)):
-        start = chunk.data_page_offset + (pages > 1) * (chunk.total_compressed_size // pages)
-        headers.append((start, sound.index(np.float64(40.5 if pages > 1 else 0.5).tobytes(), start)))
-    outcomes = Counter[str]()
-    for bit in range(8 * (headers[0][1] - headers[0][0])):
-        damaged = bytearray(sound)
-        for start, _ in headers:
-            damaged[start + bit // 8] ^= 1 << bit % 8
-        path.write_bytes(damaged)
-        with suppress(OSError, ValueError):
-            outcomes["fewer rows from Arrow"] += parquet.read_table(path, columns=NAMES).num_rows < rows
-        try:
-            loaded = load_columns(path)
-        except FileFormatError:
-            loaded = []
-        try:
-            found = read_from(path)[0]
-        except FileFormatError as error:
-            text = str(error)
-            short = re.search(rf", row group 0: holds \d+ of {rows} rows;", text)
-            assert short or ", row group 0: cannot be read: " in text or " are missing;" in text
-            outcomes["fewer rows" if short else "refused"] += 1
-            assert not loaded
-        else:
-            assert [column.tolist() for column in found] == loaded
-            assert [len(values) for values in found] == [rows] * 6
-            outcomes["all rows"] += 1
-    assert outcomes["refused"] > 50
-    assert outcomes["all rows"] > 10  # bits of fields that readers ignore
-    assert not every or min(outcomes["fewer rows"], outcomes["fewer rows from Arrow"]) > 0
-
-
 @pytest.mark.parametrize("keep", [4, 20, 60, 70, 300])
 def test_a_file_that_becomes_shorter_is_refused(tmp_path, keep):
     path = tmp_path / "rays.parquet"
@@ -147,25 +91,3 @@ def test_a_file_that_becomes_shorter_is_refused(tmp_path, keep):
         file.truncate(parquet.read_metadata(path).row_group(0).column(0).data_page_offset + keep)
     with pytest.raises(FileFormatError, match=r"row group 0: cannot be read|cannot be read"):
         list(source.blocks(0, 0, ()))
-
-
-def test_chunks_resume_within_a_row_group(tmp_path, monkeypatch):
-    """Each chunk's place and checksum are the same whatever the batches, and reading resumes from each."""
-    path, columns = tmp_path / "rays.parquet", {name: np.random.default_rng(1).random(9000) for name in NAMES}
-    parquet.write_table(table(columns), path, **PLAIN, row_group_size=3500)
-    source, rounds = open_ray_file(path, ReadOptions("rays")), []
-    for batch in (700, 1 << 17):
-        monkeypatch.setattr(parquet_format, "BATCH_ROWS", batch)
-        rounds.append(list(read(source, 1000, BlockSpan(0, Position(), None), BlockBuffers())))
-    for chunks in rounds:
-        assert [c.end._replace(row=0) for c in chunks] == [c.end._replace(row=0) for c in rounds[0]]
-        assert [c.checksum() for c in chunks] == [c.checksum() for c in rounds[0]]
-        assert [c.number for c in chunks] == list(range(9))
-        for axis, name in enumerate(NAMES[:3]):
-            found = np.concatenate([rays_of(source, chunk).origins[:, axis] for chunk in chunks])
-            np.testing.assert_array_equal(found, columns[name])
-        for k in range(len(chunks) - 1):
-            (again,) = read(source, 1000, BlockSpan(k + 1, chunks[k].end, 1), BlockBuffers())
-            assert (again.first, again.checksum()) == (chunks[k + 1].first, chunks[k + 1].checksum())
-            found, wanted = (rays_of(source, one).directions for one in (again, chunks[k + 1]))
-            np.testing.assert_array_equal(found, wanted)

@@ -5,15 +5,14 @@ import os
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import raybox as rb
+from commands import raybox
 from file_samples import pcd, samples
 from raybox.casting import parquet_footer
 from raybox.casting.caster import BlockCaster
 from raybox.casting.part import PartFile
-from raybox.cli import main
-from streaming import BOXES, IDS, RAYS, SCENE, interrupted, pq, stopping_at
+from streaming import BOXES, IDS, RAYS, SCENE, interrupted, pq
 from streaming import content as bytes_of
 from streaming import put as put_rays
 
@@ -169,21 +168,6 @@ def test_an_archive_with_a_damaged_name(tmp_path):
 # CSV
 
 
-@pytest.mark.parametrize("quote", ["", '"'])
-def test_rows_with_more_fields_than_the_header(tmp_path, quote):
-    path = tmp_path / "rays.csv"
-    path.write_text(f"{HEAD}\n0,0,1,0\n{quote}0{quote},5,0,1,0\n")
-    for text in refusals(path, FLAT):
-        assert ", line 3: 5 fields, while the first line has 4; write decimal points" in text
-
-
-def test_long_and_short_rows_do_not_cancel_out(tmp_path):
-    path = tmp_path / "rays.csv"
-    path.write_text(f"{HEAD},note\n0,0,1,0,a,b\n0,0,1,0\n0,0,1,0,c\n")
-    for text in refusals(path, FLAT):
-        assert ", line 2: 6 fields" in text
-
-
 @pytest.mark.parametrize("blanks", ["  ", "\t", " \r", ",,,"])
 def test_lines_of_blanks(tmp_path, blanks):
     path = tmp_path / "rays.csv"
@@ -192,15 +176,6 @@ def test_lines_of_blanks(tmp_path, blanks):
         for error in refusals(path, FLAT):
             assert ", line 4" in error, name
             assert "holds blanks only; remove the line" in error or "a number is missing" in error
-
-
-@pytest.mark.parametrize("rows", ["0,0,1,0\r5,5,1,0\r\n0,0,1,0\n", "0,0,1,0\r\n\r\n5,5,1,0\r\n\n0,0,1,0"])
-@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
-def test_ends_of_lines_may_differ(tmp_path, rows, end):
-    path = tmp_path / "rays.csv"
-    path.write_text(HEAD + end + rows, newline="")
-    assert rb.load(path).origins.tolist() == [[0, 0], [5, 5], [0, 0]]
-    assert rb.stream.cast(FLAT, path, tmp_path / "out.npy")[:2] == (3, 2)
 
 
 @pytest.mark.long
@@ -218,14 +193,6 @@ def test_wide_tables_take_linear_time(tmp_path):
 # What raybox wrote itself
 
 
-def test_a_job_with_another_number(tmp_path, monkeypatch):
-    rays, out = interrupted(tmp_path, monkeypatch)
-    path = tmp_path / "out.npy.raybox" / "job"
-    path.write_text(path.read_text().replace('"chunk": 20', '"chunk": 21'))
-    with pytest.raises(rb.FileFormatError, match="has a job that is damaged; rename or remove it"):
-        rb.stream.cast(SCENE, rays, out, chunk=21)
-
-
 def test_a_part_with_another_byte_is_cast_again(tmp_path, monkeypatch):
     rays, out = interrupted(tmp_path, monkeypatch)
     path = tmp_path / "out.npy.raybox" / "parts" / "part-000000001.rows"
@@ -237,81 +204,49 @@ def test_a_part_with_another_byte_is_cast_again(tmp_path, monkeypatch):
     assert out.read_bytes() == (tmp_path / "whole.npy").read_bytes()
 
 
-@pytest.mark.parametrize("row", [5, 100])
-def test_an_input_that_changes_but_looks_the_same(tmp_path, monkeypatch, row):
-    """Same size, time and ends: the rays done are compared."""
-    table = np.column_stack([np.tile(RAYS.origins, (60, 1)), np.tile(RAYS.directions, (60, 1))])
-    rays, out = tmp_path / "rays.npy", tmp_path / "out.npy"
-    table = np.concatenate([table] * 4)  # rows 3000 to 20000 are in neither end
-    np.save(rays, table)
-    with stopping_at(monkeypatch, 12_000, rb.RayboxError("enough")):
-        rb.stream.cast(SCENE, rays, out, chunk=3000)
-    before = rays.stat()
-    table[row * 150 + 3000, :3] += 0.25
-    with rays.open("r+b") as file:
-        file.seek(128)
-        file.write(table.tobytes())
-    os.utime(rays, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert rb.stream.cast(SCENE, rays, out, chunk=3000).resumed == (9000 if row == 5 else 12_000)
-    rb.stream.cast(SCENE, rays, tmp_path / "whole.npy", chunk=3000)
-    assert out.read_bytes() == (tmp_path / "whole.npy").read_bytes()
-
-
 # Outputs that are inputs
 
 
-@pytest.mark.parametrize("link", [os.link, os.symlink])
-def test_an_output_that_is_a_link_to_the_input(tmp_path, link):
-    rays, out = put_rays(tmp_path / "rays.npy", RAYS), tmp_path / "out.npy"
-    link(rays, out)
-    before = rays.read_bytes()
-    with pytest.raises(rb.InvalidInput, match="out must not be an input"):
-        rb.stream.cast(SCENE, rays, out)
-    boxes = put_rays(tmp_path / "boxes.npz", BOXES)
-    text = CliRunner().invoke(main, ["cast", str(boxes), str(rays), "-o", str(out)]).output
-    assert "is also an input" in text
-    link(boxes, tmp_path / "other.npz")
-    text = CliRunner().invoke(main, ["cast", str(boxes), str(rays), "-o", str(tmp_path / "other.npz")]).output
-    assert "is also an input" in text
-    assert rays.read_bytes() == before
-
-
-def test_a_file_system_that_ignores_case(tmp_path, monkeypatch):
-    rays = put_rays(tmp_path / "rays.npy", RAYS)
-    other = tmp_path / "RAYS.npy"
-    os.link(rays, other)  # what such a file system shows
-    with pytest.raises(rb.InvalidInput, match="out must not be an input"):
-        rb.stream.cast(SCENE, rays, other)
-
-
-def named(kind, path, folder):
+def named(kind, path):
     """Return another name of a file: by a link, by another spelling, or the same."""
     if kind == "same":
         return path
     if kind == "spelling":
-        return folder / "." / ".." / folder.name / path.name
-    (os.link if kind == "hard link" else os.symlink)(path, other := folder / f"other{path.suffix}")
+        return path.parent / "." / ".." / path.parent.name / path.name
+    other = path.with_name(path.name.upper() if kind == "case" else f"other{path.suffix}")
+    (os.symlink if kind == "symbolic link" else os.link)(path, other)  # "case": as if the system ignored it
     return other
 
 
-@pytest.mark.parametrize("kind", ["same", "spelling", "hard link", "symbolic link"])
-@pytest.mark.parametrize("option", ["weights", "values"])
-def test_an_output_that_is_an_array_of_the_cast(tmp_path, kind, option):
+@pytest.mark.parametrize("kind", ["same", "spelling", "hard link", "symbolic link", "case"])
+@pytest.mark.parametrize("of", ["rays", "boxes", "weights", "values"])
+def test_an_output_that_is_an_input(tmp_path, kind, of):
     """By the command, whatever --force says, and where the array is mapped."""
-    query, rows = ("deposit", 103) if option == "weights" else ("integrate", 40)
     boxes, rays = put_rays(tmp_path / "boxes.npz", BOXES), put_rays(tmp_path / "rays.npy", RAYS)
-    np.save(array := tmp_path / "array.npy", np.arange(rows) + 0.5)
-    before, out = array.read_bytes(), named(kind, array, tmp_path)
-    given = ["cast", str(boxes), str(rays), "-o", str(out), "--query", query, f"--{option}", str(array)]
-    done = CliRunner().invoke(main, [*given, "--force"])
-    assert done.exit_code == 2
-    assert f"{out} is also an input ({array}). Write the results to another file." in done.output
-    mapped = np.load(array, mmap_mode="r")
-    for some in (mapped, mapped[:], np.asarray(mapped)):
-        with pytest.raises(rb.InvalidInput, match=r"out must not be an input, nor be inside of one; got"):
-            rb.stream.cast(SCENE, rays, out, query=query, **{option: some})
-    assert array.read_bytes() == before
-    rb.stream.cast(SCENE, rays, out, query=query, **{option: np.load(array)})  # in memory, it is no file
+    np.save(array := tmp_path / "array.npy", np.arange(103 if of == "weights" else 40) + 0.5)
+    path = {"rays": rays, "boxes": boxes}.get(of, array)
+    before, out = path.read_bytes(), named(kind, path)
+    query = {"weights": "deposit", "values": "integrate"}.get(of, "nearest")
+    more = [f"--{of}", array] if path == array else []
+    done = raybox("cast", boxes, rays, "-o", out, "--query", query, *more, "--force", code=2)
+    assert f"{out} is also an input ({path}). Write the results to another file." in done.output
+    if of != "boxes":  # which a scene in memory does not know
+        mapped = np.load(array, mmap_mode="r")
+        for some in (mapped, mapped[:], np.asarray(mapped)):
+            with pytest.raises(rb.InvalidInput, match=r"out must not be an input, nor be inside of one; got"):
+                rb.stream.cast(SCENE, rays, out, query=query, **({of: some} if more else {}))
+    assert path.read_bytes() == before
+    if more:  # in memory, it is no file
+        rb.stream.cast(SCENE, rays, out, query=query, **{of: np.load(array)})
+
+
+def test_a_page_that_is_an_input(tmp_path):
+    boxes, rays = put_rays(tmp_path / "boxes.csv", BOXES), put_rays(tmp_path / "rays.npy", RAYS)
+    os.link(boxes, page := tmp_path / "page.html")
+    for others in ([], [rays]):
+        done = raybox("view", boxes, *others, "--force", "--html", page, code=2)
+        assert "is also an input" in done.output
+    assert len(rb.load(boxes)) == len(BOXES)
 
 
 @pytest.mark.parametrize("place", ["second file", "mapped scene", "rays in Zarr", "unfinished"])
@@ -335,16 +270,6 @@ def test_an_output_that_is_a_part_of_an_input(tmp_path, place):
     assert rb.stream.cast(scene, rays, tmp_path / "free.npy").rays in (103, 206)
 
 
-def test_a_page_that_is_an_input(tmp_path):
-    boxes = put_rays(tmp_path / "boxes.csv", BOXES)
-    os.link(boxes, tmp_path / "page.html")
-    for other in ([], [str(put_rays(tmp_path / "rays.npy", RAYS))]):
-        given = ["view", str(boxes), *other, "--force", "--html", str(tmp_path / "page.html")]
-        done = CliRunner().invoke(main, given)
-        assert (done.exit_code, "is also an input" in done.output) == (2, True)
-    assert len(rb.load(boxes)) == len(BOXES)
-
-
 # Errors of one family
 
 
@@ -360,26 +285,23 @@ def test_a_missing_file(tmp_path, ending):
         assert str(caught.value).startswith(str(path))
 
 
-def test_no_memory_is_not_a_full_disk(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("method", "error", "kind", "words"),
+    [
+        ((PartFile, "write"), OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)), rb.FileFormatError,
+         "Cannot allocate memory; free memory, or give a smaller"),
+        ((BlockCaster, "_results"), MemoryError, MemoryError,
+         "chunks of 50 rays do not fit into memory; give a smaller"),
+    ],
+)  # fmt: skip
+def test_no_memory(tmp_path, monkeypatch, method, error, kind, words):
+    """It is not a full disk."""
     rays = put_rays(tmp_path / "rays.npz", RAYS)
 
     def fail(*_):
-        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+        raise error
 
-    monkeypatch.setattr(PartFile, "write", fail)
-    with pytest.raises(rb.FileFormatError, match="Cannot allocate memory; free memory, or give a smaller"):
-        rb.stream.cast(SCENE, rays, tmp_path / "out.npy")
-
-
-def test_no_memory_for_a_chunk(tmp_path, monkeypatch):
-    rays = put_rays(tmp_path / "rays.npz", RAYS)
-
-    def fail(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(BlockCaster, "_results", fail)
-    with pytest.raises(
-        MemoryError, match="chunks of 50 rays do not fit into memory; give a smaller"
-    ) as caught:
+    monkeypatch.setattr(*method, fail)
+    with pytest.raises(kind, match=words) as caught:
         rb.stream.cast(SCENE, rays, tmp_path / "out.npy", chunk=50)
     assert isinstance(caught.value, rb.RayboxError)

@@ -389,8 +389,16 @@ def test_solids_are_objects_also_of_one_name(put):
 
 
 PROPERTIES = {  # those of types whose size alone matters may have one name, for no one reads them
-    "vertex": [("double", "x"), ("float", "y"), ("short", "z"), ("uchar", "red"), ("list uchar int", "near")]
-    + [("uint64", "other"), ("uint8_t", "other"), ("list uchar float16", "weights")],
+    "vertex": [
+        ("double", "x"),
+        ("float", "y"),
+        ("short", "z"),
+        ("uchar", "red"),
+        ("list uchar int", "near"),
+        ("uint64", "other"),
+        ("uint8_t", "other"),
+        ("list uchar float16", "weights"),
+    ],
     "face": [("list uchar uint", "vertex_indices"), ("list short float", "uv"), ("int", "flags")],
     "edge": [("int", "vertex1"), ("int", "vertex2"), ("list uchar double", "more"), ("int64", "key")],
 }

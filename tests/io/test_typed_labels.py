@@ -141,6 +141,7 @@ def test_npz_and_structured_npy_keep_their_types(tmp_path):
         "storey": np.array([1, 2]),
     }
     others = {"matrix": np.eye(2), "three": np.zeros(3), "objects": np.array([None, 1])}
+    others["day"] = np.array(["2026-01-01", "2026-01-02"], "M8[D]")
     np.savez(tmp_path / "a.npz", lower=lower, upper=upper, id=np.array([7, 8]), **labels, **others)
     fields = [(name, np.float64) for name in HEAD.strip(",").split(",")]
     table = np.zeros(
@@ -153,7 +154,7 @@ def test_npz_and_structured_npy_keep_their_types(tmp_path):
     for name in ("a.npz", "a.npy"):
         boxes = rb.load(tmp_path / name)
         assert boxes.ids.tolist() == ["7", "8"]
-        assert dict(boxes.skipped) == ({"columns that are no labels": 3} if name == "a.npz" else {})
+        assert dict(boxes.skipped) == ({"columns that are no labels": 4} if name == "a.npz" else {})
         found = {key: (values.dtype.name, values.tolist()) for key, values in boxes.labels.items()}
         assert found == {
             "n": ("int64", [1, 2]),
@@ -178,18 +179,6 @@ def test_names_that_repeat_and_text_that_is_not_utf_8(tmp_path):
         problem = f"column {name}: holds text that is not UTF-8; write it again as UTF-8"
         with pytest.raises(rb.FileFormatError, match=problem):
             rb.load(tmp_path / "latin.parquet")
-
-
-@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_npz_with_an_array_for_each_column(tmp_path, save):
-    """Compressed or not; arrays of dates are no labels, and are counted."""
-    columns = {name: np.full(2, float("max" in name)) for name in HEAD.strip(",").split(",")}
-    columns |= {"day": np.array(["2026-01-01", "2026-01-02"], "M8[D]"), "name": np.array(["a", "b"])}
-    save(tmp_path / "a.npz", **columns)
-    boxes = rb.load(tmp_path / "a.npz")
-    assert boxes.upper.tolist() == [[1, 1], [1, 1]]
-    assert (boxes.ids.tolist(), list(boxes.labels)) == (["a", "b"], ["name"])
-    assert dict(boxes.skipped) == {"columns that are no labels": 1}
 
 
 def ids_from_the_rule(columns):
@@ -238,27 +227,6 @@ def test_ids_are_columns_of_that_name_or_of_different_texts(tmp_path, case, endi
     for name in boxes.labels.keys() & {"uuid", "guid", "GUID", "GlobalId", "token", "storey"}:
         missing = "" if ending == "parquet" else None
         assert boxes.labels[name].tolist() == [text or missing for text in columns[name]]
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(["a", "b", "Uuid", "token", "storey", "ID"]),
-        st.lists(st.sampled_from(["p", "q", "r", "s", ""]), min_size=3, max_size=3),
-        min_size=1,
-    )
-)
-@settings(max_examples=200, deadline=None)
-def test_ids_of_any_columns_follow_the_rule(columns):
-    table = io.BytesIO()
-    bounds = [(name, float) for name in HEAD.strip(",").split(",")]
-    rows = np.zeros(3, [*bounds, *((name, "U1") for name in columns)])
-    for name, texts in columns.items():
-        rows[name] = texts
-    np.save(table, rows)
-    table.seek(0)
-    ids = rb.load(table, format=".npy").ids
-    wanted = ids_from_the_rule(columns)
-    assert (None if ids is None else ids.tolist()) == wanted
 
 
 def test_labels_of_a_table_without_rows(put, tmp_path):

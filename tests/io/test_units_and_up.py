@@ -1,9 +1,6 @@
 """Units and the axis that is up: stated by files, kept by geometries, and turned by `up`, exactly."""
 
-import copy
-import pickle
 import struct
-import warnings
 
 import numpy as np
 import pytest
@@ -14,7 +11,6 @@ import raybox as rb
 from file_samples import CASES, las, ply, samples
 from raybox.errors import UnitsWarning
 from raybox.geometry import with_facts
-from raybox.geometry.file_facts import SourceFacts
 from raybox.io.formats import contents, point_clouds, read
 from refusals import refused
 
@@ -131,31 +127,6 @@ def test_a_scan_in_degrees_warns(put):
 # What geometries keep
 
 
-@pytest.mark.parametrize("name", GEOMETRIES)
-def test_slices_copies_and_pickles_keep_them(name):
-    made = stated(GEOMETRIES[name])
-    for same in (made[:1], made[[0]], copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
-        assert facts(same) == STATED
-    assert made.equals(GEOMETRIES[name])
-    assert facts(GEOMETRIES[name]) == ({}, None, None)
-    with pytest.raises(AttributeError):
-        made.units = "foot"
-    if name == "rays":
-        assert facts(made.reshape(2, 1)) == STATED
-    if name == "instances":
-        assert facts(made.boxes()) == STATED
-    if name == "boxes":
-        assert facts(made.translated([1, 0, 0])) == STATED
-
-
-@pytest.mark.parametrize("name", ["boxes", "mesh", "rays"])
-def test_joins_keep_what_all_agree_on(name):
-    one, other = stated(GEOMETRIES[name]), stated(GEOMETRIES[name], units="foot")
-    assert facts(rb.concatenate([one, one])) == ({"lost": 2}, "metre", "y")
-    assert facts(rb.concatenate([one, other])) == ({"lost": 2}, None, "y")
-    assert facts(rb.concatenate([one, GEOMETRIES[name]])) == ({"lost": 1}, None, None)
-
-
 @pytest.mark.parametrize(
     ("matrix", "units", "up"),
     [
@@ -172,35 +143,6 @@ def test_joins_keep_what_all_agree_on(name):
 def test_a_mesh_that_is_moved_keeps_what_stays_true(matrix, units, up):
     moved = stated(MESH).transformed(np.hstack([matrix, [[1.0], [2], [3]]]))
     assert facts(moved) == ({"lost": 1}, units, up)
-
-
-@pytest.mark.parametrize(
-    "name", ["boxes.npz", "boxes.parquet", "mesh.npz", "mesh.parquet", "instances.npz", "rays.npz"]
-)
-def test_saved_files_keep_them(tmp_path, name):
-    kind = name.partition(".")[0]
-    for wanted in (stated(GEOMETRIES[kind]), with_facts(GEOMETRIES[kind], up="z"), GEOMETRIES[kind]):
-        rb.save(tmp_path / name, wanted)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            loaded = read(tmp_path / name)
-        assert facts(loaded.geometry) == facts(wanted)
-        assert (loaded.units, loaded.up) == (wanted.units, wanted.up)
-        assert loaded.geometry.equals(wanted)
-
-
-def test_scenes_keep_them(tmp_path):
-    rb.save(tmp_path / "list.npz", [stated(MESH), with_facts(BOXES, units="foot")])
-    assert [facts(one) for one in rb.load(tmp_path / "list.npz")] == [STATED, ({}, "foot", None)]
-    rb.Scene([stated(MESH), with_facts(BOXES, units="foot")]).save(tmp_path / "a.scene")
-    for found in (rb.Scene.open(tmp_path / "a.scene").geometry, rb.load(tmp_path / "a.scene")):
-        assert [facts(one) for one in found] == [STATED, ({}, "foot", None)]
-
-
-def test_damaged_facts_are_refused(tmp_path):
-    arrays = {"raybox": np.array("boxes"), "lower": [[0.0, 0, 0]], "upper": [[1.0, 1, 1]]}
-    np.savez(tmp_path / "a.npz", **arrays, **{"file/up": np.array("x")})
-    assert 'up must be "y", "z" or None; got \'x\'' in refused(tmp_path / "a.npz")
 
 
 # Turning
@@ -248,17 +190,6 @@ def test_turning_is_exact(tmp_path_factory, numbers):
     assert rb.load(path, up="y").vertices.tolist() == mesh.vertices.tolist()
 
 
-def test_with_z_up_the_sweep_of_a_lidar_hits_the_floor_of_a_glb(put):
-    floor = "v -50 0 -50\nv 50 0 -50\nv 50 0 50\nv -50 0 50\n"
-    trimesh = pytest.importorskip("trimesh")
-    vertices = [list(map(float, line.split()[1:])) for line in floor.splitlines()]
-    path = put("floor.glb", trimesh.Trimesh(vertices, [[0, 2, 1], [0, 3, 2]]).export(file_type="glb"))
-    sweep = rb.Rays.lidar([0, 0, 2], azimuths=np.arange(0, 360, 15.0), elevations=[-40.0, -20.0, -10.0])
-    assert rb.Scene(rb.load(path, up="z")).nearest(sweep).hit.all()
-    assert not rb.Scene(rb.load(path)).nearest(sweep).hit.all()
-    assert rb.load(path, up="z", boxes=True).bounds.tolist() == [[-50, -50, 0], [50, 50, 0]]
-
-
 def test_an_axis_that_no_file_states_is_refused(put):
     for name, content in (("a.ply", ply()), ("a.csv", "min_x,min_y,max_x,max_y\n0,0,1,1\n")):
         text = refused(put(name, content), up="z")
@@ -278,11 +209,6 @@ def test_grids_and_flat_boxes_are_not_turned(tmp_path):
         assert f"holds {name} that raybox does not turn; load it without up" in refused(
             tmp_path / "a.npz", up="z"
         )
-
-
-def test_facts_of_a_map():
-    assert SourceFacts(up="z").under(np.eye(3)[[0, 2, 1]]).up == "y"
-    assert SourceFacts(units="foot").under(np.eye(3)) == SourceFacts(units="foot")
 
 
 def test_commands_turn_and_show(tmp_path):

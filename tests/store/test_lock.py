@@ -2,11 +2,10 @@
 
 import errno
 import os
-import subprocess
-import sys
 
 import pytest
 
+from processes import output_of
 from raybox.errors import FileFormatError
 from raybox.store.disk import DiskError
 from raybox.store.lock import locked
@@ -66,94 +65,100 @@ def test_a_folder_that_is_moved_before_it_is_locked(paths, tmp_path, monkeypatch
 
 
 LOOP = """
-    import os, sys
-    from pathlib import Path
-    from raybox.errors import FileFormatError
-    from raybox.store.lock import locked
-    out, children = Path(sys.argv[1]), []
-    for number in range(4):
-        children.append(os.fork())
-        if not children[-1]:
-            for _ in range(400):
-                try:
-                    with locked(out, out.with_suffix(".raybox")) as folder:
-                        with folder.create("results") as file:
-                            file.write(b"results")
-                        assert sorted(folder.names()) == ["lock", "results"]
-                        folder.remove("results")
-                except FileFormatError as error:
-                    if "is in use by another process" not in str(error):
-                        print(error, flush=True)
-                except BaseException as error:
-                    print(repr(error), flush=True)
-            os._exit(0)
-    for child in children:
-        os.waitpid(child, 0)
-"""
-
-
-def run(code, *args):
-    command = [sys.executable, "-c", "\n".join(line[4:] for line in code.splitlines()), *map(str, args)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
-
-
-def test_many_processes_at_one_output_in_a_loop(tmp_path):
-    assert run(LOOP, tmp_path / "out") == ""
-    assert not list(tmp_path.iterdir())
-
-
-FORK = """
-    import os, sys
-    from pathlib import Path
-    from raybox.store.lock import locked
-    out = Path(sys.argv[1])
-    reader, writer = os.pipe()
-    with locked(out, out.with_suffix(".raybox")):
-        child = os.fork()
-        if not child:
-            os.close(writer)
-            os.read(reader, 1)  # until the parent has ended its part
-    if not child:
+import os, sys
+from pathlib import Path
+from raybox.errors import FileFormatError
+from raybox.store.lock import locked
+out, children = Path(sys.argv[1]), []
+for number in range(4):
+    children.append(os.fork())
+    if not children[-1]:
+        for _ in range(400):
+            try:
+                with locked(out, out.with_suffix(".raybox")) as folder:
+                    with folder.create("results") as file:
+                        file.write(b"results")
+                    assert sorted(folder.names()) == ["lock", "results"]
+                    folder.remove("results")
+            except FileFormatError as error:
+                if "is in use by another process" not in str(error):
+                    print(error, flush=True)
+            except BaseException as error:
+                print(repr(error), flush=True)
         os._exit(0)
-    with locked(out, out.with_suffix(".raybox")):  # the child is still there
-        print("locked again")
-    os.close(writer)
+for child in children:
     os.waitpid(child, 0)
 """
 
 
-@pytest.mark.parametrize(
-    "before",
-    ["", "import fcntl, errno\n    def no(*_): raise OSError(errno.ENOLCK, '')\n    fcntl.flock = no"],
-)
+def test_many_processes_at_one_output_in_a_loop(tmp_path):
+    assert output_of("-c", LOOP, tmp_path / "out") == ""
+    assert not list(tmp_path.iterdir())
+
+
+FORK = """
+import fcntl, os, sys, warnings
+from pathlib import Path
+from raybox.store.lock import locked
+{}
+out = Path(sys.argv[1])
+reader, writer = os.pipe()
+with locked(out, out.with_suffix(".raybox")):
+    child = os.fork()
+    if not child:
+        os.close(writer)
+        os.read(reader, 1)  # until the parent has ended its part
+if not child:
+    os._exit(0)
+with locked(out, out.with_suffix(".raybox")):  # the child is still there
+    print("locked again")
+os.close(writer)
+os.waitpid(child, 0)
+"""
+NO_LOCKS = """
+import errno
+def no(*_): raise OSError(errno.ENOLCK, '')
+fcntl.flock = no
+warnings.simplefilter('ignore')
+"""
+
+
+@pytest.mark.parametrize("before", ["", NO_LOCKS])
 def test_a_forked_child_neither_holds_nor_removes_the_lock(tmp_path, before):
-    code = FORK.replace(
-        "    import os, sys",
-        f"    import os, sys, warnings\n    warnings.simplefilter('ignore')\n    {before}",
-        1,
-    )
-    assert run(code, tmp_path / "out") == "locked again\n"
+    assert output_of("-c", FORK.format(before), tmp_path / "out") == "locked again\n"
     assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture
-def no_locks(monkeypatch):
-    """Make a file system without locks."""
+def refuse(monkeypatch):
+    """Return a function that makes the system refuse locks with an error of this number."""
 
-    def refuse(*_):
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+    def refuse_with(number):
+        def fail(*_):
+            raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(fcntl, "flock", refuse)
+        monkeypatch.setattr(fcntl, "flock", fail)
+
+    return refuse_with
 
 
-@pytest.mark.usefixtures("no_locks")
-def test_a_file_system_without_locks(paths, tmp_path):
+def test_a_file_system_without_locks(paths, tmp_path, refuse):
     """Two processes at one output lose work, but no part of one counts for the other."""
-    with (
-        pytest.warns(UserWarning, match="offers no locks; do not write it by two processes"),
-        locked(*paths),
-        locked(*paths),
-    ):
+    refuse(errno.ENOLCK)
+    warns = pytest.warns(UserWarning, match="offers no locks; do not write it by two processes")
+    with warns, locked(*paths), locked(*paths):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EPERM])
+def test_a_lock_that_another_error_prevents(paths, tmp_path, refuse, monkeypatch, number):
+    refuse(number)
+    with pytest.raises(DiskError) as caught, locked(*paths):
+        pass
+    assert (caught.value.step, caught.value.errno) == ("locked", number)
+    monkeypatch.undo()
+    with locked(*paths):
         pass
     assert not list(tmp_path.iterdir())
 
@@ -168,20 +173,5 @@ def test_a_shared_lock(paths, tmp_path):
         pass
     second.__exit__(None, None, None)
     with locked(*paths), pytest.raises(FileFormatError, match=IN_USE), locked(*paths, shared=True):
-        pass
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("number", [errno.EIO, errno.EPERM])
-def test_a_lock_that_another_error_prevents(paths, tmp_path, monkeypatch, number):
-    def fail(*_):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(fcntl, "flock", fail)
-    with pytest.raises(DiskError) as caught, locked(*paths):
-        pass
-    assert (caught.value.step, caught.value.errno) == ("locked", number)
-    monkeypatch.undo()
-    with locked(*paths):
         pass
     assert not list(tmp_path.iterdir())
