@@ -177,15 +177,6 @@ def test_carried_columns_of_parquet_keep_their_type(folder):
     assert [(row["name"], row["k"]) for row in text] == [("a", "1"), ("", "2"), ("c", ""), ("a", "4")]
 
 
-def test_carried_columns_of_several_files(folder):
-    with_columns("named.csv", **COLUMNS)
-    head, *rows = Path("named.csv").read_text().splitlines()
-    Path("n_1.csv").write_text("\n".join([head, *rows[:3]]) + "\n")
-    Path("n_2.csv").write_text("\n".join([head, *rows[3:]]) + "\n")
-    wanted = cast("boxes.csv", "named.csv", "--carry", "all", "--query", "all")
-    assert cast("boxes.csv", "n_*.csv", "--carry", "all", "--query", "all") == wanted
-
-
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -221,13 +212,3 @@ def test_a_resumed_cast_carries_the_same(folder, ending, monkeypatch):
     table = get(Path(f"whole.{ending}"))
     assert table["name"].tolist() == [f"n{ray}" for ray in table["ray"]]
     assert len(set(table["ray"])) > 20
-
-
-def test_chunks_whose_carried_columns_change_are_cast_again(folder, monkeypatch):
-    with_columns("named.csv", **COLUMNS)
-    scene, how = rb.Scene(BOXES), {"query": "count", "carry": ["time"], "chunk": 1, "workers": 1}
-    with stopping_at(monkeypatch, 3, KeyboardInterrupt()):
-        rb.stream.cast(scene, "named.csv", "out.csv", **how)
-    with_columns("named.csv", **(COLUMNS | {"time": ["9", "9", "9", "9"]}))
-    assert rb.cast(scene, "named.csv", "out.csv", **how).resumed == 0
-    assert [row["time"] for row in csv.DictReader(Path("out.csv").read_text().splitlines())] == ["9"] * 4

@@ -19,22 +19,13 @@ from waiting import SECONDS
 CAST = "cast", "boxes.csv", "rays.npz", "-o", "out.csv", "--query", "all"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiled(tmp_path_factory):
-    """Fill the code cache, so that no test prints that kernels are compiled."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("compiled"))
-        rb.save("boxes.csv", BOXES, ids=IDS)
-        rb.save("rays.npz", RAYS)
-        assert CliRunner().invoke(main, CAST).exit_code == 0
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """Change to a folder that contains a scene and rays."""
+    """Change to a folder that contains a scene and rays; fill the code cache, so that no test prints it."""
     monkeypatch.chdir(tmp_path)
     rb.save("boxes.csv", BOXES, ids=IDS)
     rb.save("rays.npz", RAYS)
+    rb.Scene(BOXES).all(RAYS)
     return tmp_path
 
 
@@ -133,10 +124,7 @@ def test_during_an_import(monkeypatch, cause):
         def __set_name__(self, owner, name):
             raise cause
 
-    def imported(self, *_, **__):
-        return type("Made", (), {"named": Named()})
-
-    monkeypatch.setattr(rb.Scene, "all", imported)
+    monkeypatch.setattr(rb.Scene, "all", lambda *_, **__: type("Made", (), {"named": Named()}))
     done = CliRunner().invoke(main, CAST)
     if isinstance(cause, KeyboardInterrupt):
         assert (done.exit_code, done.output) == (130, "raybox: stopped\n")

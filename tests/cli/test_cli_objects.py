@@ -12,39 +12,24 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from cities import City, geometry
 from commands import cast, raybox
 from needs import package
-from raybox.casting import arguments as cast_arguments
 from raybox.geometry.labels import with_facts
 from raybox.viewer.stage import make_stage
 from streaming import get, stopping_at
 
 
-def block(x, height=1.0):
-    """Return the corners and the six outward faces of a block from x to x + 1, y and z from 0."""
-    corners = [[x + i, j, k * height] for k in (0, 1) for j in (0, 1) for i in (0, 1)]
-    faces = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]]
-    return corners, faces
-
-
 def city():
     """Return CityJSON: a house of two levels, a shed of one without a name, a tree of points."""
-    vertices, objects = [], {}
+    town = City()
     blocks = {"house": (2, [("1.2", 1.0), ("2.2", 3.0)]), "shed": (5, [("2.2", 2.0)])}
     attributes = {"house": {"name": "Town, hall", "floors": 3}, "shed": {"floors": None}}
     for name, (x, levels) in blocks.items():
-        geometry = []
-        for lod, height in levels:
-            corners, faces = block(x, height)
-            shell = [[[len(vertices) + corner for corner in face]] for face in faces]
-            geometry.append({"type": "Solid", "lod": lod, "boundaries": [shell]})
-            vertices += corners
-        objects[name] = {"type": "Building", "attributes": attributes[name], "geometry": geometry}
-    objects["tree"] = {
-        "type": "SolitaryVegetationObject",
-        "geometry": [{"type": "MultiPoint", "boundaries": [0]}],
-    }
-    return {"type": "CityJSON", "version": "2.0", "CityObjects": objects, "vertices": vertices}
+        bodies = [town.body(lod, x, height, size=1) for lod, height in levels]
+        town.add(name, "Building", *bodies, **attributes[name])
+    town.add("tree", "SolitaryVegetationObject", geometry("MultiPoint", None, [0]))
+    return town.document()
 
 
 RAY = "--origin", "0,0.4,0.5", "--direction", "1,0,0"
@@ -175,13 +160,6 @@ def test_where_of_info_and_deposit(folder):
     assert [float(row["deposit"]) > 0 for row in rows] == [False, True]
 
 
-def test_another_filter_is_another_cast(folder):
-    scene = rb.Scene(rb.load("city.json"))
-    wheres = "id == 'shed'", "id == 'house'", None
-    given = [cast_arguments.checked(scene, "nearest", where) for where in wheres]
-    assert len({str(cast_arguments.facts("nearest", one)) for one in given}) == 3
-
-
 # cast
 
 
@@ -216,16 +194,6 @@ def test_all_formats_have_the_columns_of_save(folder, suffix, query):
     assert list(found)[:4] == ["ray", "index", "object", "id"]
     for name, column in wanted.items():
         np.testing.assert_array_equal(found[name], column)
-
-
-def test_labels_keep_their_types_in_parquet(folder):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    raybox("cast", "city.json", "rays.csv", "-o", "o.parquet", "--labels", "name,floors", "--query", "all")
-    table = parquet.read_table("o.parquet")
-    assert [str(table.schema.field(name).type) for name in ("name", "floors")] == ["string", "int64"]
-    assert table["floors"].to_pylist() == [3, 3, None, None, 3, 3]
-    raybox("cast", "boxes.csv", "rays.csv", "-o", "b.parquet", "--labels", "cost,kind")
-    assert parquet.read_table("b.parquet")["cost"].to_pylist() == [1.5, None, None]
 
 
 def test_a_label_named_like_a_column_of_results(folder):
@@ -281,9 +249,9 @@ def test_semantic_surfaces_of_a_sequence(folder):
     values = [0, 1, 2, 2, 2, 2]
     kinds = ("GroundSurface", "RoofSurface", "WallSurface")
     for item in document["CityObjects"].values():
-        for geometry in item["geometry"]:
+        for one in item["geometry"]:
             surfaces = [{"type": kind} for kind in kinds]
-            geometry["semantics"] = {"surfaces": surfaces, "values": [values]}
+            one["semantics"] = {"surfaces": surfaces, "values": [values]}
     header = {"type": "CityJSON", "version": "2.0", "CityObjects": {}, "vertices": []}
     lines = (json.dumps(header), json.dumps(document | {"type": "CityJSONFeature"}))
     Path("city.jsonl").write_text("\n".join(lines))
@@ -329,8 +297,7 @@ def test_losses_are_one_line_without_a_warning_of_python(folder, recwarn):
     first = len(document["vertices"])
     document["vertices"] += [[20.0 + x, y, z] for x, y, z in CROSSED]
     polygon = [[list(range(first, first + 4))]]
-    geometry = {"type": "MultiSurface", "lod": "2.2", "boundaries": polygon}
-    document["CityObjects"]["shed"]["geometry"].append(geometry)
+    document["CityObjects"]["shed"]["geometry"].append(geometry("MultiSurface", "2.2", polygon))
     Path("lossy.json").write_text(json.dumps(document))
     lost, left_out = raybox("pick", "lossy.json", *RAY).stderr.splitlines()
     assert re.fullmatch(

@@ -1,5 +1,7 @@
 """Shared by the tests of rb.stream.cast: a scene, rays, and files of them in every format."""
 
+import csv
+import io
 import os
 import subprocess
 import sys
@@ -67,9 +69,8 @@ def get(path):
         group = zarr.open_group(path, mode="r")
         return {name: np.asarray(array[:]) for name, array in group.arrays()}
     if path.suffix == ".csv":
-        head, *rows = path.read_text().splitlines()
-        cells = [row.split(",") for row in rows]
-        return {name: np.array([row[k] for row in cells]) for k, name in enumerate(head.split(","))}
+        head, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline=""))
+        return {name: np.array([row[k] for row in rows]) for k, name in enumerate(head)}
     loaded = np.load(path)
     return {name: loaded[name] for name in (loaded.files if path.suffix == ".npz" else loaded.dtype.names)}
 

@@ -623,20 +623,6 @@ def test_mirrored_nodes_of_any_size(tmp_path, size):
         assert corners.tolist() == (wanted[::-1] if np.prod(signs) < 0 else wanted)
 
 
-def test_files_of_trimesh(tmp_path):
-    trimesh = pytest.importorskip("trimesh")
-    scene = trimesh.Scene()
-    for k, mesh in enumerate((trimesh.creation.icosphere(1), trimesh.creation.box())):
-        scene.add_geometry(
-            mesh, node_name=f"part {k}", transform=trimesh.transformations.random_rotation_matrix()
-        )
-    found = load(tmp_path, scene.export(file_type="glb"))
-    assert sorted(found.ids.tolist()) == ["part 0", "part 1"]
-    wanted = scene.to_mesh()
-    assert len(found) == len(wanted.faces)
-    np.testing.assert_allclose(found.bounds, wanted.bounds, atol=1e-6)
-
-
 # What raybox does not read
 
 

@@ -11,6 +11,7 @@ import pytest
 import raybox as rb
 from file_samples import CASES
 from raybox.io.formats import announced
+from refusals import refused
 
 CORNERS = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
 
@@ -43,37 +44,10 @@ def test_a_buffer_in_the_folder_is_read(tmp_path, uri, name, monkeypatch):
     assert announced(path).rows == 1
 
 
-OUTSIDE = [
-    "../tri.bin",
-    "in/../../tri.bin",
-    "%2e%2e/tri.bin",
-    "..%2Ftri.bin",
-    "..\\tri.bin",
-    "/etc/passwd",
-    "{}/tri.bin",
-]
-OUTSIDE += [
-    "file:///etc/passwd",
-    "file:tri.bin",
-    "http://example.org/tri.bin",
-    "//host/tri.bin",
-    "C:tri.bin",
-    "a%00b",
-]
-OUTSIDE += [
-    "",
-    ".",
-    "/",
-    "deep/",
-    "deep/../inside.bin",
-    "link.bin",
-    "linked/tri.bin",
-    "loop",
-    "pipe",
-    "x" * 5000,
-    "\ud800.bin",
-    "missing.bin",
-]
+NAMED = r"""../tri.bin in/../../tri.bin %2e%2e/tri.bin ..%2Ftri.bin ..\tri.bin /etc/passwd {}/tri.bin
+file:///etc/passwd file:tri.bin http://example.org/tri.bin //host/tri.bin C:tri.bin a%00b . / deep/
+deep/../inside.bin link.bin linked/tri.bin loop pipe missing.bin"""
+OUTSIDE = [*NAMED.split(), "", "x" * 5000, "\ud800.bin"]
 
 
 @pytest.mark.parametrize("uri", OUTSIDE)
@@ -83,15 +57,10 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path, uri):
     folder = path.parent
     (folder / "deep").mkdir()
     (folder / "inside.bin").write_bytes(BUFFER)
-    (folder / "link.bin").symlink_to(tmp_path / "tri.bin")
-    (folder / "linked").symlink_to(tmp_path)
-    (folder / "loop").symlink_to(folder / "loop")
+    for name, target in (("link.bin", tmp_path / "tri.bin"), ("linked", tmp_path), ("loop", folder / "loop")):
+        (folder / name).symlink_to(target)
     os.mkfifo(folder / "pipe")
-    with pytest.raises(
-        rb.FileFormatError, match="which is no file in its folder; put that file next to it"
-    ) as caught:
-        rb.load(path)
-    assert "\n" not in str(caught.value)
+    assert "which is no file in its folder; put that file next to it" in refused(path)
 
 
 def test_links_inside_of_the_folder_and_to_the_file_are_followed(tmp_path):
@@ -105,12 +74,11 @@ def test_links_inside_of_the_folder_and_to_the_file_are_followed(tmp_path):
 def test_buffers_that_are_too_short_or_long(tmp_path):
     path = separate(tmp_path)
     (path.parent / "tri.bin").write_bytes(BUFFER[:40])
-    with pytest.raises(rb.FileFormatError, match="buffer 0: announces 44 bytes, 40 are there"):
-        rb.load(path)
+    assert "buffer 0: announces 44 bytes, 40 are there" in refused(path)
     (path.parent / "tri.bin").write_bytes(BUFFER + b"more")
     assert len(rb.load(path)) == 1
-    with pytest.raises(rb.FileFormatError, match="buffer 0: announces 1000000000000 bytes, 48 are there"):
-        rb.load(separate(tmp_path, byteLength=10**12))
+    path = separate(tmp_path, byteLength=10**12)
+    assert "buffer 0: announces 1000000000000 bytes, 48 are there" in refused(path)
 
 
 def test_a_base_of_zeros_may_be_as_long_as_the_buffers_of_its_folder(tmp_path):
@@ -140,29 +108,28 @@ def test_gltf_in_other_encodings_and_from_open_files(tmp_path, encoding):
         rb.load(io.BytesIO((CASES / "sep_gltf" / "tri.gltf").read_bytes()), format="gltf")
 
 
-def test_versions(tmp_path):
+VERSIONS = {  # what the file states as its asset, and the version that is refused
+    '"version": "2.1"': None,
+    '"version": "2.1", "minVersion": "2.0"': None,
+    '"version": "2.0", "new": [1]': None,
+    '"version": "1.0"': "1.0",
+    '"version": "3.0"': "3.0",
+    '"version": "2.1", "minVersion": "2.1"': "2.1",
+}
+
+
+@pytest.mark.parametrize("asset", VERSIONS)
+def test_versions(put, asset):
     """A later version that needs no more than 2.0 is read, with what it adds."""
     text = (CASES / "sep_gltf" / "embed.gltf").read_text()
     assert '"version": "2.0"' in text
-    path = tmp_path / "a.gltf"
-    for asset in (
-        '"version": "2.1"',
-        '"version": "2.1", "minVersion": "2.0"',
-        '"version": "2.0", "new": [1]',
-    ):
-        path.write_text(text.replace('"version": "2.0"', asset))
+    path, found = put("a.gltf", text.replace('"version": "2.0"', asset)), VERSIONS[asset]
+    if found is None:
         assert len(rb.load(path)) == 1
-    for asset, found in (
-        ('"version": "1.0"', "1.0"),
-        ('"version": "3.0"', "3.0"),
-        ('"version": "2.1", "minVersion": "2.1"', "2.1"),
-    ):
-        path.write_text(text.replace('"version": "2.0"', asset))
-        with pytest.raises(rb.FileFormatError, match=rf"a.gltf: is glTF '{found}', raybox reads 2.0; export"):
-            rb.load(path)
+    else:
+        assert f": is glTF '{found}', raybox reads 2.0; export" in refused(path)
 
 
-def test_json_that_is_no_gltf_is_no_empty_mesh(tmp_path):
-    (tmp_path / "a.gltf").write_text('{"type": "CityJSON", "vertices": []}')
-    with pytest.raises(rb.FileFormatError, match="has no asset, as every glTF; rename CityJSON to end in"):
-        rb.load(tmp_path / "a.gltf")
+def test_json_that_is_no_gltf_is_no_empty_mesh(put):
+    text = refused(put("a.gltf", '{"type": "CityJSON", "vertices": []}'))
+    assert "has no asset, as every glTF; rename CityJSON to end in" in text

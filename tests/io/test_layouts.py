@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import raybox as rb
-from raybox.io.formats import csv_table, read
+from raybox.io.formats import csv_table
 from raybox.io.formats.typed_labels import label
 from refusals import refused
 from streaming import get
@@ -56,11 +56,10 @@ def test_a_layout_names_the_columns_of_text(put, ending, mark):
 @pytest.mark.parametrize("row", ["1,2", "1,2,3,4", "1,2,3,4,5,6", "5"])
 def test_bare_numbers_other_than_three_need_a_layout(put, ending, row):
     path = put(f"a.{ending}", f"{row}\n{row}\n")
-    width = len(row.split(","))
-    assert (
-        f"does not name the {width} columns of its rows; name them in the first line, or by layout="
-        in refused(path)
+    problem = (
+        f"does not name the {len(row.split(','))} columns of its rows; name them in the first line, or by"
     )
+    assert problem in refused(path)
     assert "such as min_x,min_y,min_z,max_x,max_y,max_z" in refused(path, kind="scene")
     assert "such as x,y,z,i" in refused(path, origin=ORIGIN)
 
@@ -121,24 +120,20 @@ def test_rows_of_white_space_are_those_of_split(rows, end, mark, block):
 @pytest.mark.parametrize("layout", ["x,y,z,i", "x,y,z,i,ring", "ring,z,y,x"])
 def test_scans_of_float32(tmp_path, layout):
     """As KITTI and nuScenes write them."""
-    names = layout.split(",")
+    names, path = layout.split(","), tmp_path / "a.bin"
     table = np.zeros((2, len(names)), "<f4")
     table[:, [names.index(axis) for axis in "xyz"]] = POINTS
-    path = tmp_path / "a.bin"
     table.tofile(path)
-    assert directions(path, layout=layout) == POINTS
     np.save(tmp_path / "a.npy", table.astype(">f8"))
-    assert directions(tmp_path / "a.npy", layout=layout) == POINTS
+    for one in (path, tmp_path / "a.npy"):
+        assert directions(one, layout=layout) == POINTS
     assert "such as x,y,z,i" in refused(path, origin=ORIGIN)
     assert "KITTI" in refused(path)
-    path.write_bytes(path.read_bytes()[:-3])
-    size = 8 * len(names) - 3
-    expected = (
-        f"its {size} bytes are no whole number of rows of {len(names)} float32 ({4 * len(names)} bytes)"
-    )
-    assert expected in refused(path, layout=layout, origin=ORIGIN)
-    table.tofile(path)
     assert "holds points, not rays" in refused(path, layout=layout)
+    path.write_bytes(path.read_bytes()[:-3])
+    problem = refused(path, layout=layout, origin=ORIGIN)
+    assert f"its {8 * len(names) - 3} bytes are no whole number of rows of {len(names)} float32" in problem
+    assert f"({4 * len(names)} bytes)" in problem
 
 
 def test_boxes_and_rays_of_bare_numbers(tmp_path):
@@ -159,21 +154,28 @@ def test_boxes_and_rays_of_bare_numbers(tmp_path):
 
 
 def test_a_layout_is_for_bare_numbers(tmp_path, put):
-    for name in ("a.obj", "a.npz", "a.parquet", "a.las"):
-        with pytest.raises(rb.InvalidInput, match=r"layout is for files of bare numbers \(\.bin \.npy \.csv"):
-            rb.load(put(name, "v 0 0 0\n"), layout="x,y,z")
-    for layout in ("", "x,,z", "x,y,", ","):
-        with pytest.raises(rb.InvalidInput, match="layout must be names of columns"):
-            rb.load(put("a.csv", "1,2,3\n"), layout=layout)
+    for names, layout, words in (
+        (
+            ("a.obj", "a.npz", "a.parquet", "a.las"),
+            "x,y,z",
+            r"layout is for files of bare numbers \(\.bin \.npy",
+        ),
+        *((["a.csv"], layout, "layout must be names of columns") for layout in ("", "x,,z", "x,y,", ",")),
+    ):
+        for name in names:
+            with pytest.raises(rb.InvalidInput, match=words):
+                rb.load(put(name, "v 0 0 0\n"), layout=layout)
     np.save(tmp_path / "named.npy", np.zeros(2, [("x", "f8"), ("y", "f8")]))
     assert "names its columns; leave out layout" in refused(tmp_path / "named.npy", layout="x,y")
     np.save(tmp_path / "deep.npy", np.zeros((2, 3, 3)))
     assert "has shape (2, 3, 3), while layout has 3 names" in refused(tmp_path / "deep.npy", layout="x,y,z")
     assert "more than one column named 'x'" in refused(put("b.csv", "1,2,3\n"), layout="x,y,x")
-    scene = rb.Scene(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]))
     rb.save(tmp_path / "a.npz", rb.Rays([0, 0, 0], [[1, 0, 0]]))
     with pytest.raises(rb.FileFormatError, match="names its columns; leave out layout"):
-        rb.stream.cast(scene, tmp_path / "a.npz", tmp_path / "out.csv", layout="x,y,z")
+        rb.stream.cast(SLAB, tmp_path / "a.npz", tmp_path / "out.csv", layout="x,y,z")
+
+
+SLAB = rb.Scene(rb.Boxes([[-3, -3, -3]], [[-2, 3, 3]]))
 
 
 @pytest.mark.parametrize("ending", ["bin", "npy", *ENDINGS])
@@ -181,20 +183,17 @@ def test_casts_take_a_layout(tmp_path, monkeypatch, ending):
     """Row by row as `load` reads them, and another layout is another cast."""
     monkeypatch.setattr(csv_table, "BLOCK_BYTES", 64)
     table = np.random.default_rng(3).integers(-9, 9, (40, 4)).astype("<f4")
-    path = tmp_path / f"a.{ending}"
+    path, results = tmp_path / f"a.{ending}", []
     if ending == "npy":
         np.save(path, table)
     elif ending == "bin":
         table.tofile(path)
     else:
         np.savetxt(path, table, delimiter="," if ending == "csv" else " ")
-    scene = rb.Scene(rb.Boxes([[-3, -3, -3]], [[-2, 3, 3]]))
-    results = []
     for layout in ("x,y,z,i", "i,z,y,x"):
-        rays = rb.load(path, origin=ORIGIN, layout=layout)
-        rb.stream.cast(scene, path, tmp_path / "out.npy", origin=ORIGIN, layout=layout, chunk=7)
+        rb.stream.cast(SLAB, path, tmp_path / "out.npy", origin=ORIGIN, layout=layout, chunk=7)
         results.append(np.load(tmp_path / "out.npy")["index"].tolist())
-        assert results[-1] == scene.nearest(rays).index.tolist()
+        assert results[-1] == SLAB.nearest(rb.load(path, origin=ORIGIN, layout=layout)).index.tolist()
         (tmp_path / "out.npy").unlink()
     assert results[0] != results[1]
     assert 0 in results[0]
@@ -202,18 +201,14 @@ def test_casts_take_a_layout(tmp_path, monkeypatch, ending):
 
 def test_a_table_of_spaces_carries_columns(put, tmp_path):
     path = put("a.txt", "x y z name\n-5 0 0 a'b\n5 0 0 \"c\n")
-    scene = rb.Scene(rb.Boxes([[-3, -3, -3]], [[-2, 3, 3]]))
-    rb.stream.cast(scene, path, tmp_path / "out.csv", origin=ORIGIN, carry=["name"])
-    assert get(tmp_path / "out.csv")["name"].tolist() == ["a'b", '"""c"']
+    rb.stream.cast(SLAB, path, tmp_path / "out.csv", origin=ORIGIN, carry=["name"])
+    assert get(tmp_path / "out.csv")["name"].tolist() == ["a'b", '"c']
 
 
 def test_an_open_file_of_a_lidar():
     data = np.array([[1, 2, 3, 0.5]], "<f4").tobytes()
-    rays = rb.load(io.BytesIO(data), format=".bin", layout="x,y,z,i", origin=ORIGIN)
-    assert rays.directions.tolist() == [[1, 2, 3]]
-    assert read(io.BytesIO(b"1 2 3\n"), format="xyz", origin=ORIGIN).geometry.directions.tolist() == [
-        [1, 2, 3]
-    ]
+    for content, how in ((data, {"format": ".bin", "layout": "x,y,z,i"}), (b"1 2 3\n", {"format": "xyz"})):
+        assert rb.load(io.BytesIO(content), origin=ORIGIN, **how).directions.tolist() == [[1, 2, 3]]
 
 
 def test_a_signalling_nan_is_a_nan(tmp_path):
@@ -238,11 +233,15 @@ def test_a_cast_is_not_continued_with_another_layout(tmp_path):
     table = np.ones((9, 4), "<f4")
     table[8, 1] = np.nan
     table.tofile(tmp_path / "a.bin")
-    scene = rb.Scene(rb.Boxes([[-3, -3, -3]], [[-2, 3, 3]]))
-    how = {"origin": ORIGIN, "chunk": 4}
+
+    def cast(layout, **how):
+        rb.stream.cast(
+            SLAB, tmp_path / "a.bin", tmp_path / "out.npy", layout=layout, origin=ORIGIN, chunk=4, **how
+        )
+
     with pytest.raises(rb.FileFormatError, match="row 8"):
-        rb.stream.cast(scene, tmp_path / "a.bin", tmp_path / "out.npy", layout="x,y,z,i", **how)
+        cast("x,y,z,i")
     with pytest.raises(rb.FileFormatError) as caught:
-        rb.stream.cast(scene, tmp_path / "a.bin", tmp_path / "out.npy", layout="i,x,y,z", **how)
+        cast("i,x,y,z")
     assert "row 8" not in str(caught.value)
-    rb.stream.cast(scene, tmp_path / "a.bin", tmp_path / "out.npy", layout="x,y,z,i", invalid="miss", **how)
+    cast("x,y,z,i", invalid="miss")

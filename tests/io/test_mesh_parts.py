@@ -51,26 +51,20 @@ def test_parts_that_share_vertices_are_joined_without_copies_of_them():
     assert (len(mesh.vertices), mesh.objects.tolist()) == (4, [0, 0, 1])
 
 
-def test_losses_are_warned_of_and_counted(monkeypatch, tmp_path):
-    def parse(path, options):
-        return to_scene(PARTS, path, options, Counter({"faces of two corners": 2}), Counter({"spaces": 1}))
-
-    monkeypatch.setattr(loading, "parse", parse)
-    for call in (rb.load, read):
-        with pytest.warns(
-            SkippedWarning, match=r"left out: faces of two corners \(2\); see geometry.skipped"
-        ) as found:
-            loaded = call(tmp_path / "a.obj")
-        assert [Path(one.filename).name for one in found] == [Path(__file__).name]
-        geometry = loaded.geometry if isinstance(loaded, Loaded) else loaded
-        assert dict(geometry.skipped) == {"faces of two corners": 2, "spaces": 1}
-
-
-def test_defaults_are_counted_without_a_warning(monkeypatch, tmp_path):
-    monkeypatch.setattr(loading, "parse", lambda *given: to_scene(PARTS, *given, left_out=Counter(spaces=3)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert dict(rb.load(tmp_path / "a.obj").skipped) == {"spaces": 3}
-        loaded = read(tmp_path / "a.obj", boxes=True)
-    assert dict(loaded.geometry.skipped) == {"spaces": 3}
-    assert repr(loaded) == "Loaded(Boxes(2, D=3), labels=['storey', 'name', 'area'], left_out={'spaces': 3})"
+def test_losses_are_warned_of_and_defaults_only_counted(monkeypatch, tmp_path):
+    lost, left_out = Counter({"faces of two corners": 2}), Counter({"spaces": 1})
+    for skipped in (Counter(), lost):
+        monkeypatch.setattr(
+            loading, "parse", lambda *given, of=skipped: to_scene(PARTS, *given, of, left_out)
+        )
+        for call in (rb.load, read):
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                loaded = call(tmp_path / "a.obj")
+            words = "left out: faces of two corners (2); see geometry.skipped"
+            assert [words in str(one.message) for one in found] == [True] * len(skipped)
+            assert all(one.category is SkippedWarning and one.filename == __file__ for one in found)
+            geometry = loaded.geometry if isinstance(loaded, Loaded) else loaded
+            assert dict(geometry.skipped) == skipped + left_out
+    counts = "skipped={'faces of two corners': 2}, left_out={'spaces': 1})"
+    assert repr(loaded) == f"Loaded(Mesh(3, vertices=8), labels=['storey', 'name', 'area'], {counts}"

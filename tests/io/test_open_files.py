@@ -1,5 +1,6 @@
 """Open files are read as files with a path are; their errors give their own names."""
 
+import gzip
 import io
 import zipfile
 
@@ -15,19 +16,25 @@ TEXTUAL = [name for name in samples() if not name.endswith((".ifc", ".las", ".la
 
 
 @pytest.mark.parametrize("name", TEXTUAL)
-def test_every_format_is_read_from_memory(tmp_path, name):
+def test_every_format_is_read_from_memory_and_compressed(tmp_path, name):
+    """With a format, in any spelling, or by the file's own name."""
     content, how = samples()[name]
     (tmp_path / name).write_bytes(content)
-    wanted = rb.load(tmp_path / name, **how)
-    suffix = name[name.rindex(".") :]
+    wanted, suffix = rb.load(tmp_path / name, **how), name[name.rindex(".") :]
     with (tmp_path / name).open("rb") as file:
         loaded = [rb.load(file, **how)]
-    for form in (suffix, suffix[1:].upper()):
-        file = io.BytesIO(content)
-        file.name = name if form == suffix else name.removesuffix(suffix)
+    bare, packed = name.removesuffix(suffix), gzip.compress(content, mtime=0)
+    forms = [(content, name, suffix), (content, bare, suffix[1:].upper())]
+    if suffix != ".gltf":  # its buffers are in other files
+        forms += [(packed, f"{name}.gz", None), (packed, name, f"{suffix}.gz")]
+        for end in (".gz", ".GZ"):
+            (tmp_path / f"{name}{end}").write_bytes(packed)
+            loaded.append(rb.load(tmp_path / f"{name}{end}", **how))
+    for given, own, form in forms:
+        file = io.BytesIO(given)
+        file.name = own
         loaded.append(rb.load(file, format=form, **how))
-    for found in loaded:
-        assert found.equals(wanted)
+    assert all(found.equals(wanted) for found in loaded)
     assert len(rb.load(io.BytesIO(content), format=suffix, **how)) == len(wanted)
 
 

@@ -94,13 +94,6 @@ def test_other_files_are_no_results(tmp_path):
         assert results_in(tmp_path / name) is None
 
 
-def test_points_of_results_are_rays_with_an_origin(tmp_path):
-    hits = SCENE.nearest(RAYS)
-    rb.save(tmp_path / "hits.csv", hits)
-    again = rb.load(tmp_path / "hits.csv", origin=(0, 0, 0), invalid="miss")
-    np.testing.assert_array_equal(again.directions[hits.hit], hits.points[hits.hit])
-
-
 def test_info_shows_results(tmp_path):
     rays = put(tmp_path / "rays.npz", RAYS)
     rb.stream.cast(SCENE, rays, tmp_path / "out.parquet")

@@ -14,21 +14,7 @@ from raybox.io.formats import announced, contents, open_files, read
 from refusals import refused
 
 packed = partial(gzip.compress, mtime=0)  # names of tests are made of it: the same in each process
-PACKED = [name for name in samples() if not name.endswith((".ifc", ".las", ".laz", ".gltf"))]
 OBJ = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
-
-
-@pytest.mark.parametrize("name", PACKED)
-def test_every_format_is_read_compressed(put, name):
-    content, options = samples()[name]
-    wanted = rb.load(put(name, content), **options)
-    path = put(f"{name}.gz", packed(content))
-    assert rb.load(path, **options).equals(wanted)
-    assert rb.load(path.rename(path.with_suffix(".GZ")), **options).equals(wanted)
-    for form in (None, f"{name[name.rindex('.') :]}.gz"):
-        file = io.BytesIO(packed(content))
-        file.name = f"{name}.gz" if form is None else name
-        assert rb.load(file, format=form, **options).equals(wanted)
 
 
 def test_compressed_ifc(put):
@@ -41,6 +27,7 @@ def test_names_and_counts_are_those_of_the_content(put):
     path = put("house.obj.gz", packed(OBJ))
     assert rb.load(path).ids.tolist() == ["house"]
     assert (announced(path).rows, len(contents(path).geometry)) == (0, 1)
+    assert "No such file" in refused(path.with_name("nowhere.obj.gz"))
     two = packed(OBJ[:20]) + packed(OBJ[20:])  # as of `cat a.gz b.gz`
     assert len(rb.load(put("two.obj.gz", two))) == 1
     assert len(rb.load(put("padded.obj.gz", packed(OBJ) + bytes(100)))) == 1
@@ -69,12 +56,6 @@ def test_names_and_counts_are_those_of_the_content(put):
 )  # fmt: skip
 def test_errors_name_the_compressed_file(put, name, content, expected):
     assert expected in refused(put(name, content))
-
-
-def test_places_that_are_no_files(tmp_path):
-    assert "No such file" in refused(tmp_path / "nowhere.obj.gz")
-    (tmp_path / "a.obj.gz").mkdir()
-    assert "is a folder" in refused(tmp_path / "a.obj.gz")
 
 
 def test_a_bomb_is_refused_before_it_fills_memory_or_the_disk(put, tmp_path, monkeypatch):

@@ -1,15 +1,12 @@
 """Every geometry and result in every format of `save`: what loads again, and what other programs read."""
 
-import csv
-import io
-
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 import raybox as rb
 from raybox.geometry import with_facts
 from refusals import refused
+from streaming import get
 
 NAN = np.nan
 LABELS = {
@@ -92,38 +89,25 @@ def numbers_of(column):
     return [None if value is None or value != value else value for value in column]
 
 
-def table_of(path):
-    """Return the columns of a file by a reader that is not raybox's."""
-    if path.suffix == ".parquet":
-        return pq.read_table(path).to_pydict()
-    if path.suffix == ".csv":
-        head, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline=""))
-        return {name: list(values) for name, values in zip(head, zip(*rows, strict=True), strict=True)}
-    with open(path, "rb") as file:
-        table = np.load(file)
-        return {name: table[name].tolist() for name in table.dtype.names}
-
-
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".npy"])
 def test_other_programs_read_the_columns_of_boxes(tmp_path, ending):
-    boxes = GEOMETRIES["named boxes"]
-    rb.save(tmp_path / f"a{ending}", boxes)
-    found = table_of(tmp_path / f"a{ending}")
-    bounds = np.hstack([boxes.lower, boxes.upper]).T.tolist()
+    boxes, path = GEOMETRIES["named boxes"], tmp_path / f"a{ending}"
+    rb.save(path, boxes)
     names = [f"{end}_{axis}" for end in ("min", "max") for axis in "xyz"]
-    wanted = dict(zip(names, bounds, strict=True)) | {"id": IDS} | dict(boxes.labels)
+    wanted = (
+        dict(zip(names, np.hstack([boxes.lower, boxes.upper]).T, strict=True))
+        | {"id": IDS}
+        | dict(boxes.labels)
+    )
+    found = get(path)
     assert [*found] == [*wanted]
     for name, column in wanted.items():
-        assert numbers_of(found[name]) == [
-            shown(v, ending, name) for v in numbers_of(np.array(column).tolist())
-        ]
-
-
-def shown(value, ending, name):
-    """Return a value as a reader of a format has it."""
-    if ending == ".csv":
-        return "" if value is None else value if isinstance(value, str) else repr(value + 0)
-    return "" if value is None and (ending, name) == (".npy", "kind") else value
+        values = numbers_of(np.array(column).tolist())
+        if ending == ".csv":
+            values = ["" if v is None else v if isinstance(v, str) else repr(v + 0) for v in values]
+        elif (ending, name) == (".npy", "kind"):
+            values = [v or "" for v in values]
+        assert numbers_of(found[name].tolist()) == values
 
 
 @pytest.mark.parametrize("name", GEOMETRIES)
@@ -160,10 +144,9 @@ def test_trimesh_reads_the_triangles(tmp_path):
 def test_the_table_beside_a_mesh_is_a_table_of_boxes(tmp_path):
     rb.save(tmp_path / "a.ply", GEOMETRIES["named mesh"])
     rb.save(tmp_path / "a.csv", GEOMETRIES["named boxes"])
-    mesh, boxes = table_of(tmp_path / "a.ply.labels.csv"), table_of(tmp_path / "a.csv")
-    assert {**mesh, "object": None} == {"object": None} | {
-        name: boxes[name] for name in ("id", *LABELS, *SOME)
-    }
+    mesh, boxes = get(tmp_path / "a.ply.labels.csv"), get(tmp_path / "a.csv")
+    assert [*mesh] == ["object", "id", *LABELS, *SOME]
+    assert all(mesh[name].tolist() == boxes[name].tolist() for name in [*mesh][1:])
     labels = {"object": [7, 8, 9], "id": [4, 5, 6], "object_id": ["x", "y", "z"]}
     rb.save(tmp_path / "a.ply", rb.Mesh(VERTICES, FACES, ids=IDS, labels=labels))
     text = (tmp_path / "a.ply.labels.csv").read_text(encoding="utf-8")
@@ -180,9 +163,8 @@ def test_integers_as_ids_of_npy_stay_integers(tmp_path):
 @pytest.mark.parametrize("ending", [".csv", ".npy", ".parquet"])
 @pytest.mark.parametrize("columns", [{"a": [1, 2], "b": [1]}, {"a": np.zeros((2, 2))}, {"a": 5}])
 def test_columns_of_several_shapes_are_refused(tmp_path, ending, columns):
-    with pytest.raises(
-        rb.InvalidInput, match=r"flat and of one length; got 'a' of shape .*Save them as \.npz"
-    ):
+    words = r"flat and of one length; got 'a' of shape .*Save them as \.npz"
+    with pytest.raises(rb.InvalidInput, match=words):
         rb.save(tmp_path / f"a{ending}", columns)
     assert not list(tmp_path.iterdir())
     rb.save(tmp_path / "a.npz", columns)

@@ -4,41 +4,31 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from file_samples import pcd_body
 from raybox.io.formats.common import ReadOptions
 from raybox.io.formats.scans import point_fields, scan_around_zero
 
 POINTS = np.array([[1, 2, 0.5], [-3, 1, 0.25], [2, -4, 0]])
 INTENSITY, TIMES, RINGS = [0, 17, 255], [0.5, 1e9 + 0.25, 2.0], [3, 1, 2]
-PCD = """# .PCD v0.7
-VERSION 0.7
-FIELDS x y z Intensity time ring normal_x stamp
-SIZE 4 4 4 1 8 2 4 8
-TYPE F F F U F U F U
-COUNT 1 1 1 1 1 1 1 1
-WIDTH 3
-HEIGHT 1
-POINTS 3
-DATA {}
-"""
-FIELDS = [("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("Intensity", "u1"), ("time", "<f8"), ("ring", "<u2")]
 
 
-def rows(*more) -> np.ndarray:
-    made = np.zeros(3, [*FIELDS, *more])
-    for name, values in zip(
-        ("x", "y", "z", "Intensity", "time", "ring"), (*POINTS.T, INTENSITY, TIMES, RINGS), strict=True
-    ):
-        made[name] = values
-    return made
+NAMES = ("x", "y", "z", "Intensity", "time", "ring")
+COLUMNS = [*POINTS.T.tolist(), INTENSITY, TIMES, RINGS]
+ROWS = list(zip(*COLUMNS, strict=True))
+PCD = "# .PCD v0.7\nVERSION 0.7\nFIELDS x y z Intensity time ring normal_x stamp\nSIZE 4 4 4 1 8 2 4 8\n"
+PCD += "TYPE F F F U F U F U\nCOUNT 1 1 1 1 1 1 1 1\nWIDTH 3\nHEIGHT 1\nPOINTS 3\nDATA {}\n"
 
 
 def write_pcd(path, encoding):
-    made = rows(("normal_x", "<f4"), ("stamp", "<u8"))
-    made["stamp"] = 2**63  # which float64 does not hold exactly: a field that nobody reads is no error
-    lines = "".join(" ".join(map(str, row)) + "\n" for row in made.tolist())
-    path.write_bytes(
-        PCD.format(encoding).encode() + (lines.encode() if encoding == "ascii" else made.tobytes())
-    )
+    """The last field has a number that float64 does not hold exactly: nobody reads it, so it is no error."""
+    kinds = ("<f", "<f", "<f", "B", "<d", "<H", "<f", "<Q")
+    rows = [(*row, 0.0, 2**63 + 1) for row in ROWS]
+    path.write_bytes(PCD.format(encoding).encode() + pcd_body(encoding, kinds, rows))
+
+
+def write_npy(path):
+    types = [*((axis, "<f4") for axis in "xyz"), ("Intensity", "u1"), ("time", "<f8"), ("ring", "<u2")]
+    np.save(path, np.array(ROWS, types))
 
 
 def write_las(path):
@@ -52,15 +42,17 @@ def write_las(path):
     las.write(path)
 
 
+def write_csv(path):
+    lines = [",".join(map(str, row)) for row in [(*NAMES, "name"), *((*row, "first") for row in ROWS)]]
+    path.write_text("\n".join(lines) + "\n")
+
+
 WRITERS = {
     "text.pcd": lambda path: write_pcd(path, "ascii"),
     "binary.pcd": lambda path: write_pcd(path, "binary"),
     "scan.las": write_las,
-    "scan.npy": lambda path: np.save(path, rows()),
-    "scan.csv": lambda path: path.write_text(
-        "x,y,z,Intensity,time,ring,name\n"
-        + "".join(",".join(map(str, row)) + ",first\n" for row in rows().tolist())
-    ),
+    "scan.npy": write_npy,
+    "scan.csv": write_csv,
 }
 
 

@@ -3,13 +3,14 @@
 import json
 import re
 from decimal import Decimal
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 
 import raybox as rb
 from real_data import LIDAR
+from refusals import counted, refused
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -40,17 +41,11 @@ def key_of(name):
 
 def put_table(path, columns):
     """Write columns in the format of the extension."""
+    columns = {name: np.asarray(column) for name, column in columns.items()}
     if path.suffix == ".parquet":
         pq.write_table(pa.table(columns), path)
-    elif path.suffix == ".npy":
-        table = np.empty(
-            len(next(iter(columns.values()))), [(n, np.asarray(c).dtype) for n, c in columns.items()]
-        )
-        for name, column in columns.items():
-            table[name] = column
-        np.save(path, table)
     else:
-        rb.save(path, {name: np.asarray(column) for name, column in columns.items()})
+        rb.save(path, columns)
     return path
 
 
@@ -69,15 +64,16 @@ def test_bounds_in_every_spelling(tmp_path, ending, name, dims):
 
 
 def test_errors_give_the_columns_of_the_file(put):
-    with pytest.raises(rb.FileFormatError, match=r"line 3, column maxy: 4.0 is below"):
-        rb.load(put("a.csv", "minx,miny,maxx,maxy\n0,0,1,1\n0,5,1,4\n"))
-    with pytest.raises(rb.FileFormatError, match=r"line 2, column XMIN: 'a' is not a number"):
-        rb.load(put("a.csv", "XMIN,ymin,xmax,ymax\na,0,1,1\n"))
-    with pytest.raises(rb.FileFormatError, match="lacks the column maxy; name the columns"):
-        rb.load(put("a.csv", "minx,miny,maxx\n0,0,1\n"))
-    text = "bounds of two kinds: minx miny and xmin ymin; rename those that count"
-    with pytest.raises(rb.FileFormatError, match=text):
-        rb.load(put("a.csv", "minx,miny,maxx,maxy,xmin,ymin,xmax,ymax\n"))
+    for text, problem in (
+        ("minx,miny,maxx,maxy\n0,0,1,1\n0,5,1,4\n", "line 3, column maxy: 4.0 is below"),
+        ("XMIN,ymin,xmax,ymax\na,0,1,1\n", "line 2, column XMIN: 'a' is not a number"),
+        ("minx,miny,maxx\n0,0,1\n", "lacks the column maxy; name the columns"),
+        (
+            "minx,miny,maxx,maxy,xmin,ymin,xmax,ymax\n",
+            "bounds of two kinds: minx miny and xmin ymin; rename those that count",
+        ),
+    ):
+        assert problem in refused(put("a.csv", text))
     own = rb.load(put("a.csv", "minx,miny,maxx,maxy,min_x,min_y,max_x,max_y\n0,0,1,1,5,5,6,6\n"))
     assert own.lower.tolist() == [[5, 5]]
     assert list(own.labels) == ["minx", "miny", "maxx", "maxy"]
@@ -93,25 +89,18 @@ def struct_of(dims, order=None):
 def test_a_bbox_column_is_read_by_the_names_of_its_fields(tmp_path, order):
     pq.write_table(pa.table({"id": list("abcdefg"), "bbox": struct_of(2, order)}), tmp_path / "a.parquet")
     boxes = rb.load(tmp_path / "a.parquet")
-    np.testing.assert_array_equal(
-        np.hstack([boxes.lower, boxes.upper]), np.hstack([LOWER[:, :2], UPPER[:, :2]])
-    )
-    assert boxes.ids.tolist() == list("abcdefg")
-    assert not boxes.labels
+    assert boxes.equals(rb.Boxes(LOWER[:, :2], UPPER[:, :2], ids=list("abcdefg")))
 
 
 def test_the_covering_of_geoparquet_comes_before_a_column_named_bbox(tmp_path):
     """Binary geometry is left out, and counted; it is no loss, so there is no warning."""
-    geo = {"primary_column": "shape", "columns": {"shape": {"covering": {"bbox": {}}}}}
     parts = ("xmin", "ymin", "zmin", "xmax", "ymax", "zmax")
-    geo["columns"]["shape"]["covering"]["bbox"] = {part: ["extent", part] for part in parts}
+    covering = {"bbox": {part: ["extent", part] for part in parts}}
+    geo = {"primary_column": "shape", "columns": {"shape": {"covering": covering}}}
     wrong = pa.StructArray.from_arrays([pa.array(np.full(7, 9.0))] * 4, ["xmin", "ymin", "xmax", "ymax"])
     columns = {"bbox": wrong, "extent": struct_of(3), "shape": pa.array([b"\1"] * 7), "n": np.arange(7)}
-    for metadata, lower in (
-        (geo, LOWER),
-        (None, np.full((7, 2), 9.0)),
-        ({"columns": 3}, np.full((7, 2), 9.0)),
-    ):
+    nines = np.full((7, 2), 9.0)
+    for metadata, lower in ((geo, LOWER), (None, nines), ({"columns": 3}, nines)):
         table = pa.table(columns).replace_schema_metadata(metadata and {"geo": json.dumps(metadata)})
         pq.write_table(table, tmp_path / "a.parquet")
         boxes = rb.load(tmp_path / "a.parquet")
@@ -157,105 +146,95 @@ def test_types_of_extensions_are_those_of_their_storage(tmp_path):
 def test_missing_numbers_of_boxes_are_refused(tmp_path):
     struct = pa.array([{"xmin": 0.0, "ymin": 0.0, "xmax": 1.0, "ymax": 1.0}, None])
     pq.write_table(pa.table({"bbox": struct}), tmp_path / "a.parquet")
-    text = r"row 1 \(the first is 0\), column bbox.xmin: a value is missing; fill in each or"
-    with pytest.raises(rb.FileFormatError, match=text):
-        rb.load(tmp_path / "a.parquet")
+    text = "row 1 (the first is 0), column bbox.xmin: a value is missing; fill in each or"
+    assert text in refused(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize("size", [128, 256])
 def test_decimals_are_exact_or_refused(tmp_path, size):
-    kind = (pa.decimal128 if size == 128 else pa.decimal256)(30, 10)
+    kind, path = (pa.decimal128 if size == 128 else pa.decimal256)(30, 10), tmp_path / "a.parquet"
     names = ["min_x", "min_y", "max_x", "max_y"]
     columns = {name: pa.array([Decimal("1.5"), Decimal("-2.0625")], kind) for name in names}
-    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
-    assert rb.load(tmp_path / "a.parquet").lower.tolist() == [[1.5, 1.5], [-2.0625, -2.0625]]
+    pq.write_table(pa.table(columns), path)
+    assert rb.load(path).lower.tolist() == [[1.5, 1.5], [-2.0625, -2.0625]]
     for bad in ("0.1", str(2**53 + 1), "12345678901234567890.5"):
         columns["max_y"] = pa.array([Decimal("2"), Decimal(bad)], kind)
-        pq.write_table(pa.table(columns), tmp_path / "a.parquet")
-        text = rf"row 1 .*, column max_y: {bad}[.0]* is a decimal number that float64 does not hold"
-        with pytest.raises(rb.FileFormatError, match=text):
-            rb.load(tmp_path / "a.parquet")
+        pq.write_table(pa.table(columns), path)
+        text = refused(path)
+        assert f"row 1 (the first is 0), column max_y: {bad}" in text
+        assert "is a decimal number that float64 does not hold" in text
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "npz", "zarr"])
 @pytest.mark.parametrize("number", [2**53 + 1, -(2**53) - 1, 2**60 + 1, 2**63 - 1])
 def test_whole_numbers_that_float64_does_not_hold_are_refused(tmp_path, ending, number):
     """2**53 and 2**60 are exact, as for `rb.Boxes`; the same rule holds for casts."""
-    for value, exact in ((number, False), (2**53, True), (2**60, True), (-(2**60), True)):
-        columns = {"lower": np.array([[0, value], [1, 2]]), "upper": np.full((2, 2), 2**62)}
-        rays = {"origins": columns["lower"], "directions": np.ones((2, 2), np.int64)}
-        for kind, arrays in (("scene", columns), ("rays", rays)):
-            path = tmp_path / f"{kind}{value}.{ending}"
-            if ending == "zarr":
-                zarr = pytest.importorskip("zarr")
-                group = zarr.open_group(path, mode="w")
-                for name, array in arrays.items():
-                    group.create_array(name, data=array)
-            elif ending == "npz":
-                np.savez(path, **arrays)
-            elif ending == "npy":
-                np.save(path, np.hstack(list(arrays.values())))
-            else:
-                names = {"scene": ("min", "max"), "rays": ("origin", "direction")}[kind]
-                flat = {
-                    f"{n}_{axis}": a[:, k]
-                    for n, a in zip(names, arrays.values(), strict=True)
-                    for k, axis in enumerate("xy")
-                }
-                put_table(path, flat)
-            if exact:
-                assert len(rb.load(path, kind=kind)) == 2
-                continue
+    zarr = pytest.importorskip("zarr")
+    kinds = {
+        "scene": ("lower", "upper", "min", "max"),
+        "rays": ("origins", "directions", "origin", "direction"),
+    }
+    scene, out = rb.Scene(rb.Boxes([[0, 0]], [[1, 1]])), tmp_path / "out.npy"
+    for value, kind in product((number, 2**53, 2**60, -(2**60)), kinds):
+        path, (*names, first, second) = tmp_path / f"{kind}{value}.{ending}", kinds[kind]
+        numbers = np.array([[0, value], [1, 2]]), np.full((2, 2), 2**62)
+        if ending == "zarr":
+            group = zarr.open_group(path, mode="w")
+            for name, array in zip(names, numbers, strict=True):
+                group.create_array(name, data=array)
+        elif ending == "npz":
+            np.savez(path, **dict(zip(names, numbers, strict=True)))
+        elif ending == "npy":
+            np.save(path, np.hstack(numbers))
+        else:
+            axes = [f"{name}_{axis}" for name in (first, second) for axis in "xy"]
+            put_table(path, dict(zip(axes, np.hstack(numbers).T, strict=True)))
+        if value != number:
+            assert len(rb.load(path, kind=kind)) == 2
+            continue
+        calls = [lambda path=path, kind=kind: rb.load(path, kind=kind)]
+        calls += [lambda path=path: rb.stream.cast(scene, path, out)] * (kind == "rays")
+        for call in calls:
             with pytest.raises(rb.FileFormatError, match=f"{number}'? is not exact in float64"):
-                rb.load(path, kind=kind)
-            if kind == "rays":
-                with pytest.raises(rb.FileFormatError, match=f"{number}'? is not exact in float64"):
-                    rb.stream.cast(rb.Scene(rb.Boxes([[0, 0]], [[1, 1]])), path, tmp_path / "out.npy")
+                call()
 
 
 def test_numbers_with_a_point_are_rounded_as_ever(put):
     text = "min_x,min_y,max_x,max_y\n9007199254740993.0,1e300,9007199254740994,inf\n"
     boxes = rb.load(put("a.csv", text))
     assert boxes.bounds.tolist() == [[2**53, 1e300], [2**53 + 2, np.inf]]
-    with pytest.raises(rb.FileFormatError, match="line 2, column min_x: '1234567890"):
-        rb.load(put("a.csv", text.replace("9007199254740993.0", "1234567890" * 40)))
+    long = put("a.csv", text.replace("9007199254740993.0", "1234567890" * 40))
+    assert "line 2, column min_x: '1234567890" in refused(long)
 
 
 def test_the_fourth_column_of_points_with_an_origin_is_not_read(tmp_path):
     """KITTI stores x, y, z and intensity."""
-    table = np.array([[1, 2, 3, 0.5], [4, 5, 6, 0.25]], np.float32)
-    np.save(tmp_path / "a.npy", table)
+    path, table = tmp_path / "a.npy", np.array([[1, 2, 3, 0.5], [4, 5, 6, 0.25]], np.float32)
+    np.save(path, table)
     scene = rb.Scene(rb.Boxes([[0.4, 0.9, 1.4]], [[0.6, 1.1, 1.6]]))
-    rays = rb.load(tmp_path / "a.npy", origin=(0, 0, 0))
+    rays = rb.load(path, origin=(0, 0, 0))
     assert rays.directions.tolist() == table[:, :3].tolist()
-    rb.stream.cast(scene, tmp_path / "a.npy", tmp_path / "out.npy", origin=(0, 0, 0))
+    rb.stream.cast(scene, path, tmp_path / "out.npy", origin=(0, 0, 0))
     assert np.load(tmp_path / "out.npy")["index"].tolist() == scene.nearest(rays).index.tolist() == [0, -1]
-    assert rb.load(tmp_path / "a.npy", kind="rays").origins.tolist() == [[1, 2], [4, 5]]
-    with pytest.raises(rb.FileFormatError, match="its points have 3 coordinates, the origin has 2"):
-        rb.load(tmp_path / "a.npy", origin=(0, 0))
-    np.save(tmp_path / "b.npy", np.ones((2, 6)))
-    with pytest.raises(rb.FileFormatError, match=r"has shape \(2, 6\); for points, give a table whose width"):
-        rb.load(tmp_path / "b.npy", origin=(0, 0, 0))
+    assert rb.load(path, kind="rays").origins.tolist() == [[1, 2], [4, 5]]
+    assert "its points have 3 coordinates, the origin has 2" in refused(path, origin=(0, 0))
+    np.save(path, np.ones((2, 6)))
+    assert "has shape (2, 6); for points, give a table whose width" in refused(path, origin=(0, 0, 0))
 
 
 def test_an_origin_with_rays_or_with_a_scene_is_refused(tmp_path, put):
-    rays = rb.Rays([0, 0, 0], [[1, 0, 0]])
     scene = rb.Scene(rb.Boxes([[0, 0, 0]], [[1, 1, 1]]))
     for ending in ("npz", "csv", "parquet"):
-        rb.save(tmp_path / f"rays.{ending}", rays)
-        text = "holds rays, which start at origins of their own; leave out the origin"
-        with pytest.raises(rb.FileFormatError, match=text):
-            rb.load(tmp_path / f"rays.{ending}", origin=(0, 0, 0))
-        with pytest.raises(rb.FileFormatError, match=text):
-            rb.stream.cast(scene, tmp_path / f"rays.{ending}", tmp_path / "out.csv", origin=(0, 0, 0))
+        path = tmp_path / f"rays.{ending}"
+        rb.save(path, rb.Rays([0, 0, 0], [[1, 0, 0]]))
+        for read in (rb.load, lambda path, **how: rb.stream.cast(scene, path, tmp_path / "out.csv", **how)):
+            text = refused(path, read, origin=(0, 0, 0))
+            assert "holds rays, which start at origins of their own; leave out the origin" in text
     path = put("a.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
-    with pytest.raises(rb.FileFormatError, match="holds a scene, not points; leave out the origin"):
-        rb.load(path, origin=(0, 0, 0))
-    with pytest.raises(rb.FileFormatError, match="holds boxes; leave out the origin"):
-        rb.load(put("b.csv", "minx,miny,maxx,maxy\n0,0,1,1\n"), origin=(0, 0))
-    with pytest.raises(
-        rb.InvalidInput, match=r"lod is for files of CityJSON \(\.json \.jsonl\); got it with a\.obj"
-    ):
+    assert "holds a scene, not points; leave out the origin" in refused(path, origin=(0, 0, 0))
+    boxes = put("b.csv", "minx,miny,maxx,maxy\n0,0,1,1\n")
+    assert "holds boxes; leave out the origin" in refused(boxes, origin=(0, 0))
+    with pytest.raises(rb.InvalidInput, match=r"lod is for files of CityJSON \(.*\); got it with a\.obj"):
         rb.load(path, lod="1.2")
 
 
@@ -292,10 +271,10 @@ def test_boxes_with_a_yaw_are_turned(tmp_path, ending, name):
 
 def test_wrong_boxes_with_a_yaw(put):
     head = "center_x,center_y,center_z,size_x,size_y,size_z,yaw\n"
-    with pytest.raises(rb.FileFormatError, match=r"line 3, column size_y: 0\.0 is not above zero"):
-        rb.load(put("a.csv", head + "0,0,0,1,1,1,0\n0,0,0,1,0,1,0\n"))
-    with pytest.raises(rb.FileFormatError, match="line 2, column yaw: nan is not a finite number"):
-        rb.load(put("a.csv", head + "0,0,0,1,1,1,nan\n"))
+    path = put("a.csv", head + "0,0,0,1,1,1,0\n0,0,0,1,0,1,0\n")
+    assert "line 3, column size_y: 0.0 is not above zero" in refused(path)
+    path = put("a.csv", head + "0,0,0,1,1,1,nan\n")
+    assert "line 2, column yaw: nan is not a finite number" in refused(path)
     points = rb.load(put("a.csv", "x,y,z,dx,dy,dz,yaw\n1,2,3,1,1,1,0\n"), origin=(0, 0, 0))
     assert points.directions.tolist() == [[1, 2, 3]]
 
@@ -307,30 +286,23 @@ def test_boxes_with_centre_and_size_alone_are_not_turned(tmp_path, ending, name)
     names = TURNED[name].split()[:6]
     columns = dict(zip(names, numbers.T, strict=True)) | {"label": np.array(list("abcde"))}
     path = put_table(tmp_path / f"a.{ending}", columns)
-    for options in ({"kind": "scene"}, {"boxes": True}, {} if "dx" not in names else {"kind": "scene"}):
+    for options in ({"kind": "scene"}, {"boxes": True}, {"kind": "scene"} if "dx" in names else {}):
         boxes = rb.load(path, **options)
         assert isinstance(boxes, rb.Boxes)
-        np.testing.assert_array_equal(boxes.centers, numbers[:, :3])
-        np.testing.assert_array_equal(boxes.sizes, numbers[:, 3:])
+        np.testing.assert_array_equal(np.c_[boxes.centers, boxes.sizes], numbers)
         assert (boxes.ids.tolist(), list(boxes.labels)) == (list("abcde"), ["label"])
-    flat = put_table(
-        tmp_path / f"b.{ending}", {n: columns[n] for n in (names[0], names[1], names[3], names[4])}
-    )
+    flat = put_table(tmp_path / f"b.{ending}", {names[k]: columns[names[k]] for k in (0, 1, 3, 4)})
     np.testing.assert_array_equal(rb.load(flat, kind="scene").centers, numbers[:, :2])
 
 
 def test_centres_and_steps_are_boxes_or_rays(tmp_path, put):
     path = put("a.csv", "x,y,z,dx,dy,dz\n1,2,3,4,5,6\n")
-    with pytest.raises(
-        rb.FileFormatError, match='holds boxes and rays; say which: kind="scene" or kind="rays"'
-    ):
-        rb.load(path)
+    assert 'holds boxes and rays; say which: kind="scene" or kind="rays"' in refused(path)
     assert rb.load(path, kind="scene").bounds.tolist() == [[-1, -0.5, 0], [3, 4.5, 6]]
     rays = rb.load(path, kind="rays")
     assert (rays.origins.tolist(), rays.directions.tolist()) == ([[1, 2, 3]], [[4, 5, 6]])
     assert rb.load(path, origin=(1, 1, 1)).directions.tolist() == [[0, 1, 2]]
-    scene = rb.Scene(rb.Boxes([[4, 6, 8]], [[5, 7, 9]]))
-    rb.stream.cast(scene, path, tmp_path / "out.npy")
+    rb.stream.cast(rb.Scene(rb.Boxes([[4, 6, 8]], [[5, 7, 9]])), path, tmp_path / "out.npy")
     assert np.load(tmp_path / "out.npy")["t"].tolist() == [5 / 6]
     rays = rb.load(put("a.csv", "x,y,z,dx,dy,dz,t_max,t_min\n1,2,3,4,5,6,2,1\n"), kind="rays")
     assert (rays.t_min.tolist(), rays.t_max.tolist()) == ([1], [2])
@@ -343,25 +315,21 @@ def test_centres_and_steps_are_boxes_or_rays(tmp_path, put):
 def test_segments_from_and_to(tmp_path, ending, words):
     """t counts from 0 at the start to 1 at the end."""
     starts, ends = RNG.normal(size=(2, 9, 3))
+    path, out = tmp_path / f"a.{ending}", tmp_path / "out.npy"
     for dims in (2, 3):
-        columns = {
-            f"{word}{axis}": points[:, k]
-            for word, points in zip(words.split(), (starts, ends), strict=True)
-            for k, axis in enumerate("xyz"[:dims])
-        }
-        path = put_table(tmp_path / f"a.{ending}", columns)
-        rays, wanted = rb.load(path), rb.Rays.segments(starts[:, :dims], ends[:, :dims])
-        assert rays.equals(wanted)
+        names = [word + axis for word in words.split() for axis in "xyz"[:dims]]
+        columns = dict(zip(names, np.c_[starts[:, :dims], ends[:, :dims]].T, strict=True))
+        put_table(path, columns)
+        wanted = rb.Rays.segments(starts[:, :dims], ends[:, :dims])
+        assert rb.load(path).equals(wanted)
         scene = rb.Scene(rb.Boxes([[-0.5] * dims], [[0.5] * dims]))
-        out = tmp_path / "out.npy"
         rb.stream.cast(scene, [path, path], out, chunk=4)
-        found, hits = np.load(out), scene.nearest(wanted)
-        np.testing.assert_array_equal(found["t"], np.tile(hits.t, 2))
+        hits = scene.nearest(wanted)
+        np.testing.assert_array_equal(np.load(out)["t"], np.tile(hits.t, 2))
         out.unlink()
     assert 0 < np.isfinite(hits.t).sum() < 9
-    path = put_table(tmp_path / f"b.{ending}", columns | {"t_max": np.ones(9)})
-    with pytest.raises(rb.FileFormatError, match="has the column t_max, but segments, where t is 0 to 1"):
-        rb.load(path)
+    put_table(path, columns | {"t_max": np.ones(9)})
+    assert "has the column t_max, but segments, where t is 0 to 1" in refused(path)
 
 
 @pytest.mark.parametrize("names", ["qw qx qy qz", "rotation.w rotation.x rotation.y rotation.z"])
@@ -369,23 +337,22 @@ def test_segments_from_and_to(tmp_path, ending, words):
 def test_quaternions_turn_boxes(tmp_path, names, length):
     """As in Argoverse 2, whose other columns are tx_m ty_m tz_m length_m width_m height_m."""
     centers, sizes, turns = RNG.normal(size=(5, 3)), RNG.random((5, 3)) + 0.1, RNG.normal(size=(5, 4))
-    own = ("tx_m", "ty_m", "tz_m", "length_m", "width_m", "height_m")
-    columns = dict(zip(own, np.c_[centers, sizes].T, strict=True))
-    columns |= dict(zip(names.split(), length * turns.T, strict=True))
+    own = f"tx_m ty_m tz_m length_m width_m height_m {names}".split()
+    columns = dict(zip(own, np.c_[centers, sizes, length * turns].T, strict=True))
     wanted = rb.Instances.oriented_boxes(centers, sizes, quaternions=length * turns)
     for ending in ("csv", "parquet", "npy"):
         path = put_table(tmp_path / f"a.{ending}", columns)
         np.testing.assert_array_equal(rb.load(path).transforms, wanted.transforms)
-    bad = columns | {name: np.r_[column[:4], 0] for name, column in columns.items() if name in names.split()}
-    with pytest.raises(
-        rb.FileFormatError, match=f"row 4 .*, column {names[:2]}.*: 0.0 begins a quaternion of zeros"
-    ):
-        rb.load(put_table(tmp_path / "b.parquet", bad))
-    skipped = rb.load(tmp_path / "b.parquet", invalid="skip")
-    assert (len(skipped), dict(skipped.skipped)) == (4, {"rows with a quaternion of zeros": 1})
-    del columns[names.split()[0]]
-    with pytest.raises(rb.FileFormatError, match=r"has the column '\w+\.?x', which may turn its boxes"):
-        rb.load(put_table(tmp_path / "c.csv", columns))
+    bad = {
+        name: np.r_[column[:4], 0] if name in names.split() else column for name, column in columns.items()
+    }
+    path = put_table(tmp_path / "b.parquet", bad)
+    assert f"column {own[6]}: 0.0 begins a quaternion of zeros" in refused(path)
+    boxes, skipped = counted(path, invalid="skip")
+    assert (len(boxes), skipped) == (4, {"rows with a quaternion of zeros": 1})
+    del columns[own[6]]
+    text = refused(put_table(tmp_path / "c.csv", columns))
+    assert f"has the column '{own[7]}', which may turn its boxes" in text
 
 
 TURNS = [
@@ -413,10 +380,7 @@ def test_a_column_that_may_turn_boxes_is_not_a_label(put, name):
     if name in HARMLESS:
         assert rb.load(path).labels[name].tolist() == [0, 0.5]
         return
-    with pytest.raises(
-        rb.FileFormatError, match=f"has the column '{name}', which may turn its boxes; if it does"
-    ):
-        rb.load(path)
+    assert f"has the column '{name}', which may turn its boxes; if it does" in refused(path)
     bounds = put("b.csv", f"min_x,min_y,max_x,max_y,{name}\n0,0,1,1,0.5\n")
     assert rb.load(bounds).labels[name].tolist() == [0.5]
 
@@ -425,15 +389,14 @@ def test_a_column_that_may_turn_boxes_is_not_a_label(put, name):
 def test_boxes_with_a_yaw_are_not_tilted(put, name):
     head = f"center_x,center_y,center_z,size_x,size_y,size_z,heading,{name}\n"
     assert len(rb.load(put("a.csv", head + "0,0,0,1,1,1,1,0\n"))) == 1
-    with pytest.raises(rb.FileFormatError, match=f"has the column '{name}', which may turn its boxes"):
-        rb.load(put("a.csv", head + "0,0,0,1,1,1,1,0.1\n"))
+    path = put("a.csv", head + "0,0,0,1,1,1,1,0.1\n")
+    assert f"has the column '{name}', which may turn its boxes" in refused(path)
 
 
 def test_a_turn_of_no_type_of_labels_is_refused(tmp_path):
     columns = {name: [1.0] for name in "xyzlwh"} | {"rotation": [[1.0, 0.0, 0.0, 0.0]]}
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
-    with pytest.raises(rb.FileFormatError, match="has the column 'rotation', which may turn its boxes"):
-        rb.load(tmp_path / "a.parquet")
+    assert "has the column 'rotation', which may turn its boxes" in refused(tmp_path / "a.parquet")
 
 
 def test_a_frame_of_pandaset():

@@ -134,8 +134,9 @@ def test_rays_of_any_shape_and_none_at_all():
     rays = rb.Rays.pinhole([1, 1, 8], [1, 1, 0], up=[0, 1, 0], fov=40, width=5, height=4)
     ax = rb.plot(BOX, rays)
     assert sum(len(segments(parts(ax)[name][0])) for name in ("hit", "miss")) == 20
-    ax = rb.plot(BOX, rb.Rays(np.zeros((0, 3)), np.zeros((0, 3))))
-    assert ax.get_legend() is None
+    assert rb.plot(BOX, rb.Rays(np.zeros((0, 3)), np.zeros((0, 3)))).get_legend() is None
+    nothing = rb.plot(rb.Boxes(np.zeros((0, 2)), np.zeros((0, 2))), rb.Rays([0, 0], [1, 0]))
+    assert len(segments(parts(nothing)["miss"][0])) == 1
 
 
 def test_normals_start_at_the_hit_points_and_none_inside():
@@ -182,16 +183,11 @@ def test_a_box_is_its_edges_and_faces(boxes, edges, faces):
     np.testing.assert_array_equal(np.unique(found), np.unique([boxes.lower, boxes.upper]))
     assert faces_of(flat) == faces
     assert 0 < flat.get_alpha() < 1
-
-
-def test_faces_go_round_their_edges():
-    """Neighbouring corners of a face differ on one axis; each of the six planes has one face."""
-    _, faces = outlines(BOX, np.array([[0.0] * 3, [9.0] * 3]))
-    for face in faces[0]:
-        assert ((face != np.roll(face, 1, axis=0)).sum(axis=1) == 1).all()
-    flat = (faces[0] == faces[0][:, :1]).all(axis=1)
-    planes = {(axis, face[0, axis]) for face, axis in zip(faces[0], flat.argmax(axis=1), strict=True)}
-    assert planes == {(axis, at) for axis in range(3) for at in (0.5, 2.0)}
+    if faces == 6:  # neighbouring corners of a face differ on one axis; each plane has one face
+        (drawn,) = outlines(boxes, np.array([[0.0] * 3, [9.0] * 3]))[1]
+        assert all(((face != np.roll(face, 1, axis=0)).sum(axis=1) == 1).all() for face in drawn)
+        planes = [(axis, face[0, axis]) for face in drawn for axis in range(3) if np.ptp(face[:, axis]) == 0]
+        assert sorted(planes) == [(axis, at) for axis in range(3) for at in (0.5, 2.0)]
 
 
 def test_boxes_hit_are_tinted():
@@ -240,17 +236,15 @@ def test_a_mesh_is_its_triangles():
         assert sum(len(segments(lines)) for lines in parts(ax)["edges"]) == 6
 
 
-def test_an_empty_scene_is_an_empty_picture():
-    ax = rb.plot(rb.Boxes(np.zeros((0, 2)), np.zeros((0, 2))), rb.Rays([0, 0], [1, 0]))
-    assert len(segments(parts(ax)["miss"][0])) == 1
-
-
 def test_given_axes_are_drawn_on_and_extended():
     _, ax = plt.subplots()
     ax.plot([-50, 0], [0, 0])
     assert rb.plot(FLAT, ax=ax) is ax
     assert ax.get_xlim()[0] <= -50
     assert ax.get_xlim()[1] > 6
+    _, given = plt.subplots(2)
+    axes = rb.plot_slabs(rb.Rays([0, 0], [2, 1]), rb.Boxes([1, 0], [4, 1]), ax=given)
+    assert list(axes) == list(given)
 
 
 # Errors
@@ -364,9 +358,3 @@ def test_endless_boxes_and_far_crossings_leave_the_drawing_in_sight():
     axes = rb.plot_slabs(rb.Rays([2, 2], [-1, 1e-9]), rb.Boxes([-inf, 1], [4, inf]))
     assert np.ptp(axes[0].get_xlim()) < 20
     assert np.ptp(axes[0].get_ylim()) < 20
-
-
-def test_slabs_are_drawn_on_given_axes():
-    _, given = plt.subplots(2)
-    axes = rb.plot_slabs(rb.Rays([0, 0], [2, 1]), rb.Boxes([1, 0], [4, 1]), ax=given)
-    assert list(axes) == list(given)
