@@ -139,17 +139,16 @@ def test_pick(folder):
 
 
 def test_pick_for_programs(folder):
-    found = json.loads(raybox("pick", "boxes.csv", "--from=-1,0.5,0.5", "--to", "1,0.5,0.5", "--json").stdout)
+    def pick(*ray):
+        return json.loads(raybox("pick", "boxes.csv", *ray, "--json").stdout)
+
+    found = pick("--from=-1,0.5,0.5", "--to", "1,0.5,0.5")
     assert (found["t_min"], found["t_max"], found["direction"]) == (0.0, 1.0, [2.0, 0.0, 0.0])
     assert found["hits"] == [{"index": 0, "id": "first", "t": 0.5, "point": [0.0, 0.5, 0.5], "face": "-x"}]
-    found = json.loads(raybox("pick", "boxes.csv", "--origin=9,9,9", "--direction", "1,0,0", "--json").stdout)
+    found = pick("--origin=9,9,9", "--direction", "1,0,0")
     assert (found["t_max"], found["hits"], found["objects"]) == (None, [], [])
-
-
-def test_pick_leaves_out_the_ends_of_a_segment(folder):
-    ends = "--from=-1,0.5,0.5", "--to", "0,0.5,0.5"
-    assert len(json.loads(raybox("pick", "boxes.csv", *ends, "--json").stdout)["hits"]) == 1
-    found = json.loads(raybox("pick", "boxes.csv", *ends, "--margin", "0.25", "--json").stdout)
+    assert len(pick("--from=-1,0.5,0.5", "--to", "0,0.5,0.5")["hits"]) == 1
+    found = pick("--from=-1,0.5,0.5", "--to", "0,0.5,0.5", "--margin", "0.25")
     assert (found["t_min"], found["t_max"], found["hits"]) == (0.25, 0.75, [])
 
 

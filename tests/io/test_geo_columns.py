@@ -2,6 +2,7 @@
 
 import json
 import struct
+from itertools import product
 
 import numpy as np
 import pytest
@@ -44,25 +45,17 @@ def columns_of(dims, points=POINTS):
     """Return points in each encoding, with the keywords that describe it."""
     names, rows = list("xyz"[:dims]), points[:, :dims]
     parts = pa.StructArray.from_arrays([pa.array(axis) for axis in rows.T], names)
-    flat = pa.array(rows.ravel())
     child = pa.list_(pa.field("".join(names), pa.float64()), dims)
-    found = [(parts, {"encoding": "point"}), (parts, {"encoding": "", "extension": "geoarrow.point"})]
-    found += [
-        (pa.FixedSizeListArray.from_arrays(flat, type=child), {"encoding": "", "extension": "geoarrow.point"})
-    ]
-    for kind in ("iso", "geos"):
-        for order in "<>":
-            for has_m in (False, True):
-                values = [wkb(row, kind, order, has_m) for row in rows.tolist()]
-                found.append((pa.array(values, pa.binary()), {"geometry_types": []}))
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), type=child)
+    arrow = {"encoding": "", "extension": "geoarrow.point"}
+    found = [(parts, {"encoding": "point"}), (parts, arrow), (flat, arrow)]
+    for how in product(("iso", "geos"), "<>", (False, True)):
+        values = [wkb(row, *how) for row in rows.tolist()]
+        found.append((pa.array(values, pa.binary()), {"geometry_types": []}))
     values = pa.array([wkb(row) for row in rows.tolist()], pa.large_binary())
     found.append((values, {"encoding": "", "extension": "geoarrow.wkb"}))
-    mixed = [
-        wkb(row, kind, order)
-        for row, kind, order in zip(rows.tolist(), ["iso", "geos"] * 4, "<><<>><", strict=False)
-    ]
-    found.append((pa.array(mixed), {"geometry_types": ["Point Z" if dims == 3 else "Point"]}))
-    return found
+    mixed = [wkb(row, ("iso", "geos")[k % 2], "<><<>><"[k]) for k, row in enumerate(rows.tolist())]
+    return [*found, (pa.array(mixed), {"geometry_types": ["Point Z" if dims == 3 else "Point"]})]
 
 
 @pytest.mark.parametrize("dims", [2, 3])
@@ -108,21 +101,20 @@ def test_points_that_are_missing(tmp_path, kind):
     assert rb.load(nothing, origin=(0, 0, 0)).shape == (0,)
 
 
+def of_type(code, size=20):
+    """Return WKB of a type of geometry, with zeros for its numbers."""
+    return b"\1" + struct.pack("<I", code) + bytes(size)
+
+
 WRONG = {
-    b"\1"
-    + struct.pack("<I", 2)
-    + bytes(20): "row 4 (the first is 0), column shape: its geometry is a LineString",
-    b"\1" + struct.pack("<I", 1006) + bytes(20): "its geometry is a MultiPolygon, not a Point",
-    b"\1" + struct.pack("<I", 17) + bytes(20): "its geometry is of type 17, not a Point",
+    of_type(2): "row 4 (the first is 0), column shape: its geometry is a LineString",
+    of_type(1006): "its geometry is a MultiPolygon, not a Point",
+    of_type(17): "its geometry is of type 17, not a Point",
+    of_type(0x20000001): "its geometry is of type 536870913, not a Point",
     wkb([1, 2, 3])[:-1]: "its geometry has 28 bytes of WKB, where a point has 29",
     wkb([1, 2, 3]) + b"\0": "its geometry has 30 bytes of WKB, where a point has 29",
-    b"\1"
-    + struct.pack("<II", 0x20000001, 4326)
-    + bytes(16): "its geometry is of type 536870913, not a Point",
     wkb([1, 2]): "its geometry has 2 coordinates, the first one 3",
-    b"POINT(1 2 3)": "its geometry is no WKB",
-    b"": "its geometry is no WKB",
-    b"\1\1": "its geometry is no WKB",
+    **dict.fromkeys((b"POINT(1 2 3)", b"", b"\1\1"), "its geometry is no WKB"),
 }
 
 
@@ -134,17 +126,17 @@ def test_values_that_are_no_points(tmp_path, value):
         assert "column shape: its" in refused(put(tmp_path / "b.parquet", column[4:]), origin=ORIGIN)
 
 
-@pytest.mark.parametrize(
-    "facts", [{"geometry_types": ["Polygon"]}, {"encoding": "polygon"}, {"encoding": ""}]
-)
+OTHERS = [{"geometry_types": ["Polygon"]}, {"encoding": "polygon"}, {"encoding": ""}]
+
+
+@pytest.mark.parametrize("facts", OTHERS)
 def test_other_geometries_are_no_points(tmp_path, facts):
-    path = put(tmp_path / "a.parquet", pa.array([wkb([1, 2, 3])]), **facts)
+    points = pa.array([wkb([1, 2, 3])])
+    path = put(tmp_path / "a.parquet", points, **facts)
     assert "has no columns of boxes, rays or points, but 'shape'" in refused(path, origin=ORIGIN)
-    two = {"other": pa.array([wkb([1, 2, 3])])}
-    marked = put(
-        tmp_path / "b.parquet", pa.array([wkb([1, 2, 3])]), others=two, encoding="", extension="geoarrow.wkb"
-    )
-    assert rb.load(marked, origin=(0, 0, 0)).directions.tolist() == [[1, 2, 3]]
+    marked = {"encoding": "", "extension": "geoarrow.wkb", "others": {"other": points}}
+    path = put(tmp_path / "b.parquet", points, **marked)
+    assert rb.load(path, origin=(0, 0, 0)).directions.tolist() == [[1, 2, 3]]
 
 
 def test_points_with_a_measure_in_place_of_z(tmp_path):

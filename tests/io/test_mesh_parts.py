@@ -66,5 +66,6 @@ def test_losses_are_warned_of_and_defaults_only_counted(monkeypatch, tmp_path):
             assert all(one.category is SkippedWarning and one.filename == __file__ for one in found)
             geometry = loaded.geometry if isinstance(loaded, Loaded) else loaded
             assert dict(geometry.skipped) == skipped + left_out
-    counts = "skipped={'faces of two corners': 2}, left_out={'spaces': 1})"
-    assert repr(loaded) == f"Loaded(Mesh(3, vertices=8), labels=['storey', 'name', 'area'], {counts}"
+    counts = "skipped={'faces of two corners': 2}, left_out={'spaces': 1}"
+    labels = "labels=['storey', 'name', 'area']"
+    assert repr(loaded) == f"Loaded(Mesh(3, vertices=8, objects=2), {labels}, {counts})"

@@ -47,39 +47,33 @@ def test_sets_of_every_kind_and_damaged_ones(tmp_path):
     """A set that ifcopenshell does not read is counted; the product is there."""
     path = cubes_of(tmp_path / "sets.ifc", "IFC4", ["IfcWall", "IfcWall"])
     model = ifcopenshell.open(str(path))
-    whole, damaged = model.by_type("IfcWall")
-    value = model.create_entity("IfcLabel", "x\ny\N{GRINNING FACE}")
-    single = model.create_entity("IfcPropertySingleValue", "Single", None, value)
-    empty = model.create_entity("IfcPropertySingleValue", "Empty")
-    listed = model.create_entity("IfcPropertyListValue", "List", None, [value, value])
-    high = model.create_entity("IfcReal", 2.5)
-    bounded = model.create_entity("IfcPropertyBoundedValue", "Bounded", None, high)
-    group = model.create_entity("IfcComplexProperty", "Group", None, "use", [single])
-    properties = [single, empty, listed, bounded, group]
-    length = model.create_entity("IfcQuantityLength", "Length", None, None, 3.25)
-    sets = [
-        model.create_entity("IfcPropertySet", ifcopenshell.guid.new(), None, "Pset_A", None, properties),
-        model.create_entity(
-            "IfcElementQuantity", ifcopenshell.guid.new(), None, "Qto_A", Quantities=[length]
-        ),
+    entity, guid, (whole, damaged) = model.create_entity, ifcopenshell.guid.new, model.by_type("IfcWall")
+    text = "x\ny\N{GRINNING FACE}"
+    value = entity("IfcLabel", text)
+    single = entity("IfcPropertySingleValue", "Single", None, value)
+    properties = [
+        single,
+        entity("IfcPropertySingleValue", "Empty"),
+        entity("IfcPropertyListValue", "List", None, [value, value]),
+        entity("IfcPropertyBoundedValue", "Bounded", None, entity("IfcReal", 2.5)),
+        entity("IfcComplexProperty", "Group", None, "use", [single]),
     ]
-    for one in sets:
-        model.create_entity(
-            "IfcRelDefinesByProperties",
-            ifcopenshell.guid.new(),
-            RelatedObjects=[whole],
-            RelatingPropertyDefinition=one,
-        )
-    model.create_entity("IfcRelDefinesByProperties", ifcopenshell.guid.new(), RelatedObjects=[damaged])
+    length = entity("IfcQuantityLength", "Length", None, None, 3.25)
+    for own in (
+        entity("IfcPropertySet", guid(), None, "Pset_A", None, properties),
+        entity("IfcElementQuantity", guid(), None, "Qto_A", Quantities=[length]),
+    ):
+        related = {"RelatedObjects": [whole], "RelatingPropertyDefinition": own}
+        entity("IfcRelDefinesByProperties", guid(), **related)
+    entity("IfcRelDefinesByProperties", guid(), RelatedObjects=[damaged])
     model.write(str(path))
     with pytest.warns(SkippedWarning, match="its property sets"):
         found = rb.load(path)
-    own = found.properties[found.ids.tolist().index(whole.GlobalId)]
-    assert own["Qto_A"] == {"Length": 3.25}
-    assert own["Pset_A"]["Single"] == "x\ny\N{GRINNING FACE}"
-    assert own["Pset_A"]["List"] == ["x\ny\N{GRINNING FACE}"] * 2
-    assert own["Pset_A"]["Empty"] is None
-    assert own["Pset_A"]["Group"]["properties"] == {"Single": "x\ny\N{GRINNING FACE}"}
-    assert "2.5" in str(own["Pset_A"]["Bounded"])
-    assert found.properties[found.ids.tolist().index(damaged.GlobalId)] == {}
+    sets = dict(zip(found.ids.tolist(), found.properties, strict=True))
+    own = sets[whole.GlobalId]["Pset_A"]
+    assert sets[whole.GlobalId]["Qto_A"] == {"Length": 3.25}
+    assert (own["Single"], own["List"], own["Empty"]) == (text, [text] * 2, None)
+    assert own["Group"]["properties"] == {"Single": text}
+    assert "2.5" in str(own["Bounded"])
+    assert sets[damaged.GlobalId] == {}
     assert len(found) == 24

@@ -110,11 +110,12 @@ def test_the_covering_of_geoparquet_comes_before_a_column_named_bbox(tmp_path):
 
 
 def test_boxes_of_geoarrow(tmp_path):
+    """Also where the type of the extension is registered."""
+    path, struct = tmp_path / "a.parquet", struct_of(3)
     kind = {b"ARROW:extension:name": b"geoarrow.box"}
-    struct = struct_of(3)
     schema = pa.schema([pa.field("around", struct.type, metadata=kind)])
-    pq.write_table(pa.table([struct], schema=schema), tmp_path / "a.parquet")
-    np.testing.assert_array_equal(rb.load(tmp_path / "a.parquet").upper, UPPER)
+    pq.write_table(pa.table([struct], schema=schema), path)
+    np.testing.assert_array_equal(rb.load(path).upper, UPPER)
 
     class Box(pa.ExtensionType):
         def __init__(self):
@@ -129,7 +130,7 @@ def test_boxes_of_geoarrow(tmp_path):
 
     pa.register_extension_type(Box())
     try:
-        np.testing.assert_array_equal(rb.load(tmp_path / "a.parquet").upper, UPPER)
+        np.testing.assert_array_equal(rb.load(path).upper, UPPER)
     finally:
         pa.unregister_extension_type("geoarrow.box")
 

@@ -85,30 +85,20 @@ def test_comments_are_read_once(put, monkeypatch):
 def test_ids_and_carried_text_with_cr_read_back(tmp_path, ending):
     """Whatever text a column holds, the output has the same, and text that needs quotes is quoted."""
     texts = ["a\rb", "c\nd", "e\r\nf", 'g"h', "i,j", "", " k ", "\ufeffl", "m\0n", "'", "#"]
-    boxes = rb.Boxes(np.c_[np.arange(11) * 2.0, np.zeros(11)], np.c_[np.arange(11) * 2.0 + 1, np.ones(11)])
-    rb.save(
-        tmp_path / "boxes.csv",
-        {
-            "id": np.array(texts, object),
-            **dict(zip(HEADER[1:], np.c_[boxes.lower, boxes.upper].T, strict=True)),
-        },
-    )
+    x, column = np.arange(11) * 2.0, np.array(texts, object)
+    bounds = dict(zip(HEADER[1:], (x, 0 * x, x + 1, 0 * x + 1), strict=True))
+    rb.save(tmp_path / "boxes.csv", {"id": column} | bounds)
     named = rb.load(tmp_path / "boxes.csv")
     assert named.ids.tolist() == texts
-    columns = {
-        "note\r,": np.array(texts, object),
-        "origin_x": boxes.lower[:, 0] + 0.5,
-        "origin_y": np.full(11, -1.0),
-    }
-    rb.save(tmp_path / "rays.csv", columns | {"direction_x": np.zeros(11), "direction_y": np.ones(11)})
-    out = tmp_path / f"out.{ending}"
-    ids = [text.replace("\0", "") for text in texts]
+    rays = {"origin_x": x + 0.5, "origin_y": 0 * x - 1, "direction_x": 0 * x, "direction_y": 0 * x + 1}
+    rb.save(tmp_path / "rays.csv", {"note\r,": column} | rays)
+    out, ids = tmp_path / f"out.{ending}", [text.replace("\0", "") for text in texts]
     rb.stream.cast(rb.Scene(named), tmp_path / "rays.csv", out, ids=ids, carry=["note\r,"], chunk=4)
     if ending == "parquet":
         table = pytest.importorskip("pyarrow.parquet").read_table(out).to_pydict()
     else:
         with out.open(encoding="utf-8", newline="") as file:
-            head, *rows = csv_table.csv.reader(file)
+            head, *rows = csv.reader(file)
         table = {name: [row[k] for row in rows] for k, name in enumerate(head)}
     assert table["id"] == ids
     assert table["note\r,"] == texts
@@ -117,20 +107,22 @@ def test_ids_and_carried_text_with_cr_read_back(tmp_path, ending):
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "npz"])
 @pytest.mark.parametrize("text", ["a\0", "\0", "a\0b", "\ud800"])
 def test_ids_that_a_format_cannot_hold_are_refused(tmp_path, ending, text):
-    scene = rb.Scene(rb.Boxes([[0, 0]], [[1, 1]]))
-    rb.save(tmp_path / "rays.npz", rb.Rays([[-1, 0.5]], [1, 0]))
-    out = tmp_path / f"out.{ending}"
+    scene, rays, out = (
+        rb.Scene(rb.Boxes([[0, 0]], [[1, 1]])),
+        tmp_path / "rays.npz",
+        tmp_path / f"out.{ending}",
+    )
+    rb.save(rays, rb.Rays([[-1, 0.5]], [1, 0]))
     if text == "a\0b":  # NumPy drops NUL at the end alone
-        rb.stream.cast(scene, tmp_path / "rays.npz", out, ids=[text])
+        rb.stream.cast(scene, rays, out, ids=[text])
         assert get(out)["id"].tolist() == [text]
         return
-    for write in (
-        lambda: rb.stream.cast(scene, tmp_path / "rays.npz", out, ids=[text]),
-        lambda: rb.save(out, scene.nearest(rb.Rays([[-1, 0.5]], [1, 0])), ids=[text]),
-    ):
-        with pytest.raises(rb.InvalidInput, match="without NUL at its end, without surrogates"):
-            write()
-        assert not out.exists()
+    words = "without NUL at its end, without surrogates"
+    with pytest.raises(rb.InvalidInput, match=words):
+        rb.stream.cast(scene, rays, out, ids=[text])
+    with pytest.raises(rb.InvalidInput, match=words):
+        rb.save(out, scene.nearest(rb.load(rays)), ids=[text])
+    assert not out.exists()
 
 
 BOUNDS = "min_x,min_y,max_x,max_y\n"

@@ -99,18 +99,14 @@ TYPES = {
 @pytest.mark.parametrize("kind", TYPES)
 def test_parquet_keeps_its_types(tmp_path, kind):
     values, wanted, dtype = TYPES[kind]
-    made = (
-        pa.timestamp("ms")
-        if "timestamp" in kind
-        else getattr(pa, {"float": "float32", "bool": "bool_"}.get(kind, kind))()
-    )
+    names = {"float": "float32", "bool": "bool_"}
+    made = pa.timestamp("ms") if "timestamp" in kind else getattr(pa, names.get(kind, kind))()
     bounds = {name: [0.0, 0.0] for name in HEAD.strip(",").split(",")}
     column = pa.array(values, made)
     storey = column if kind in ("int8", "string") else pa.array([3, 4])
     pq.write_table(pa.table({**bounds, "note": column, "storey": storey}), tmp_path / "a.parquet")
     labels = rb.load(tmp_path / "a.parquet").labels
-    assert labels["note"].dtype == dtype
-    assert str(labels["note"].tolist()) == str(wanted)
+    assert (labels["note"].dtype, str(labels["note"].tolist())) == (dtype, str(wanted))
     assert all(text is None or isinstance(text, str) for text in labels["storey"].tolist())
 
 
@@ -131,38 +127,35 @@ def test_dictionaries_decimals_and_types_without_labels(tmp_path):
     assert dict(boxes.skipped) == {"columns that are no labels": 2}
 
 
-def test_npz_and_structured_npy_keep_their_types(tmp_path):
-    lower, upper = np.zeros((2, 2)), np.ones((2, 2))
-    labels = {
-        "n": np.array([1, 2], np.uint8),
-        "w": np.array([0.5, 2], np.float32),
-        "yes": np.array([True, False]),
-        "name": np.array(["a", ""]),
-        "storey": np.array([1, 2]),
-    }
-    others = {"matrix": np.eye(2), "three": np.zeros(3), "objects": np.array([None, 1])}
-    others["day"] = np.array(["2026-01-01", "2026-01-02"], "M8[D]")
-    np.savez(tmp_path / "a.npz", lower=lower, upper=upper, id=np.array([7, 8]), **labels, **others)
-    fields = [(name, np.float64) for name in HEAD.strip(",").split(",")]
-    table = np.zeros(
-        2, [*fields, *((name, column.dtype) for name, column in labels.items()), ("id", np.int64)]
-    )
-    for name, column in labels.items():
-        table[name] = column
-    table["id"] = [7, 8]
-    np.save(tmp_path / "a.npy", table)
-    for name in ("a.npz", "a.npy"):
-        boxes = rb.load(tmp_path / name)
-        assert boxes.ids.tolist() == ["7", "8"]
-        assert dict(boxes.skipped) == ({"columns that are no labels": 4} if name == "a.npz" else {})
-        found = {key: (values.dtype.name, values.tolist()) for key, values in boxes.labels.items()}
-        assert found == {
-            "n": ("int64", [1, 2]),
-            "w": ("float64", [0.5, 2.0]),
-            "yes": ("bool", [True, False]),
-            "name": ("object", ["a", None]),
-            "storey": ("object", ["1", "2"]),
-        }
+DAYS = {"day": np.array(["2026-01-01", "2026-01-02"], "M8[D]")}
+OTHERS = {"matrix": np.eye(2), "three": np.zeros(3), "objects": np.array([None, 1]), **DAYS}
+COLUMN_EACH = {name: np.full(2, float("max" in name)) for name in HEAD.strip(",").split(",")}
+TYPED = {  # bounds, and arrays that are no labels
+    "arrays.npz": (np.savez, {"lower": np.zeros((2, 2)), "upper": np.ones((2, 2))}, OTHERS),
+    "columns.npz": (np.savez, COLUMN_EACH, DAYS),
+    "compressed.npz": (np.savez_compressed, COLUMN_EACH, DAYS),
+    "a.npy": (lambda path, **columns: rb.save(path, columns), COLUMN_EACH, {}),
+}
+LABELS = {
+    "n": (np.array([1, 2], np.uint8), ("int64", [1, 2])),
+    "w": (np.array([0.5, 2], np.float32), ("float64", [0.5, 2.0])),
+    "yes": (np.array([True, False]), ("bool", [True, False])),
+    "name": (np.array(["a", ""]), ("object", ["a", None])),
+    "storey": (np.array([1, 2]), ("object", ["1", "2"])),
+}
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_npz_and_structured_npy_keep_their_types(tmp_path, name):
+    save, bounds, others = TYPED[name]
+    columns = {label: column for label, (column, _) in LABELS.items()}
+    save(tmp_path / name, **bounds, **columns, **others, id=np.array([7, 8]))
+    boxes = rb.load(tmp_path / name)
+    assert boxes.bounds.tolist() == [[0, 0], [1, 1]]
+    assert boxes.ids.tolist() == ["7", "8"]
+    assert dict(boxes.skipped) == ({"columns that are no labels": len(others)} if others else {})
+    found = {label: (values.dtype.name, values.tolist()) for label, values in boxes.labels.items()}
+    assert found == {label: wanted for label, (_, wanted) in LABELS.items()}
 
 
 def test_names_that_repeat_and_text_that_is_not_utf_8(tmp_path):
