@@ -91,7 +91,8 @@ def test_a_ratio_is_of_the_same_round():
 
 def test_a_slow_contestant_gets_fewer_rays_but_at_least_the_fewest(monkeypatch):
     rays = data.rays("inside", 5000, data.BoxSet(*np.zeros((2, 1, 3))))
-    assert rays.spread(3).origins.tolist() == rays.origins[[0, 1667, 3334]].tolist()
+    assert len(rays.spread(9999).origins) == 5000
+    assert rays.spread(3).origins.tolist() == rays.origins[[0, 1666, 3333]].tolist()
     engine = Engine(lambda rays: len(rays.origins), {}, {})
     for pace, want in ((1e-6, 5000), (1e-3, 400), (0.1, 64)):
         monkeypatch.setattr(timing, "once", lambda call, pace=pace: (None, call() * pace))

@@ -58,7 +58,7 @@ def main(parts: list[str]) -> int:
     chosen = [one for one in broken_lines() if not parts or any(part in one.file for part in parts)]
     unnoticed = 0
     with tempfile.TemporaryDirectory() as name:
-        for each in ("src", "tests", "docs", "conftest.py", "pyproject.toml", "README.md"):
+        for each in ("src", "tests", "docs", "benchmarks", "conftest.py", "pyproject.toml", "README.md"):
             whole = ROOT / each
             (shutil.copytree if whole.is_dir() else shutil.copy)(whole, Path(name) / each)
         for number, one in enumerate(chosen, start=1):

@@ -151,18 +151,59 @@ def test_words_that_are_no_numbers(put, word):
 # OBJ
 
 
+FACE = TRIANGLE + "f 1 2 3\n"
+PASSED = "vn 0 0 1\nvt 0 0\nvp 0.5\ns off\nmtllib a.mtl\nmg 1 2\nlod 3\nparm u 0 1\ntrim 0 1 1\nend\n"
+PASSED += "#MRGB ffff00\nusemap a\n"
+LOST = "p 1 2\nl 1 2\nl 1 2 3\ncurv 0 1 1 2\nsurf 0 1 0 1 1 2\nf 1 2\nf 1\nf -1 -2\n"
+LOST_COUNTS = {"points": 1, "lines": 2, "curves": 1, "free-form surfaces": 1, SHORT: 3}
+MORE = "v 0 0 0 1 2\nv 1 0 0 .1 .2 .3 1 9\nv 0 1 0 red\nf 1 2 3\n"
+RANGES = b"element range_grid 1\nproperty int a\nend_header\n"
+STRIP = b"element tristrips 1\nproperty list int int vertex_indices\nend_header\n"
+
+
+def unknown(**words):
+    return {f"lines of {word!r}, which raybox does not know": count for word, count in words.items()}
+
+
 def test_what_carries_no_triangles_is_passed_or_counted(put):
-    passed = "vn 0 0 1\nvt 0 0\nvp 0.5\ns off\nmtllib a.mtl\nmg 1 2\nlod 3\n"
-    passed += "parm u 0 1\ntrim 0 1 1\nend\n"
-    path = put("a.obj", TRIANGLE + passed + "f 1/1/1 2//1 3/2\nfo 3 2 1\n")
-    assert len(rb.load(path)) == 2
-    assert rb.load(path).skipped == {}
-    lost = "p 1 2\nl 1 2\nl 1 2 3\ncurv 0 1 1 2\nsurf 0 1 0 1 1 2\nf 1 2\nf 1\nf -1 -2\nf 1 2 3\n"
-    mesh, skipped = counted(put("a.obj", TRIANGLE + lost))
-    assert len(mesh) == 1
-    assert skipped == {"points": 1, "lines": 2, "curves": 1, "free-form surfaces": 1, SHORT: 3}
+    passed = rb.load(put("a.obj", TRIANGLE + PASSED + "f 1/1/1 2//1 3/2\nfo 3 2 1\n"))
+    assert (len(passed), passed.skipped) == (2, {})
+    words = "# a scanner\nsome words\n" + STL.replace("  outer", "  color 1 0 0\n  outer") + "more\n"
+    head, _, body = ply_of_objects("ascii", [[0, 1, 2]], [3]).partition(b"end_header\n")
+    for name, content, triangles, counts in (
+        ("a.obj", FACE + LOST, 1, LOST_COUNTS),
+        ("a.obj", MORE, 1, {"words after x y z of vertices": 7}),
+        ("a.stl", words, 4, unknown(**{"#": 1, "some": 1, "color": 4, "more": 1})),
+        ("a.ply", head + STRIP + body + b"4 0 1 2 3\n", 3, {"objects of faces, next to triangle strips": 1}),
+        ("a.ply", ply(faces=[]), 0, {"vertices without a face (points need an origin)": 4}),
+    ):
+        mesh, skipped = counted(put(name, content))
+        assert (len(mesh), skipped) == (triangles, counts)
+    path = put("a.ply", ply(faces=[]).replace(b"end_header\n", RANGES) + b"1\n")
+    rays, skipped = counted(path, origin=(0, 0, 0))
+    assert (len(rays), skipped) == (4, {"rows of range_grid": 1})
     problem = f"holds no triangles, but lines (1), {SHORT} (1); check"
     assert problem in refused(put("a.obj", TRIANGLE + "l 1 2\nf 1 2\n"))
+
+
+UNKNOWN = ["vw 0 0 1", "vc 1 1 1\nvc 1 0 0", "t 0 1", "Ka 1 1 1", "newmtl stone", "vertex 0 0 0"]
+
+
+@pytest.mark.parametrize("lines", UNKNOWN)
+@pytest.mark.parametrize("place", [0, 1, 4])
+def test_an_unknown_line_of_obj_is_counted(put, lines, place):
+    content, given = FACE.splitlines(), lines.splitlines()
+    content[place:place] = given
+    mesh, skipped = counted(put("a.obj", "\n".join(content) + "\n"))
+    assert skipped == unknown(**{lines.split()[0]: len(given)})
+    assert mesh.triangles.tolist() == [[[0, 0, 0], [1, 0, 0], [0, 1, 0]]]
+
+
+def test_many_unknown_words_are_counted_together(put):
+    lines = "".join(f"word{chr(97 + k % 26)}{k} 1\n" for k in range(500))
+    with pytest.warns(SkippedWarning, match="16 other reasons"):
+        mesh = rb.load(put("a.obj", FACE + lines))
+    assert (len(mesh), len(mesh.skipped), sum(mesh.skipped.values())) == (1, 21, 500)
 
 
 @pytest.mark.parametrize(
@@ -252,46 +293,6 @@ def test_numbers_that_are_not_finite_only_where_they_are_used(put):
         assert problem in refused(put("a.obj", text + "f 1 2 3\n"))
 
 
-HARMLESS = {
-    "vw 0 0 1": 1,
-    "vc 1 1 1\nvc 1 0 0": 2,
-    "t 0 1": 1,
-    "Ka 1 1 1": 1,
-    "newmtl stone": 1,
-    "vertex 0 0 0": 1,
-    "#MRGB ffff00": 0,
-    "usemap a": 0,
-}
-
-
-@pytest.mark.parametrize(("lines", "count"), HARMLESS.items())
-@pytest.mark.parametrize("place", [0, 1, 4])
-def test_a_line_of_obj_that_carries_no_triangle_is_counted(put, lines, count, place):
-    content = (TRIANGLE + "f 1 2 3\n").splitlines()
-    content[place:place] = lines.splitlines()
-    path, word = put("a.obj", "\n".join(content) + "\n"), lines.split()[0]
-    if count:
-        mesh, skipped = counted(path)
-        assert skipped == {f"lines of {word!r}, which raybox does not know": count}
-    else:
-        mesh = rb.load(path)
-    assert mesh.triangles.tolist() == [[[0, 0, 0], [1, 0, 0], [0, 1, 0]]]
-
-
-def test_many_unknown_words_are_counted_together(put):
-    lines = "".join(f"word{chr(97 + k % 26)}{k} 1\n" for k in range(500))
-    with pytest.warns(SkippedWarning, match="16 other reasons"):
-        mesh = rb.load(put("a.obj", TRIANGLE + "f 1 2 3\n" + lines))
-    assert (len(mesh), len(mesh.skipped), sum(mesh.skipped.values())) == (1, 21, 500)
-
-
-def test_further_words_of_vertices_are_counted(put):
-    text = "v 0 0 0 1 2\nv 1 0 0 .1 .2 .3 1 9\nv 0 1 0 red\nf 1 2 3\n"
-    mesh, skipped = counted(put("a.obj", text))
-    assert mesh.vertices.tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
-    assert skipped == {"words after x y z of vertices": 7}
-
-
 def test_text_without_a_known_statement_is_no_obj(put):
     for text in ("# a comment\n", "\n\n"):
         assert "has no statement of OBJ; check that it is" in refused(put("a.obj", text))
@@ -324,19 +325,9 @@ def test_files_that_state_no_faces_are_empty_meshes(put):
         assert len(rb.load(put(name, content), boxes=True)) == 0
         assert rb.Scene(mesh).count(rb.Rays([0, 0, 0], [1, 0, 0])) == 0
     assert "holds no triangles; check" in refused(put("a.obj", TRIANGLE))  # it may be cut off
-    mesh, skipped = counted(put("a.ply", ply(faces=[])))
-    assert (len(mesh), skipped) == (0, {"vertices without a face (points need an origin)": 4})
 
 
 # STL
-
-
-def test_lines_that_are_not_of_stl_are_counted(put):
-    text = "# a scanner\nsome words\n" + STL.replace("  outer", "  color 1 0 0\n  outer") + "more\n"
-    mesh, skipped = counted(put("a.stl", text))
-    np.testing.assert_array_equal(mesh.triangles, CORNERS[FACES])
-    counts = {"#": 1, "some": 1, "color": 4, "more": 1}
-    assert skipped == {f"lines of '{w}', which raybox does not know": n for w, n in counts.items()}
 
 
 TAILS = {
@@ -534,14 +525,6 @@ def test_other_properties_named_object_are_no_objects(put):
     assert len(rb.load(put("a.ply", ply_of_objects("ascii", [[0, 1, 2]], [2**31 - 1])))) == 1
 
 
-def test_objects_of_faces_next_to_strips_are_counted(put):
-    head, _, body = ply_of_objects("ascii", [[0, 1, 2]], [3]).partition(b"end_header\n")
-    strip = b"element tristrips 1\nproperty list int int vertex_indices\nend_header\n"
-    mesh, skipped = counted(put("a.ply", head + strip + body + b"4 0 1 2 3\n"))
-    assert mesh.objects.tolist() == [0, 0, 0]
-    assert skipped == {"objects of faces, next to triangle strips": 1}
-
-
 @pytest.mark.parametrize("order", ORDERS)
 def test_without_objects_only_triangles_of_raybox_are_objects(put, order):
     content = ply(order)
@@ -551,13 +534,6 @@ def test_without_objects_only_triangles_of_raybox_are_objects(put, order):
     empty = ply(order, []).replace(b"made by hand", b"triangles by raybox")
     assert len(rb.load(put("a.ply", empty))) == 0
     assert len(rb.load(put("a.ply", empty), origin=(0, 0, 0))) == 4
-
-
-def test_points_of_a_ply_with_other_elements(put):
-    more = b"element range_grid 1\nproperty int a\nend_header\n"
-    path = put("a.ply", ply(faces=[]).replace(b"end_header\n", more) + b"1\n")
-    rays, skipped = counted(path, origin=(0, 0, 0))
-    assert (len(rays), skipped) == (4, {"rows of range_grid": 1})
 
 
 @pytest.mark.parametrize("order", ORDERS[:2])

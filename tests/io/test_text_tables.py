@@ -136,7 +136,7 @@ PROBLEMS = {
     BOUNDS.replace("max_y", "top"): "header: lacks the column max_y",
     BOUNDS.replace("max_y", "max_x"): "header: has more than one column named 'max_x'",
     BOUNDS + "0,0,1,1\n\n0,0,1\n": "line 4: 3 fields, while the first line has 4",
-    BOUNDS + "0,0,1,1,1\n": "line 2: 5 fields, while the first line has 4",
+    BOUNDS + "0,0,1,1,1\n": "line 2: 5 fields, while the first line has 4; write decimal points, not commas",
     BOUNDS + "0,0,1,1\n0,2,1,1\n": "line 3, column max_y: 1.0 is below the lower bound",
     BOUNDS + "0,nan,1,1\nnan,0,1,1\n": "line 2, column min_y: nan is not a number (2 such numbers)",
     BOUNDS + "0,0,1,\n": "line 2, column max_y: a number is missing; correct the row, or",

@@ -143,19 +143,17 @@ def test_a_deep_scene_is_read_and_a_circle_refused(put):
 
 
 SHORT = vox_chunk(b"SIZE", b"1234")
+TURNS = dict.fromkeys((b"0", b"5", b"3", b"128", b"-4"), "is no rotation)") | {
+    b"x": "'x' is not a whole number)"
+}
+SHIFTS = {b"1 2 x": "'x' is not a whole number)"}
+SHIFTS |= dict.fromkeys((b"1 2", b"1 2 " + b"9" * 30), "its nTRN chunk is broken")
+FRAMES = [({b"_r": turn}, problem) for turn, problem in TURNS.items()]
+FRAMES += [({b"_t": shift}, problem) for shift, problem in SHIFTS.items()]
 BROKEN = {  # file, and its error
-    **{
-        (file_of([MODEL], transform(0, 1, frame), shape(1, 0))): problem
-        for problem, frames in {
-            "is no rotation)": [{b"_r": r} for r in (b"0", b"5", b"3", b"128", b"-4")],
-            "'x' is not a whole number)": [{b"_r": b"x"}, {b"_t": b"1 2 x"}],
-            "its nTRN chunk is broken": [{b"_t": b"1 2"}, {b"_t": b"1 2 " + b"9" * 30}],
-        }.items()
-        for frame in frames
-    },
+    **{file_of([MODEL], transform(0, 1, frame), shape(1, 0)): problem for frame, problem in FRAMES},
     file_of([], SHORT): "SIZE chunk is broken (it ends too early)",
     file_of([MODEL]).replace(b"SIZE", b"SIZA"): "models are pairs of a SIZE and an XYZI chunk",
-    file_of([], vox_packed(2)) + file_of([MODEL])[20:]: "follow the end",
     vox(CELLS[:1], models=2, packed=2).replace(b"XYZI", b"XYZA", 1): "models are pairs of a SIZE and an XYZI",
     vox(CELLS[:1], models=2, packed=2)[:-4]: "too early",
     vox(CELLS[:2], models=3, packed=4): "PACK chunk announces 4 models, the file holds 3",
