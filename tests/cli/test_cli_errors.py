@@ -101,7 +101,7 @@ CASES = {
     "cast boxes.csv rays.csv -o out.txt": "out.txt: cannot be written: unsupported file extension '.txt'",
     "cast boxes.csv rays.csv -o no/out.csv": "there is no folder no; make the folder first",
     "cast boxes.csv rays.csv -o rays.csv": "is also an input",
-    "cast boxes.csv rays.csv -o o.las": "o.las: cast writes no files of points; write a table",
+    "cast boxes.csv rays.csv -o o.las": "cast writes no files of points; write a table",
     "cast boxes.csv boxes.csv -o o.csv": "boxes.csv: holds boxes, not rays; give a file of rays here",
     "cast rays.csv rays.csv -o o.csv": "rays.csv: holds rays, not a scene; give a file of a scene here",
     "cast boxes.csv rays.csv -o - --json": "-o - and --json both write to stdout.",
