@@ -93,10 +93,10 @@ def test_rays_with_bad_rows_stay_as_misses(tmp_path_factory, ending, rows, block
 
 def test_rays_are_not_left_out(tmp_path, put):
     path = put_rows(tmp_path / "a.csv", RAYS, [[0, 0, 1, 1]], ["n"])
-    scene, kept = rb.Scene(rb.Boxes([[0, 0]], [[1, 1]])), 'invalid="skip" leaves out boxes, and rays keep'
+    scene, skipping = rb.Scene(rb.Boxes([[0, 0]], [[1, 1]])), 'invalid="skip" leaves out boxes, and rays keep'
     for words, call in (
-        (kept, lambda: rb.load(path, invalid="skip", kind="rays")),
-        (kept, lambda: rb.load(path, invalid="skip", origin=(0, 0))),
+        (skipping, lambda: rb.load(path, invalid="skip", kind="rays")),
+        (skipping, lambda: rb.load(path, invalid="skip", origin=(0, 0))),
         ('use invalid="miss"', lambda: rb.stream.cast(scene, path, tmp_path / "out.csv", invalid="skip")),
         ('invalid must be "raise", "miss" or "skip"; got', lambda: rb.load(path, invalid="drop")),
     ):
