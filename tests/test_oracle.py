@@ -19,6 +19,7 @@ UNIT = (ORIGIN, (1.0, 1.0, 1.0))
 RAY = (0.0, INF)
 LINE = (-INF, INF)
 TINY = 5e-324
+EAST = ((-INF, -INF), (2.0, INF))
 SPACE, WEST = ((-INF,) * 3, (INF,) * 3), (1.0, -INF, -INF)
 ABOVE, OVER_HALF = math.nextafter(1.0, 2.0), math.nextafter(0.5, 1.0)
 
@@ -65,6 +66,19 @@ BY_HAND = {
     "denormal only": ((-1.0, 0.5, 0.5), (TINY, 0.0, 0.0), RAY, UNIT, (2**1074, 2**1074, 2**1075, 0, False)),
     "huge": ((-1e300, 0.5, 0.5), (1e-300, 0.0, 0.0), RAY, UNIT,
              (FAR, FAR, FAR + 1 / Fraction(1e-300), 0, False)),
+    "from minus zero": ((0.5, 0.5, 0.5), (1.0, 0.0, 0.0), (-0.0, INF), UNIT, (0, -HALF, HALF, -1, False)),
+    "no direction, later": ((0.5, 1.0, 0.0), (0.0, -0.0, 0.0), (2.0, 3.0), UNIT, (2, -INF, INF, -1, True)),
+    "half-space, leaving": ((0.0, 0.0), (1.0, 0.0), RAY, EAST, (0, -INF, 2, -1, False)),
+    "half-space, from -inf": ((0.0, 0.0), (1.0, 0.0), LINE, EAST, (-INF, -INF, 2, -1, False)),
+    "half-space, backwards": ((3.0, 0.0), (-1.0, 0.0), RAY, EAST, (1, 1, INF, 0, False)),
+    "half-space, empty range": ((0.5, 0.5), (1.0, 0.0), (-INF, -INF), EAST, None),
+    "no real point at -inf": ((0.0, 0.0), (1.0, 0.0), RAY, ((-1.0, -INF), (1.0, -INF)), None),
+    "point, start": ((2.0, 2.0), (1.0, 1.0), RAY, ((2.0, 2.0), (2.0, 2.0)), (0, 0, 0, 0, True)),
+    "from end to end": ((-1e308, 0.0), (1e308, TINY), RAY, ((1e308, 0.0), (1e308, 1.0)), (2, 2, 2, 0, True)),
+    "least numbers": ((TINY, TINY), (-TINY, -TINY), RAY, ((0.0, 0.0), (0.0, 0.0)), (1, 1, 1, 0, True)),
+    "time beyond floats": ((0.0, 0.0), (TINY, 0.0), RAY, ((1e300, 0.0), (1e301, 0.0)),
+                           (Fraction(1e300) / Fraction(TINY), Fraction(1e300) / Fraction(TINY),
+                            Fraction(1e301) / Fraction(TINY), 0, True)),
     "planar, downwards": ((0.5, 3.0), (0.0, -2.0), RAY, ((0.0, 0.0), (1.0, 1.0)), (1, 1, 1.5, 1, False)),
     "empty range at +inf": ((0.5, 0.5, 0.5), (1.0, 0.0, 0.0), (INF, INF), UNIT, None),
     "empty range at -inf": ((0.5, 0.5, 0.5), (1.0, 0.0, 0.0), (-INF, -INF), UNIT, None),
