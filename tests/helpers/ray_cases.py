@@ -10,7 +10,7 @@ import raybox as rb
 from aim import INF, Pairs, feature
 from loops import loop, numba
 from raybox.bvh.build import build
-from raybox.bvh.node import CHILD, EMPTY, outward_down, outward_up
+from raybox.bvh.node import outward_down, outward_up
 from raybox.compiler.processor import level
 from raybox.compiler.target import has
 from raybox.queries.occluded import Occluded
@@ -33,12 +33,6 @@ BASE = np.array([512345.678, 4123456.789, 17.3])  # map coordinates
 def outward(x, down, up):
     for k in range(x.size):
         down[k], up[k] = outward_down(x[k]), outward_up(x[k])
-
-
-def parents_of(tree) -> dict:
-    """Return the (node, slot) of each node and of each box ~i; None for the root."""
-    children = tree.nodes[:, CHILD:]
-    return {0: None} | {int(children[n, s]): (n, s) for n, s in np.argwhere(children != EMPTY).tolist()}
 
 
 def cloud(seed):

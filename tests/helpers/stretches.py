@@ -1,21 +1,13 @@
-"""Recorders of the stretches of rays in cells, as the kernels compute them."""
+"""A recorder of the stretches of rays in cells, as kernels compute them."""
 
 from typing import Any, NamedTuple
 
-from raybox.compiler.decorators import device, yes
+from raybox.compiler.decorators import device
 from raybox.traversal.protocol import SegmentHooks, register
 
 
 class Rounded(NamedTuple):
     """Stretches with times that are not rounded once: ray, cell, begin and end, from used[0] on."""
-
-    numbers: Any
-    times: Any
-    used: Any
-
-
-class RoundedOnce(NamedTuple):
-    """Likewise; the times are exact ones, rounded once."""
 
     numbers: Any
     times: Any
@@ -41,7 +33,4 @@ def _end(_recorder: Any, _state: int, _k: int) -> bool:
     return True
 
 
-register(
-    SegmentHooks(Rounded, _begin, _record, _end),
-    SegmentHooks(RoundedOnce, _begin, _record, _end, has_exact_times=yes),
-)
+register(SegmentHooks(Rounded, _begin, _record, _end))

@@ -7,20 +7,8 @@ import numpy as np
 from aim import INF
 
 LANES = 16
-WEIGHTS = np.array(
-    [
-        (1, 0, 0),
-        (0, 1, 0),
-        (0, 0, 1),
-        (1, 1, 0),
-        (0, 1, 3),
-        (3, 0, 1),
-        (1, 1, 2),
-        (2, 1, 1),
-        (1, 1, 1),
-        (3, -1, 2),
-    ]
-)
+WEIGHTS = np.array([(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (0, 1, 3), (3, 0, 1), (1, 1, 2), (2, 1, 1),
+                    (1, 1, 1), (3, -1, 2)])  # fmt: skip
 
 
 class Bundle(NamedTuple):
@@ -55,6 +43,17 @@ def soup(rng, kind: int, number: int) -> np.ndarray:
     if kind == 6:  # tiny ones, far apart
         corners = corners[:, :1] + np.ldexp(corners, -12)
     return corners
+
+
+def sphere(rings=60) -> np.ndarray:
+    """Return the corners of a sphere's triangles."""
+    a, b = np.meshgrid(
+        np.linspace(0.01, np.pi - 0.01, rings), np.linspace(0, 2 * np.pi, rings), indexing="ij"
+    )
+    points = np.stack([np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), np.cos(a)], axis=-1)
+    one, right, down = points[:-1, :-1], points[:-1, 1:], points[1:, :-1]
+    triangles = [np.stack(x, 2) for x in ((one, right, down), (points[1:, 1:], right, down))]
+    return np.concatenate(triangles).reshape(-1, 3, 3)
 
 
 def bundles(rng, corners: np.ndarray, count: int) -> Bundle:

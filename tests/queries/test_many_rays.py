@@ -100,6 +100,13 @@ def truth(query, found, k=3):
     return [[x for (x,) in rows] for rows in (index, t)] if query == "nearest" else [index, t]
 
 
+def check(query, pairs):
+    """Assert the results of a query; return the exact hits of each ray."""
+    found = list(exact.along(*pairs))
+    assert run_query(query, pairs) == truth(query, found)
+    return found
+
+
 @pytest.fixture
 def single_chunk(monkeypatch):
     """Run each step as one chunk, sort even so few rays, and reuse no memory."""
@@ -221,22 +228,10 @@ def test_groups_and_memory_of_any_size(query, size, arena, single_chunk):
 
 @pytest.mark.parametrize(
     ("wide", "rays", "threads", "times"),
-    [
-        (8, 1000, 1, 8),
-        (1, 1000, 1, 1),
-        (8, 1 << 20, 2, 8),
-        (8, 1 << 17, 2, 4),
-        (8, 100_000, 2, 2),
-        (4, 1 << 20, 16, 4),
-        (4, 1 << 17, 16, 1),
-        (4, 100_000, 16, 1 / 2),
-        (1, 1 << 20, 2, 1),
-        (1, 1 << 14, 2, 1),
-        (1, (1 << 14) - 1, 2, 1 / 2),
-        (4, 6000, 2, 1 / 4),
-        (8, 0, 2, 1 / 8),
-    ],
-)
+    [(8, 1000, 1, 8), (1, 1000, 1, 1), (8, 1 << 20, 2, 8), (8, 1 << 17, 2, 4), (8, 100_000, 2, 2),
+     (4, 1 << 20, 16, 4), (4, 1 << 17, 16, 1), (4, 100_000, 16, 1 / 2), (1, 1 << 20, 2, 1),
+     (1, 1 << 14, 2, 1), (1, (1 << 14) - 1, 2, 1 / 2), (4, 6000, 2, 1 / 4), (8, 0, 2, 1 / 8)],
+)  # fmt: skip
 def test_group_width_by_number_of_rays_and_threads(wide, rays, threads, times):
     for keys, apart in ((2000, False), (2000, True), (3, False)):
         starts = np.linspace(0, rays, keys + 1).astype(np.int64)
@@ -310,13 +305,8 @@ def test_hardly_any_rays_need_the_exact_fallback(query, single_chunk):
     assert not [rows for rows in sent if isinstance(rows, np.ndarray)]
 
 
-FALLBACK_RAYS = {
-    "nearest": 37,
-    "occluded": 5,
-    "count": 62,
-    "first": 50,
-    "all": 73,
-}  # of 499 rays, many of them tied
+FALLBACK_RAYS = {"nearest": 37, "occluded": 5, "count": 62, "first": 50, "all": 73}
+"""Of 499 rays, many of them tied."""
 
 
 # Golden counters: the work of tree and traversal

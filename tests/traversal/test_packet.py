@@ -7,113 +7,23 @@ import numpy as np
 import pytest
 
 import exact
-import raybox as rb
 from aim import INF, Pairs
-from loops import loop
-from ray_cases import BOX_SETS, FUSED, as_rays_or_miss, times_at, write_slabs
-from raybox.bvh.build import build
-from raybox.bvh.node import CHILD
+from ray_cases import FUSED
 from raybox.compiler.buffer_pool import SizedPool
 from raybox.queries import batches, scheduler
 from raybox.queries.all_hits import run as all_run
-from raybox.queries.occluded import Occluded
-from raybox.threads import chunks
 from raybox.traversal import packet_batches
-from raybox.traversal.job import Job
-from raybox.traversal.packet_setup import set_up_packet
-from raybox.traversal.packet_tiles import SIDE, PacketForm, Tile
-from raybox.traversal.ray_setup import LANES, STOP, frame_of
-from raybox.traversal.slab_coefficients import MARGIN
+from raybox.traversal.ray_setup import LANES
 from raybox.traversal.workspace import (
     MAX_PACKET_HITS,
     MAX_UNDECIDED,
-    NO_OCTANT,
-    UNFIT,
-    PacketRecorder,
     make_workspace,
     undecided_count,
     work_counts,
 )
 from scenes import random_scene
 from sorting import sort_more_than
-from test_many_rays import at_once, run_query, ties, truth
-
-
-@loop
-def set_up_one(job, workspace, recorder, tile, packet):
-    return set_up_packet(job, workspace, recorder, tile, packet)
-
-
-def bundle(rng, lower, upper) -> tuple[np.ndarray, ...]:
-    """Return sixteen rays from a box or nearby to points close together; some make no packet."""
-    finite = np.flatnonzero(np.isfinite(lower).all(axis=1) & np.isfinite(upper).all(axis=1))
-    a, b = rng.choice(finite, 2)
-    size = (upper - lower)[finite].max()
-    origin = lower[a] + rng.choice([0.1, 3.0, 1e3]) * size * rng.standard_normal(3)
-    goals = lower[b] + rng.choice([1e-3, 0.1, 1.0]) * size * rng.random((LANES, 3))
-    origins = origin + rng.choice([0.0, 1e-3, 0.5]) * size * rng.random((LANES, 3))
-    ways = (goals - origins) * np.ldexp(1.0, rng.integers(-3, 4))
-    low, high = np.zeros(LANES), np.full(LANES, INF)
-    kind = rng.integers(0, 10)
-    if kind == 0:
-        ways[:, rng.integers(3)] = 0.0
-    if kind == 1:
-        ways[rng.integers(LANES), rng.integers(3)] *= -1.0
-    if kind == 2:
-        high[:] = rng.random(LANES) * 2.0
-    if kind == 3:
-        low[5:9], high[5:9] = INF, -INF
-    return origins, ways, low, high
-
-
-@pytest.mark.parametrize("name", BOX_SETS)
-def test_packets_lose_no_box_of_their_rays(name):
-    """Near and far times of packets bound those of their rays, in float32, wherever rays may hit boxes."""
-    lower, upper = BOX_SETS[name]()
-    rng, counts = np.random.default_rng(91), Counter()
-    tree = build(lower, upper)
-    given = [np.concatenate(x) for x in zip(*(bundle(rng, lower, upper) for _ in range(60)), strict=True)]
-    rays = as_rays_or_miss(Pairs(*given, lower, upper))._rows()
-    job = Job(tree, (), rays, (), frame_of(tree))
-    memory, workspace = packet_batches.make_packets(LANES)
-    planes = tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 2, 3, 8)
-    for at in range(0, len(given[0]), LANES):
-        recorder = PacketRecorder(Occluded(()), *memory)
-        octant = set_up_one(job, workspace, recorder, Tile(at, SIDE), 0)
-        counts["unfit" if octant == UNFIT else "none" if octant == NO_OCTANT else "fit"] += 1
-        if octant in (UNFIT, NO_OCTANT):
-            continue
-        words, slabs = memory[0][0], workspace.packet_slabs[0].astype(float)
-        alive, own = np.flatnonzero(words[STOP] >= 0), np.zeros((LANES, 16), np.float32)
-        assert workspace.packed_rays[0, STOP] == words[STOP].max()
-        assert slabs[MARGIN] == INF
-        write_slabs(workspace._replace(packed_rays=np.ascontiguousarray(words[:8].T)), own)
-        own = own.astype(float)
-        for axis in range(3):
-            sides = [planes[:, side, axis].ravel() for side in (0, 1)]
-            near, far = sides[::-1] if octant >> axis & 1 else sides
-            with np.errstate(all="ignore"):
-                first, last = (
-                    times_at(b[:, None], own[alive, i], own[alive, c])
-                    for b, i, c in ((near, 6 + axis, axis), (far, 9 + axis, 3 + axis))
-                )
-                both = [
-                    times_at(b, slabs[i], slabs[c])
-                    for b, i, c in ((near, 6 + axis, axis), (far, 9 + axis, 3 + axis))
-                ]
-                tight = np.maximum(first.min(axis=1), 0) - np.maximum(both[0], 0)
-            some = np.isfinite(near) & np.isfinite(far)
-            assert (np.maximum(both[0], 0)[some] <= np.maximum(first.min(axis=1), 0)[some]).all(), (at, axis)
-            best = last.max(axis=1)
-            assert ((both[1] >= best) | (best < 0))[some].all(), (at, axis)
-            counts["tight"] += int((tight[some] < 0.1 * words[STOP, alive].max()).sum())
-            counts["planes"] += int(some.sum())
-    assert counts["fit"] > 20 or name in {"open", "large"}, counts
-    assert counts["unfit"] > 0, counts
-    assert counts["tight"] >= counts["planes"] / 2, counts
-
-
-# Results
+from test_many_rays import at_once, check, run_query, ties, truth
 
 
 def picture(seed) -> tuple[np.ndarray, ...]:
@@ -233,20 +143,6 @@ def test_any_number_of_rays_and_packets(query, n, group, picture_scene, packet_c
 
 
 @pytest.mark.parametrize("query", ["nearest", "occluded", "count", "all"])
-@pytest.mark.parametrize("first", [9, 16, 40, 100])
-def test_threads_share_packets_and_the_rays_left_over(query, first, picture_scene, packet_calls, monkeypatch):
-    """Chunks start inside packets, or are shorter than one."""
-    monkeypatch.setattr(scheduler, "chunk_runner", chunks.chunk_runner)
-    monkeypatch.setattr(chunks, "_FIRST", first)
-    monkeypatch.setattr(chunks, "_SMALLEST", first)
-    for n in (640, 531, 530):
-        pairs, found = select(*picture_scene, np.arange(n))
-        for _ in range(4):
-            assert run_query(query, pairs, workers=3) == truth(query, found)
-    assert 0 < sum(left for left, _ in packet_calls) < sum(number for _, number in packet_calls)
-
-
-@pytest.mark.parametrize("query", ["nearest", "occluded", "count", "all"])
 def test_where_applies_to_packets(query, picture_scene, packet_calls):
     pairs, found = picture_scene
     where = np.random.default_rng(94).random(len(pairs.lower)) < 0.4
@@ -272,8 +168,7 @@ def test_plates_at_the_edge_of_the_scene_from_far_away(query, packet_calls):
         ways.append(goals - origins[-1])
     low, high = np.zeros(64 * LANES), np.full(64 * LANES, INF)
     pairs = Pairs(np.concatenate(origins), np.concatenate(ways), low, high, lower, upper)
-    found = list(exact.along(*pairs))
-    assert run_query(query, pairs) == truth(query, found)
+    found = check(query, pairs)
     assert packet_calls
     assert sum(not row for row in found) > 100
     assert sum(len(row) > 1 for row in found) > 100
@@ -291,38 +186,6 @@ def test_rays_of_both_kinds_in_one_batch(query, picture_scene, packet_calls):
     assert run_query(query, rays) == truth(query, want)
     left, number = packet_calls[0]
     assert number // 3 < left < number
-
-
-IN_ROWS = PacketForm(SIDE, 5.0)
-
-
-def seem_coherent_at(rays, numbers, places):
-    """Return whether the sixteen rays from each index on seem coherent."""
-    return np.array([packet_batches.seem_coherent(rays, numbers, at, at + LANES, IN_ROWS) for at in places])
-
-
-def test_pictures_seem_coherent_and_random_rays_do_not():
-    rng = np.random.default_rng(96)
-    scene = rb.Boxes.from_centers(rng.random((1000, 3)), 0.05)
-    numbers = frame_of(build(*scene._rows())).numbers
-    assert 0.08 < numbers[16] < 0.12  # in tree units, of which two are one unit of the scene
-    eye, goals = np.array([0.5, 0.5, -2.0]), np.stack(np.meshgrid(*[np.linspace(0, 1, 256)] * 2), axis=-1)
-    goals = np.concatenate([goals, np.zeros((256, 256, 1))], axis=-1).reshape(-1, 3)
-    picture = rb.Rays(np.tile(eye, (len(goals), 1)), goals - eye)._rows()
-    at = np.arange(0, len(goals), LANES)
-    assert seem_coherent_at(picture, numbers, at).mean() > 0.8
-    crowd = rb.Rays(rng.random(goals.shape), rng.standard_normal(goals.shape))._rows()
-    assert not seem_coherent_at(crowd, numbers, at).any()
-    assert packet_batches.seem_coherent(picture, numbers, 0, len(goals), IN_ROWS)
-    assert not packet_batches.seem_coherent(crowd, numbers, 0, len(goals), IN_ROWS)
-    coarse = rb.Rays(picture.origins[::64], picture.directions[::64])._rows()
-    assert not seem_coherent_at(coarse, numbers, np.arange(0, 1000, LANES)).any()
-    half_row = rb.Rays(picture.origins[:128:8], picture.directions[:128:8])._rows()
-    wide = [
-        packet_batches.seem_coherent(half_row, numbers, 0, LANES, PacketForm(SIDE, grains))
-        for grains in (5.0, 100.0)
-    ]
-    assert wide == [False, True]
 
 
 WORK = {"nearest": (24_089, 178), "occluded": (24_964, 168), "count": (29_042, 105)}
@@ -404,8 +267,7 @@ def plates(number, flat) -> Pairs:
 def test_packets_store_some_undecided_boxes(query, number, flat, packet_calls):
     """One of many equal boxes is a certain hit, but not certainly the first; flat plates may be missed."""
     pairs = plates(number, flat)
-    found = list(exact.along(*pairs))
-    assert run_query(query, pairs) == truth(query, found)
+    found = check(query, pairs)
     hit_rays = sum(any(f.index < number for f in row) for row in found)
     assert 100 < hit_rays < 156
     many = number > MAX_UNDECIDED if flat else number > MAX_UNDECIDED + 1 and query == "nearest"
@@ -429,8 +291,7 @@ def test_undecided_boxes_go_to_the_exact_fallback(packet_calls, undecided_counts
     """Rays through edges; plates so close that error bounds of times overlap do not."""
     pairs = plates(3, flat=True)
     pairs.lower[:3, 2] = pairs.upper[:3, 2] = 1.0 + 2.0**-52 * np.array([2, 0, 1])
-    found = list(exact.along(*pairs))
-    assert run_query("nearest", pairs) == truth("nearest", found)
+    found = check("nearest", pairs)
     assert undecided_counts[-1] == 0  # all are entered by their lower z planes, which are compared
     pairs.origins[:, 0] = -2.0 * pairs.directions[:, 0]
     pairs.directions[:, 1] = np.linspace(0.001, 0.01, 256)
@@ -451,8 +312,7 @@ def test_times_that_round_to_one_float_are_ordered_in_packets(packet_calls):
     origins = pairs.origins.copy()
     origins[:, 2] = -1000.0
     same = Pairs(origins, *pairs[1:4], low, low + np.array([18.0, 18.0, 1.0]))
-    found = list(exact.along(*same))
-    assert run_query("all", same) == truth("all", found)
+    found = check("all", same)
     times = [[f.plain[1] for f in row] for row in found]
     assert sum(len(set(row)) < len(row) for row in times) == 256
     assert sum(f.index > g.index for row in found for f, g in pairwise(row)) > 1000
@@ -498,8 +358,7 @@ def test_rays_that_begin_in_boxes_are_left_over_and_not_undecided(packet_calls, 
         np.append(pairs.upper, [[9.0, 9.0, -0.5]], 0),
     )
     inside = pairs._replace(lower=lower, upper=upper)
-    found = list(exact.along(*inside))
-    assert run_query("all", inside) == truth("all", found)
+    found = check("all", inside)
     assert all(row[0].t == 0.0 for row in found)
     assert [left for left, _ in packet_calls] == [len(found)]
     assert undecided_counts == [0]

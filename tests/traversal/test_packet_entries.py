@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 import exact
 from aim import INF, Pairs
 from core_marks import with_core
-from raybox.bvh.frame import FramedBoxes, to_rows
 from raybox.queries import batches
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.workspace import work_counts
-from test_many_rays import run_query, truth
+from test_many_rays import check, run_query, truth
 from test_packet import last_workspace, packet_calls, plates, stack  # noqa: F401  # a fixture
+from triangle_bundles import sphere
 
 PACKETS = 24
 QUERIES = ["nearest", "occluded", "count", "all"]
@@ -78,26 +78,11 @@ def test_shared_and_nearly_shared_planes(query, packet_calls):  # noqa: F811
         rng = np.random.default_rng([301, seed])
         lower, upper = shared(rng)
         pairs = Pairs(*packets_at(rng, lower, upper), lower, upper)
-        found = list(exact.along(*pairs))
-        assert run_query(query, pairs) == truth(query, found), seed
+        found = check(query, pairs)
         counted(pairs, found, counts)
     left, number = np.sum(packet_calls, axis=0)
     assert left < number * (0.9 if query == "all" else 0.6)
     assert min(counts.values()) > 25, counts
-
-
-@pytest.mark.parametrize("query", with_core(QUERIES, "nearest"))
-def test_streams_of_the_same_rays(query, packet_calls):  # noqa: F811
-    """In no order, so that no sixteen of them form a packet; in lists, and one by one."""
-    for seed in range(4):
-        rng = np.random.default_rng([304, seed])
-        lower, upper = shared(rng, 40)
-        rays = packets_at(rng, lower, upper, 4 * PACKETS)
-        order = rng.permutation(len(rays[0]))
-        pairs = Pairs(*(column[order] for column in rays), lower, upper)
-        found = list(exact.along(*pairs))
-        assert run_query(query, pairs) == truth(query, found), seed
-    assert not packet_calls
 
 
 def crossed(rng, count) -> Pairs:
@@ -116,8 +101,7 @@ def test_three_boxes_at_once(packet_calls):  # noqa: F811
     counts = Counter()
     for seed in range(40):
         pairs = crossed(np.random.default_rng([305, seed]), 300)
-        found = list(exact.along(*pairs))
-        assert run_query("nearest", pairs) == truth("nearest", found), seed
+        found = check("nearest", pairs)
         singles = Pairs(*(column[:60] for column in pairs[:4]), *pairs[4:])  # so few go one by one
         assert run_query("nearest", singles) == truth("nearest", found[:60]), seed
         counts.update(row[0].index for row in found if len(row) == 3)
@@ -162,8 +146,7 @@ def test_more_ties_than_there_is_room_for(moved, packet_calls, monkeypatch):  # 
     order = np.random.default_rng(302).permutation(100)
     pairs.lower[:100, 2] += moved * order
     pairs.directions[:, :2] *= 32.0  # the slower, the wider are margins
-    found = list(exact.along(*pairs))
-    assert run_query("nearest", pairs) == truth("nearest", found)
+    found = check("nearest", pairs)
     first = Counter(row[0].index for row in found if row)
     assert first[int(np.argmin(order)) if moved else 0] > 100
     (left, _), (_, workspace) = packet_calls[0], last_workspace()
@@ -181,25 +164,12 @@ def test_a_box_by_another_plane_ends_a_tie(packet_calls):  # noqa: F811
     for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
         ways = np.tile([2.0**-12, 2.0**-13, 1.0], (256, 1)) + np.arange(256)[:, None] * [0.0, 2.0**-12, 0.0]
         same = Pairs(pairs.origins, ways, *pairs[2:4], low[order], up[order])
-        found = list(exact.along(*same))
-        assert run_query("nearest", same) == truth("nearest", found)
+        found = check("nearest", same)
         firsts = Counter(row[0].index for row in found if row)
         assert len(firsts) > 1, firsts
 
 
 FLOAT64 = {"nearest": 0, "occluded": 0, "count": 61}
-
-
-def mesh_boxes(rings=60) -> tuple[np.ndarray, np.ndarray]:
-    """Return the boxes of a sphere's triangles: neighbours share planes."""
-    a, b = np.meshgrid(
-        np.linspace(0.01, np.pi - 0.01, rings), np.linspace(0, 2 * np.pi, rings), indexing="ij"
-    )
-    points = np.stack([np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), np.cos(a)], axis=-1)
-    one, right, down = points[:-1, :-1], points[:-1, 1:], points[1:, :-1]
-    triangles = np.concatenate([np.stack(x, 2) for x in ((one, right, down), (points[1:, 1:], right, down))])
-    triangles = triangles.reshape(-1, 3, 3)
-    return triangles.min(axis=1), triangles.max(axis=1)
 
 
 @pytest.mark.parametrize("query", FLOAT64)
@@ -208,28 +178,10 @@ def test_pairs_of_packets_that_go_to_float64(query, packet_calls):  # noqa: F811
     x, y = (a.ravel() for a in np.meshgrid(np.linspace(-0.5, 0.5, 512), np.linspace(-0.1, 0.1, 32)))
     ways = np.stack([x, y, np.ones(len(x))], axis=1)
     eye = np.tile([0.013, 0.027, -3.0], (len(x), 1))
-    pairs = Pairs(eye, ways, np.zeros(len(x)), np.full(len(x), INF), *mesh_boxes())
+    triangles = sphere()
+    boxes = triangles.min(axis=1), triangles.max(axis=1)  # neighbours share planes
+    pairs = Pairs(eye, ways, np.zeros(len(x)), np.full(len(x), INF), *boxes)
     assert sum(number > 0 for number in run_query("count", pairs)) > 10_000
     batches._PACKETS._free.clear()
     run_query(query, pairs)
     assert work_counts(last_workspace()[1]).candidates == FLOAT64[query]
-
-
-def test_planes_that_are_in_order_stay_in_order():
-    """Rounding outward to float32 is monotone: from the least numbers to those beyond all trees."""
-    rng = np.random.default_rng(303)
-    some = np.ldexp(rng.random(4000) + 0.5, rng.integers(-1000, 1000, 4000))
-    some = np.concatenate([some, np.ldexp(rng.random(4000) + 0.5, rng.integers(-130, -60, 4000))])
-    some = np.concatenate([some, rng.random(2000), [0.0, 5e-324, 2.0**60, 2.0**-100, INF]])
-    some = np.concatenate([some, np.nextafter(some, INF), np.nextafter(some, 0.0), some * (1 + 2.0**-24)])
-    some = np.sort(np.concatenate([some, -some]))
-    moved = 0
-    for center, scale in ((0.0, 1.0), (0.3, 2.0), (-1e5, 2.0**-20), (2.0**-80, 2.0**30)):
-        boxes = FramedBoxes(*(np.repeat(some[:, None], 3, axis=1),) * 2, np.full(3, center), scale)
-        rows, bounds = np.empty((len(some), 8), np.float32), np.empty((2, 8), np.float32)
-        to_rows(boxes, 0, len(some), rows, bounds)
-        low, up = -rows[:, :3], rows[:, 4:7]
-        assert (low[1:] >= low[:-1]).all()
-        assert (up[1:] >= up[:-1]).all()
-        moved += np.count_nonzero(low[1:, 0] > low[:-1, 0])
-    assert moved > 20_000

@@ -1,6 +1,7 @@
 """Tiles of pictures: every ray is in one, and results are those of Fractions, whatever the stride is."""
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,14 +11,13 @@ from hypothesis import strategies as st
 import exact
 import raybox as rb
 from aim import INF, Pairs
-from loops import loop
 from raybox.bvh.build import build
 from raybox.compiler.buffer_pool import SizedPool
 from raybox.queries import batches, scheduler
 from raybox.threads import chunks
 from raybox.traversal import packet_batches, packet_tiles
-from raybox.traversal.packet_tiles import LONGEST_ROW, SIDE, ray_of, row_length, stride_of, tile_of
-from raybox.traversal.ray_setup import LANES, frame_of
+from raybox.traversal.packet_tiles import LONGEST_ROW, row_length, stride_of
+from raybox.traversal.ray_setup import frame_of
 from raybox.traversal.workspace import work_counts
 from scenes import random_scene
 from test_many_rays import run_query, truth
@@ -25,25 +25,6 @@ from test_packet import cells, last_workspace, packet_calls  # noqa: F401  # a f
 
 QUERIES = ["nearest", "occluded", "count", "all"]
 NUMBERS = frame_of(build(*cells(93))).numbers
-
-
-@loop
-def rays_of_bands(begin, stride, tiles, out):
-    for k in range(tiles):
-        tile = tile_of(begin, stride, k)
-        for lane in range(16):
-            out[16 * k + lane] = ray_of(tile, lane)
-
-
-@pytest.mark.parametrize("stride", range(SIDE, 80, SIDE))
-def test_bands_have_each_ray_once(stride):
-    for bands in (1, 3):
-        rays = np.empty(SIDE * stride * bands, np.int64)
-        rays_of_bands(5, stride, len(rays) // LANES, rays)
-        assert sorted(rays) == list(range(5, 5 + len(rays)))
-        tiles = rays.reshape(-1, SIDE, SIDE)
-        assert (np.diff(tiles, axis=2) == 1).all()
-        assert (np.diff(tiles, axis=1) == stride).all()
 
 
 # The width of a picture
@@ -166,10 +147,8 @@ def test_chunks_groups_and_threads_cut_bands(group, first, packet_calls, strides
     for width, count in ((12, 640), (30, 531), (31, 530)):
         pairs = view(width, count, 12)
         found = list(exact.along(*pairs))
-        strides[0] = width
-        for query in QUERIES:
-            for workers in (1, 2, 3):
-                assert run_query(query, pairs, workers=workers) == truth(query, found), (query, width)
+        for strides[0], query, workers in product((0, width), QUERIES, (1, 3)):
+            assert run_query(query, pairs, workers=workers) == truth(query, found), (query, width)
     assert sum(left for left, _ in packet_calls) < sum(number for _, number in packet_calls)
 
 

@@ -10,16 +10,17 @@ from hypothesis import given, settings
 
 import exact_grid
 import raybox as rb
-from grids import even_grid, random_rays
+from grids import even_grid, random_grid, random_rays
 from raybox.compiler.entry_points import entry
 from raybox.primitives.ray import get_ray
 from raybox.queries.path_sums.cells import CELL_SUM_HOOKS, CellSumRecorder
 from raybox.traversal.grid_axes import axes_of
 from raybox.traversal.grid_clip import INSIDE, course_of, scale_of
-from raybox.traversal.plane_merge import make_memory
+from raybox.traversal.plane_merge import is_certain, make_memory, merge
 from raybox.traversal.plane_slabs import FEWEST, Way, pass_cells
 from raybox.traversal.protocol import register
 from strategies import even_grids_and_rays
+from stretches import Rounded
 
 pytestmark = pytest.mark.jit
 
@@ -159,3 +160,55 @@ def test_any_even_grid(drawn):
     cells = rb.Grid(*edges)
     if (rays.directions != 0.0).any():
         check_ray(cells, rays, 0, make_memory(cells._rows()))
+
+
+# Planes merged by computed times
+
+
+@entry
+def is_decided(rows: Any, rays: Any, k: int, recorder: Any, memory: Any) -> int:
+    """Return 1 if computed times decide the cells of a ray, in which order or that there are none."""
+    scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
+    ray = get_ray(rays, k)
+    axes = axes_of(rows, ray, True)
+    course = course_of(recorder, ray, axes, scales)
+    if course.status != INSIDE:
+        return 0
+    return 1 if is_certain(merge(recorder, axes, course, memory), course.slack) else 0
+
+
+@pytest.mark.core
+def test_rays_that_go_anywhere_are_certain():
+    """A merge that takes planes in a wrong order would leave them to exact arithmetic, which is slow."""
+    rng, found = np.random.default_rng(294), Counter()
+    cells = random_grid("random", rng, (7, 6, 5))
+    rays, memory = random_rays(rng, cells, 600)[:200], make_memory(cells._rows())
+    recorder = Rounded(np.empty((0, 2), np.int64), np.empty((0, 2)), np.zeros(1, np.int64))
+    for k, cut in enumerate(exact_grid.cut_all(cells.edges, rays)):
+        places = np.array([one.cell for one in cut.stretches]).reshape(-1, 3)
+        if len(places) > 0 and (np.ptp(places, axis=0) > 1).all():
+            found[is_decided(cells._rows(), rays._rows(), k, recorder, memory)] += 1
+    assert found[1] > 20, found
+    assert found[0] == 0, found
+
+
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_more_planes_than_there_is_memory_for(way):
+    number = 70_000
+    cells = rb.Grid(np.arange(number + 1.0), [0, 1, 2])
+    origins = [[0.25 if way > 0.0 else number - 0.25, 0.5]] * 2
+    ends = [[number - 0.25 if way > 0.0 else 0.25, 1.6], [0.5 * number, 0.75]]
+    rays = rb.Rays.segments(origins, ends)
+    assert make_memory(cells._rows()).cells.size < number
+    segments = rb.Scene(cells).segments(rays)
+    assert np.diff(segments.offsets).tolist() == [number + 1, number // 2]
+    for k, row in enumerate(np.split(segments.index, segments.offsets[1:-1])):
+        assert (np.diff(row // 2) * way >= 0).all()
+        assert np.count_nonzero(np.diff(row % 2)) == (k == 0)
+        assert np.unique(row // 2).size == np.diff(segments.offsets)[k] - (k == 0)
+    np.testing.assert_allclose(np.add.reduceat(segments.lengths, segments.offsets[:-1]), rays_length(rays))
+
+
+def rays_length(rays: rb.Rays) -> np.ndarray:
+    """Return the lengths of segments."""
+    return np.linalg.norm(rays.directions, axis=1)

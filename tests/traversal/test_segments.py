@@ -1,6 +1,9 @@
 """The partition of rays by a grid against rational arithmetic."""
 
 from collections import Counter
+from fractions import Fraction
+from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -79,6 +82,22 @@ def test_cells_and_times_are_those_of_rational_arithmetic(kind, share):
     assert min(counts["corners"], counts["in_planes"]) > 20, counts
 
 
+@pytest.mark.parametrize("kind", ["random", "map"])
+def test_ranges_that_begin_and_end_beside_planes(kind):
+    rng, counts = np.random.default_rng([292, kind == "map"]), Counter()
+    cells = random_grid(kind, rng, (9, 8, 7))
+    rays = random_rays(rng, cells, 1200)
+    rays = rays[(rays.directions != 0.0).all(axis=1)][:300]
+    axis, rows = rng.integers(0, 3, 300), np.arange(300)
+    planes = np.array([rng.choice(cells.edges[a][[0, 0, -1, -1, 2, 3, 5]]) for a in axis])
+    times = (planes - rays.origins[rows, axis]) / rays.directions[rows, axis]
+    times = np.nextafter(times, times + rng.integers(-1, 2, times.shape))
+    for span in ({"t_min": times, "t_max": np.inf}, {"t_min": -np.inf, "t_max": times}):
+        counts += check(cells, rb.Rays(rays.origins, rays.directions, **span))
+    assert min(counts["rays"], counts["misses"]) > 60, counts
+    assert counts["ends"] > 20 or kind == "map", counts
+
+
 @pytest.mark.parametrize("places", [-1060, 0, 1010])
 @pytest.mark.parametrize("ways", [-1060, -600, 0, 1010])
 def test_very_small_and_very_large_numbers(places, ways):
@@ -113,25 +132,6 @@ def test_any_small_grid(drawn):
         check(rb.Grid(*edges), rays)
 
 
-def test_lengths_add_up_to_the_length_inside_the_grid():
-    rng = np.random.default_rng(282)
-    for kind in KINDS:
-        cells = random_grid(kind, rng, (20, 9, 14))
-        rays = random_rays(rng, cells, 400)
-        segments = rb.Scene(cells).segments(rays)
-        total = np.zeros(400)
-        np.add.at(total, segments.ray, segments.lengths)
-        whole = rb.Scene(rb.Boxes(*cells.bounds)).all(rays)
-        inside = np.zeros(400)
-        moves = (rays.directions != 0.0).any(axis=1)
-        inside[whole.ray] = whole.lengths
-        outer = np.zeros(400)  # rays in the planes of the first and last edges are inside, too
-        outer[whole.ray] = np.maximum(np.abs(whole.t_enter), np.abs(whole.t_exit))
-        reach = np.linalg.norm(rays.directions, axis=1) * np.where(moves, outer, 0.0)
-        assert (np.abs(total - inside)[moves] <= 2.0**-45 * reach[moves]).all()
-        assert (inside > 0).sum() > 100
-
-
 @pytest.mark.core
 def test_a_ray_in_a_shared_face_runs_in_the_higher_cell():
     cells = rb.Grid([0, 1, 2], [0, 1, 2], [0, 1])
@@ -143,7 +143,118 @@ def test_a_ray_in_a_shared_face_runs_in_the_higher_cell():
     assert segments.offsets.tolist() == [0, 2, 4, 6, 8]
 
 
-@pytest.mark.parametrize("geometry", [rb.Boxes([0, 0, 0], [1, 1, 1]), [rb.Grid([0, 1], [0, 1], [0, 1])] * 2])
-def test_segments_need_a_scene_of_one_grid(geometry):
-    with pytest.raises(rb.InvalidInput, match="segments needs a Scene of one Grid"):
-        rb.Scene(geometry).segments(rb.Rays([0, 0, 0], [1, 0, 0]))
+# Planes of two axes that a ray crosses so soon after each other that computed times mistake their order
+
+
+WIDE = 2.0**26  # a cell; crossings that are not near ties are that far apart
+AXES = [(0, 1), (1, 2), (2, 0)]  # that have the near tie
+LEAST = 10  # rays of the kind that a test is about
+
+
+class NearTie(NamedTuple):
+    """Planes at a and b, and directions c and d: the times a/c and b/d differ by 1/(c d)."""
+
+    planes: tuple[float, float]
+    directions: tuple[float, float]
+
+    @property
+    def exact(self) -> tuple[Fraction, Fraction]:
+        """The times of both planes, of a ray from 0."""
+        (a, b), (c, d) = self
+        return Fraction(a) / Fraction(c), Fraction(b) / Fraction(d)
+
+    def is_mistaken(self) -> bool:
+        """Return whether products with 1/direction are in the other order, and differ."""
+        (a, b), (c, d) = self
+        one, other = a * (1.0 / c), b * (1.0 / d)
+        first, second = self.exact
+        return one != other and (one < other) != (first < second)
+
+
+def near_ties(seed: int, count: int) -> list[NearTie]:
+    """Return near ties of times between 1/4 and 1."""
+    rng, found = np.random.default_rng([293, seed]), list[NearTie]()
+    while len(found) < count:
+        c, d = (int(x) for x in rng.integers(1 << 27, 1 << 28, 2))
+        if gcd(c, d) != 1:
+            continue
+        way = int(rng.choice([-1, 1]))
+        a = pow(d, -1, c) * way % c
+        if 4 * a > c:
+            found.append(NearTie((float(a), float((a * d - way) // c)), (float(c), float(d))))
+    return found
+
+
+def check_tie(tie: NearTie, axes, signs, edges, span=(-np.inf, np.inf)) -> exact_grid.Cut:
+    """Assert the cells and times of a ray from 0 through a grid; return the exact ones.
+
+    axes: those of the near tie; on the third one the ray stays in one cell. signs: of the directions.
+    edges: on the two axes, as if both directions were positive.
+    """
+    grid, ways = [[-1.0, 1.0]] * 3, np.zeros(3)
+    for axis, sign, way, row in zip(axes, signs, tie.directions, edges, strict=True):
+        ways[axis], grid[axis] = sign * way, sorted(sign * x for x in row)
+    cells, rays = rb.Grid(*grid), rb.Rays(np.zeros((1, 3)), ways[None], t_min=span[0], t_max=span[1])
+    check(cells, rays)
+    return exact_grid.cut_all(cells.edges, rays)[0]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("axes", AXES)
+def test_two_planes_between_begin_and_end(axes):
+    mistaken = 0
+    for k, tie in enumerate(near_ties(axes[0], 300)):
+        signs = 1 - 2 * (k & 1), 1 - (k & 2)
+        cut = check_tie(tie, axes, signs, [[x - WIDE, x, x + WIDE] for x in tie.planes])
+        assert min(tie.exact) in [one.end for one in cut.stretches]
+        assert max(tie.exact) in [one.begin for one in cut.stretches]
+        mistaken += tie.is_mistaken()
+    assert mistaken > LEAST
+
+
+@pytest.mark.parametrize("axes", AXES)
+@pytest.mark.parametrize("end", [False, True])
+def test_two_planes_by_which_a_ray_enters_or_leaves(axes, end):
+    rounded_apart = 0
+    for k, tie in enumerate(near_ties(3 + axes[0], 100)):
+        signs = 1 - 2 * (k & 1), 1 - (k & 2)
+        edges = [[x - 2.0 * WIDE, x - WIDE, x] if end else [x, x + WIDE] for x in tie.planes]
+        cut = check_tie(tie, axes, signs, edges)
+        if end:
+            assert cut.stretches[-1].end == min(tie.exact)
+        else:
+            assert cut.stretches[0].begin == max(tie.exact)
+        rounded_apart += rounded(tie.exact[0]) != rounded(tie.exact[1])
+    assert rounded_apart > LEAST
+
+
+@pytest.mark.parametrize("axes", AXES)
+@pytest.mark.parametrize("end", [False, True])
+@pytest.mark.parametrize("outer", [False, True])
+def test_ranges_that_begin_or_end_beside_a_plane(axes, end, outer):
+    """They are the float next to the exact time of a plane, and its two neighbours."""
+    beside = 0
+    for k, tie in enumerate(near_ties(6 + axes[0], 40)):
+        signs = 1 - 2 * (k & 1), 1 - (k & 2)
+        time = tie.exact[0]
+        (plane, other), near = tie.planes, rounded(time)
+        row = [plane, plane + WIDE] if not end else [plane - WIDE, plane]
+        if not outer:
+            row = [plane - WIDE, plane, plane + WIDE]
+        for limit in (np.nextafter(near, 0.0), near, np.nextafter(near, 1.0)):
+            span = (-np.inf, limit) if end else (limit, np.inf)
+            cut = check_tie(tie, axes, signs, [row, [other - WIDE, other + WIDE]], span)
+            assert outer or limit in [x for one in cut.stretches for x in (one.begin, one.end)]
+            product = plane * (1.0 / tie.directions[0])
+            beside += np.sign(product - limit) != np.sign(time - Fraction(limit))
+    assert beside > LEAST
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_ranges_that_begin_and_end_at_planes(sign):
+    """Their times are powers of two: computed times are exact."""
+    tie = NearTie((2.0, 8.0), (4.0, 16.0))  # both at 1/2
+    row = [0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 4.0, 6.0, 8.0, 20.0]
+    for begin, end, count in [(0.25, 0.5, 2), (0.5, 1.0, 2), (0.25, 0.75, 3), (0.5, 0.5, 0), (0.0, 1.0, 5)]:
+        cut = check_tie(tie, (0, 1), (sign, -sign), row, (begin, end))
+        assert len(cut.stretches) == count
