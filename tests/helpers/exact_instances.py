@@ -80,9 +80,8 @@ def of_triangles(o, d, span, corners, cull_back=False):
 
 
 def _behind(d, a, b, c) -> bool:
-    x, y = ([Fraction(q) - Fraction(p) for p, q in zip(a, end, strict=True)] for end in (b, c))
-    n = (x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0])
-    return sum(p * Fraction(q) for p, q in zip(n, d, strict=True)) > 0
+    a, b, c = ([Fraction(x) for x in corner] for corner in (a, b, c))
+    return exact_surfaces.dot(exact_surfaces.normal(a, b, c), map(Fraction, d)) > 0
 
 
 def of_planes(o, d, span, normals, offsets):

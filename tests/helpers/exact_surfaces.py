@@ -23,14 +23,14 @@ def triangle_by_signs(o: Row, d: Row, span: Row, a: Row, b: Row, c: Row) -> Met 
         return None
     o, d, a, b, c = ([Fraction(x) for x in v] for v in (o, d, a, b, c))
     across = normal(a, b, c)
-    slope = _dot(across, d)
+    slope = dot(across, d)
     if slope == 0:
         return None
-    t = _dot(across, _minus(a, o)) / slope
+    t = dot(across, minus(a, o)) / slope
     if not span[0] <= t <= span[1]:
         return None
     p = [x + t * y for x, y in zip(o, d, strict=True)]
-    sides = (_dot(across, _cross(_minus(w, v), _minus(p, v))) for v, w in ((a, b), (b, c), (c, a)))
+    sides = (dot(across, cross(minus(w, v), minus(p, v))) for v, w in ((a, b), (b, c), (c, a)))
     return Met(t, t, t) if all(side >= 0 for side in sides) else None
 
 
@@ -45,13 +45,13 @@ def triangle(
         return None
     scale, (o, a, b, c) = _whole(o, a, b, c)
     d_scale, (d,) = _whole(d)
-    e1, e2, s = _minus(b, a), _minus(c, a), _minus(o, a)
-    q = _cross(d, e2)
-    det = _dot(e1, q)
+    e1, e2, s = minus(b, a), minus(c, a), minus(o, a)
+    q = cross(d, e2)
+    det = dot(e1, q)
     if det == 0 or (cull_back and det < 0):  # det is -d . n
         return None
-    r = _cross(s, e1)
-    u, v, w = (x if det > 0 else -x for x in (_dot(s, q), _dot(d, r), _dot(e2, r)))
+    r = cross(s, e1)
+    u, v, w = (x if det > 0 else -x for x in (dot(s, q), dot(d, r), dot(e2, r)))
     det = abs(det)
     if u < 0 or v < 0 or u + v > det:
         return None
@@ -73,7 +73,7 @@ def triangles_along(rays, corners, *, cull_back: bool = False) -> list[list[Foun
 
 def normal(a, b, c) -> list[Fraction]:
     """Return the normal (b - a) x (c - a) of a triangle of Fractions."""
-    return _cross(_minus(b, a), _minus(c, a))
+    return cross(minus(b, a), minus(c, a))
 
 
 def _whole(*vectors: Row) -> tuple[int, list[list[int]]]:
@@ -83,13 +83,13 @@ def _whole(*vectors: Row) -> tuple[int, list[list[int]]]:
     return scale, [[n * (scale // d) for n, d in v] for v in ratios]
 
 
-def _minus(a, b):
+def minus(a, b):
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
-def _dot(a, b):
+def dot(a, b):
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
-def _cross(a, b):
+def cross(a, b):
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]

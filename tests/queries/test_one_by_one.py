@@ -244,15 +244,6 @@ def test_threads_share_a_scene():
         assert all(pool.map(run, range(24)))
 
 
-def test_an_updated_scene_has_results_of_its_own():
-    scene, some = rb.Scene(boxes()), rays(50)
-    before = scene.nearest(some).index
-    moved = rb.Boxes(boxes().lower + 1, boxes().upper + 1)
-    scene.update(moved)
-    assert scene.nearest(some).index.tolist() == rb.Scene(moved).nearest(some).index.tolist()
-    assert scene.nearest(some).index.tolist() != before.tolist()
-
-
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_pieces_on_threads_have_the_results_of_one(count, monkeypatch):
     """Each thread continues with the numbers, and the undecided rays, of its own pieces."""
@@ -279,17 +270,6 @@ def test_a_query_that_takes_long_ends_early_and_goes_on(monkeypatch):
     monkeypatch.setattr(one_by_one, "traverse_groups", lambda *args: calls.append(1) or traverse(*args))
     assert (scene.count(rb.Rays(o, [1.0, 0, 0])) == 5000).all()
     assert len(calls) == 2
-
-
-@pytest.mark.parametrize("bad", ["rays", None, np.zeros((1, 6))])
-def test_what_is_no_rays_is_refused(bad):
-    for query, options in QUERIES.items():
-        with pytest.raises(rb.InvalidInput, match=r"rays must be raybox\.Rays"):
-            getattr(scene_of("boxes"), query)(bad, *options)
-        with pytest.raises(rb.InvalidInput, match="the scene's dimensions"):
-            getattr(scene_of("boxes"), query)(rays(1, 2), *options)
-        with pytest.raises(rb.InvalidInput, match="workers"):
-            getattr(scene_of("boxes"), query)(rays(1), *options, workers=0)
 
 
 def test_memory_is_put_back():

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import raybox as rb
+from exact_surfaces import cross, dot, minus, normal
 from raybox.geometry.polygons import triangulate, without_holes
 from raybox.scene import containment
 
@@ -29,27 +30,15 @@ def truth(triangles, points):
     return found
 
 
-def minus(a, b):
-    return tuple(x - y for x, y in zip(a, b, strict=True))
-
-
-def cross(a, b):
-    return tuple(a[k - 2] * b[k - 1] - a[k - 1] * b[k - 2] for k in range(3))
-
-
-def dot(a, b):
-    return sum(x * y for x, y in zip(a, b, strict=True))
-
-
 def crosses(triangle, point, direction):
     """Return whether a ray crosses the inside of a triangle; fail if it touches an edge ahead."""
     a, b, c = (minus(corner, point) for corner in triangle)
-    normal = cross(minus(b, a), minus(c, a))
-    slope = dot(normal, direction)
+    across = normal(a, b, c)
+    slope = dot(across, direction)
     if not slope:
-        assert not any(normal)
+        assert not any(across)
         return False
-    if dot(normal, a) / slope <= 0:
+    if dot(across, a) / slope <= 0:
         return False
     volumes = [dot(direction, cross(x, y)) for x, y in ((a, b), (b, c), (c, a))]
     assert all(volumes) or not (min(volumes) >= 0 or max(volumes) <= 0)
@@ -59,10 +48,10 @@ def crosses(triangle, point, direction):
 def contains(triangle, point):
     """Return whether a closed triangle with an area has a point."""
     a, b, c = triangle
-    normal = cross(minus(b, a), minus(c, a))
-    if not any(normal) or dot(normal, minus(point, a)):
+    across = normal(a, b, c)
+    if not any(across) or dot(across, minus(point, a)):
         return False
-    sides = [dot(normal, cross(minus(y, x), minus(point, x))) for x, y in ((a, b), (b, c), (c, a))]
+    sides = [dot(across, cross(minus(y, x), minus(point, x))) for x, y in ((a, b), (b, c), (c, a))]
     return min(sides) >= 0
 
 

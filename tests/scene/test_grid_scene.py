@@ -1,6 +1,5 @@
 """Scenes of grids: what they are made of, beside other geometries, and what they refuse."""
 
-import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -106,44 +105,11 @@ def test_answers_do_not_depend_on_threads(grid):
     assert_same(scene.nearest(some), rb.Scene(grid.boxes()).nearest(some, where=grid.occupied.ravel()))
 
 
-def test_a_scene_and_its_hits_are_pickled(grid):
-    rays = random_rays(np.random.default_rng(293), grid, 100)
-    scene = rb.Scene(grid)
-    hits = scene.nearest(rays)
-    assert_same(pickle.loads(pickle.dumps(scene)).nearest(rays), hits)
-    assert_same(pickle.loads(pickle.dumps(hits)), hits)
-
-
-@pytest.mark.parametrize("query", ["nearest", "occluded", "count", "all"])
-def test_rays_of_a_file_are_cast_at_a_grid(grid, query, tmp_path):
-    rb.save(tmp_path / "rays.npz", random_rays(np.random.default_rng(294), grid, 300))
-    scene = rb.Scene(rb.Grid(*grid.edges))  # of all cells: their boxes have the same numbers
-    for name, one in (("grid", scene), ("boxes", rb.Scene(grid.boxes()))):
-        rb.stream.cast(one, tmp_path / "rays.npz", tmp_path / f"{name}.csv", query=query, chunk=70)
-    assert (tmp_path / "grid.csv").read_bytes() == (tmp_path / "boxes.csv").read_bytes()
-    assert len((tmp_path / "grid.csv").read_text().splitlines()) > 200
-
-
-def test_update_is_refused(grid):
-    with pytest.raises(rb.InvalidInput, match=r"a Grid stays\. Build a new Scene instead"):
-        rb.Scene(grid).update(rb.Grid(*grid.edges, occupied=grid.occupied))
+def test_a_grid_stays_where_others_are_updated(grid):
     boxes = rb.Boxes([0, 0, 0], [1, 1, 1])
     scene = rb.Scene([grid, boxes])
     scene.update([grid, rb.Boxes([100, 100, 100], [101, 101, 101])])  # the same object is not moved
     assert scene.nearest(rb.Rays([100.5, 100.5, 90], [0, 0, 1])).geometry == 1
-
-
-@pytest.mark.parametrize("where", [np.ones(699, bool), np.ones((7, 20, 5), bool), np.ones((20, 7, 5))])
-def test_a_mask_of_another_shape_is_refused(grid, where):
-    with pytest.raises(
-        rb.InvalidInput, match=r"one bool for each of the scene's 700 rows, or of shape \(20, 7, 5\)"
-    ):
-        rb.Scene(grid).count(rb.Rays([0, 0, 0], [1, 0, 0]), where=where)
-
-
-def test_culling_is_refused(grid):
-    with pytest.raises(rb.InvalidInput, match='cull="back" is for Planes and Mesh; got Grid'):
-        rb.Scene(grid).nearest(rb.Rays([0, 0, 0], [1, 0, 0]), cull="back")
 
 
 def test_more_cells_than_a_tree_of_boxes_holds():

@@ -1,7 +1,5 @@
 """rb.Scene of instances against Fractions: rotated, sheared, mirrored, touching, huge, tiny, flat."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -80,31 +78,6 @@ def test_shears_and_mirrors_of_grid_numbers_touch_and_tie(kind):
     assert counts["hits"] > 60, counts
     assert counts["ties"] > 50, counts
     assert kind == "mesh" or (counts["touches"] > 20 and counts["inside"] > 20), counts
-
-
-def test_adjacent_instances_touch_without_a_gap():
-    """Cubes that share walls, two of them twice in one place; the lowest index wins every tie."""
-    places = np.array([*itertools.product(range(3), range(3), range(2)), (0, 0, 0), (1, 1, 1)], dtype=float)
-    instances = rb.Instances.from_poses(rb.Boxes([0.0] * 3, [1.0] * 3), places)
-    rng = np.random.default_rng(3)
-    origins = rng.integers(-2, 9, (150, 3)) / 2
-    goals = rng.integers(0, 7, (150, 3)) / 2
-    counts = check_scene(instances, rb.Rays.lines(origins, goals - origins))
-    assert counts["ties"] > 150, counts
-    assert counts["touches"] > 150, counts
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", GEOMETRIES)
-@pytest.mark.parametrize("size", [1e-30, 1e30, 1e-300, 1e140])
-def test_huge_and_tiny_instances(kind, size):
-    rng = np.random.default_rng(4)
-    maps = turns(rng, 6) * size
-    rays = aimed(rng, 60)
-    counts = check_scene(
-        rb.Instances(GEOMETRIES[kind], maps), rb.Rays(rays.origins * size, rays.directions * size)
-    )
-    assert counts["hits"] > 20, counts
 
 
 @pytest.mark.parametrize("kind", GEOMETRIES)
@@ -198,17 +171,6 @@ def test_edges_of_steep_shears(kind, way):
     rays = rb.Rays(origins, placed if way is None else way)
     counts = check_scene(rb.Instances(geometry, maps), rays)
     assert 0.2 < counts["hits"] / count < 1, counts
-
-
-@pytest.mark.parametrize("kind", GEOMETRIES)
-def test_instances_less_than_a_rounding_error_apart(kind):
-    """Their times round to one float; the second is hit first."""
-    geometry = rb.Boxes([0.0] * 3, [1.0] * 3) if kind == "boxes" else rb.Mesh(*CUBE)
-    maps = np.tile(np.eye(3, 4), (2, 1, 1))
-    maps[:, 0, 3] = 0.5 + np.array([2, 1]) * 2.0**-52
-    rays = rb.Rays(np.c_[[-1.0, -1, -1], [0.5, 0.25, 0.75], [0.25, 0.5, 0.5]], [3, 0, 0])
-    assert check_scene(rb.Instances(geometry, maps), rays)["unlike"] >= 3
-    assert rb.Scene(rb.Instances(geometry, maps)).nearest(rays).index.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("kind", GEOMETRIES)
@@ -377,3 +339,64 @@ def test_an_undecided_ray_does_not_affect_the_next(kind):
     hit = NumberOfRay(Occluded(np.zeros(9, np.bool_)), 0)
     traverse_rays(job, RaySpan(0, 9), make_scratch(), hit)
     assert np.flatnonzero(job.rows.undecided_rays).tolist() == [4]
+
+
+# Masks, culling, updates, memory
+
+
+def test_where_workers_and_order_of_rays():
+    rng = np.random.default_rng(13)
+    instances = rb.Instances(GEOMETRIES["boxes"], turns(rng, 20))
+    scene, rays = rb.Scene(instances), aimed(rng, 90)
+    mask = rng.random(20) < 0.5
+    exact_instances.assert_queries(
+        scene, rays, exact_instances.along(rays, instances, where=[mask]), where=mask
+    )
+    many = aimed(rng, 5000)
+    order = rng.permutation(5000)
+    one, two = scene.nearest(many, workers=1), scene.nearest(many[order], workers=2)
+    np.testing.assert_array_equal(one.index[order], two.index)
+    np.testing.assert_array_equal(one.t[order], two.t)
+
+
+def test_back_faces_are_culled_in_the_instance_s_orientation():
+    rng = np.random.default_rng(14)
+    instances = rb.Instances(rb.Mesh(*TETRAHEDRON), turns(rng, 8) * rng.choice([-1.0, 1.0], (8, 1, 1)))
+    scene, rays = rb.Scene(instances), aimed(rng, 120)
+    want = exact_instances.along(rays, instances, cull=True)
+    assert exact_instances.assert_queries(scene, rays, want, cull="back")["hits"] > 20
+    assert scene.count(rays, cull="back").sum() < scene.count(rays).sum() - 20
+
+
+def test_update_moves_instances_and_keeps_the_shared_tree():
+    rng = np.random.default_rng(15)
+    mesh, before, after = rb.Mesh(*CUBE), turns(rng, 9), turns(rng, 9)
+    scene = rb.Scene(rb.Instances(mesh, before))
+    tree = scene._parts[0].rows.tree
+    scene.update(rb.Instances(mesh, after))
+    assert scene._parts[0].rows.tree is tree
+    scene.check()
+    rays, instances = aimed(rng, 60), rb.Instances(mesh, after)
+    exact_instances.assert_queries(scene, rays, exact_instances.along(rays, instances))
+    other = rb.Mesh(mesh.vertices * 2, mesh.faces)
+    scene.update(rb.Instances(other, after))
+    exact_instances.assert_queries(scene, rays, exact_instances.along(rays, rb.Instances(other, after)))
+
+
+def test_no_instances_and_instances_of_nothing():
+    rays = rb.Rays(np.zeros((3, 3)), np.ones((3, 3)))
+    for instances in (
+        rb.Instances(UNIT, np.zeros((0, 3, 4))),
+        rb.Instances(rb.Boxes(np.zeros((0, 3)), np.zeros((0, 3))), np.eye(4)),
+    ):
+        scene = rb.Scene(instances)
+        scene.check()
+        assert not scene.nearest(rays).hit.any()
+        assert scene.all(rays).index.size == scene.count(rays).sum() == 0
+
+
+def test_memory_is_one_copys():
+    rng = np.random.default_rng(16)
+    mesh = rb.Mesh(rng.normal(size=(3000, 3)), rng.integers(0, 3000, (10_000, 3)))
+    one, many = rb.Scene(mesh), rb.Scene(rb.Instances(mesh, turns(rng, 1000)))
+    assert many.stats()["bytes"] < one.stats()["bytes"] + 1000 * 60

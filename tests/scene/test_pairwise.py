@@ -112,29 +112,6 @@ def test_rays_of_any_shape_broadcast_against_boxes():
     np.testing.assert_array_equal(flat.index, np.where(flat.hit, np.arange(5), -1))
 
 
-@pytest.mark.parametrize("m", [1, 7, 500])
-def test_one_ray_against_many_boxes_and_many_rays_against_one(m):
-    pairs = families.scene("half_spaces", 7, n_boxes=m, n_rays=m)
-    one_ray = Pairs(*(np.repeat(x[:1], m, axis=0) for x in pairs[:4]), *pairs[4:])
-    hits = rb.intersect(as_rays(pairs)[0], rb.Boxes(*pairs[4:]))
-    assert hits.t.shape == (m,)
-    assert_hits(hits, exact.box_rows(*one_ray), np.arange(m))
-    one_box = Pairs(*pairs[:4], *(np.repeat(x[:1], m, axis=0) for x in pairs[4:]))
-    hits = rb.intersect(as_rays(pairs), rb.Boxes(*pairs[4:])[:1])
-    assert_hits(hits, exact.box_rows(*one_box), np.zeros(m, dtype=int))
-
-
-def test_shapes_that_do_not_broadcast_are_refused():
-    pairs = families.make("generic", 1, 4)
-    with pytest.raises(rb.InvalidInput):
-        rb.intersect(as_rays(pairs)[:3], rb.Boxes(*pairs[4:]))
-
-
-def test_dimensions_that_differ_are_refused():
-    with pytest.raises(rb.InvalidInput):
-        rb.intersect(rb.Rays([[0.0, 0.0]], [[1.0, 0.0]]), rb.Boxes([[0.0, 0, 0]], [[1.0, 1, 1]]))
-
-
 @pytest.mark.parametrize(("n", "m", "shape"), [(0, 0, (0,)), (0, 1, (0,)), (1, 0, (0,))])
 def test_empty_inputs_give_empty_hits(n, m, shape):
     hits = rb.intersect(
@@ -142,18 +119,6 @@ def test_empty_inputs_give_empty_hits(n, m, shape):
     )
     assert hits.t.shape == shape
     assert hits.points.shape == hits.normals.shape == (*shape, 3)
-
-
-@pytest.mark.parametrize("n", [6, 600])
-def test_invalid_rays_are_misses_on_request(n):
-    pairs = rows(families.make("touching_faces", 8, n), slice(None))
-    origins, directions, low, high = (x.copy() for x in pairs[:4])
-    origins[0, 1], directions[1, 2], low[2], directions[3, 0] = np.nan, np.inf, np.nan, -np.inf
-    low[4], high[4] = 2.0, 1.0
-    rays = rb.Rays(origins, directions, t_min=low, t_max=high, invalid="miss")
-    want = exact.box_rows(origins, directions, low, high, *pairs[4:])
-    assert not want.hit[:5].any()
-    assert_hits(rb.intersect(rays, rb.Boxes(*pairs[4:])), want, np.arange(n))
 
 
 def test_a_range_without_real_t_misses():
@@ -203,14 +168,6 @@ def assert_surfaces(hits, want) -> None:
     np.testing.assert_array_equal(hits.t, t)
     for line in (hits.t_enter, hits.t_exit):
         np.testing.assert_array_equal(line, np.where(hit, t, np.nan))
-
-
-def test_cull_is_back_or_none():
-    ray = rb.Rays([0.0] * 3, [1.0] * 3)
-    with pytest.raises(rb.InvalidInput, match="cull must be None or \"back\"; got 'front'"):
-        rb.intersect(ray, rb.Planes([[1.0, 0, 0]], [1.0]), cull="front")
-    with pytest.raises(rb.InvalidInput, match="is for Planes and Mesh; got Boxes"):
-        rb.intersect(ray, rb.Boxes([1.0] * 3, [2.0] * 3), cull="back")
 
 
 # Triangles

@@ -153,14 +153,12 @@ def test_threads_and_chunks_change_nothing(shape, workers):
     hits = rb.intersect(rays, boxes, workers=workers)
     for k in range(0, n, max(1, n // 7)):
         where = np.unravel_index(k, shape)
-        if shape[-1] == 1:
-            single = rb.intersect(rays[where], boxes)
-            np.testing.assert_array_equal(hits.index[where[0]], single.index)
-            np.testing.assert_array_equal(hits.t[where[0]], single.t)
-        else:
-            single = rb.intersect(rays[where], boxes[where[-1]])
-            assert hits.t[where] == single.t[0]
-            assert hits.index[where] == (where[-1] if single.hit[0] else -1)
+        box = range(50) if shape[-1] == 1 else [where[-1]]
+        single, place = rb.intersect(rays[where], boxes[box]), where[: len(shape) - (shape[-1] == 1)]
+        np.testing.assert_array_equal(hits.t[place], single.t if shape[-1] == 1 else single.t[0])
+        np.testing.assert_array_equal(
+            hits.index[place], np.where(single.hit, box, -1).reshape(hits.t[place].shape)
+        )
 
 
 @pytest.mark.parametrize("m", [3, 5, 100])
@@ -173,18 +171,6 @@ def test_many_rows_of_rays_against_a_row_of_boxes(m):
 
 
 # Limits of float32 and float64
-
-
-@pytest.mark.parametrize(
-    "center", [(5e5, 4e6, 50.0), (1e12, -1e12, 0.0), (0.0, 1e-3, 1e16)], ids=["map", "far", "farther"]
-)
-def test_scenes_far_from_zero(center, path):
-    pairs = cloud(5, 60, 60, size=0.02, center=center)
-    goals = (pairs.lower + np.random.default_rng(0).random((60, 3)) * (pairs.upper - pairs.lower))[::-1]
-    pairs = pairs._replace(directions=goals - pairs.origins, t_min=np.zeros(60), t_max=np.full(60, INF))
-    want = truth(pairs)
-    assert want.hit.sum() > 40
-    assert_index_and_t(intersect_all(pairs), want, 60)
 
 
 def test_a_stray_box_costs_nothing_but_speed(path):
@@ -222,8 +208,9 @@ def test_invalid_rays_miss_in_every_kernel(path):
     good = Pairs(*(x[11:] for x in pairs[:4]), *pairs[4:])
     assert_index_and_t(intersect_all(good), truth(good), 40)
     np.testing.assert_array_equal(hits.t[11:], intersect_all(good).t)
-    rows = rb.intersect(as_rays(pairs, invalid="miss")[:40], rb.Boxes(*pairs[4:]))
-    np.testing.assert_array_equal(rows.t, np.diag(hits.t[:40]))
+    for count in (6, 40):  # so few are decided without compiled code
+        rows = rb.intersect(as_rays(pairs, invalid="miss")[:count], rb.Boxes(*pairs[4:])[:count])
+        np.testing.assert_array_equal(rows.t, np.diag(hits.t)[:count])
 
 
 def test_a_common_range_or_one_for_each(path):

@@ -9,22 +9,9 @@ import families
 import raybox as rb
 import strategies
 from aim import INF, Pairs
-from compare import assert_normals, assert_scene
+from compare import assert_normals
 from raybox.compiler.calls import Plan
 from scenes import as_rays, build, check_scene, random_scene, truth
-
-
-def by_intersect(pairs: Pairs) -> list[list[exact.Found]]:
-    """Return the hits of rb.intersect (see test_pairwise.py), ordered by the oracle."""
-    boxes, found = rb.Boxes(*pairs[4:]), []
-    for i in range(len(pairs.origins)):
-        ray = Pairs(*(x[i : i + 1] for x in pairs[:4]), *pairs[4:])
-        (hit,) = np.nonzero(rb.intersect(as_rays(ray)[0], boxes).hit)
-        (row,) = exact.along(*ray[:4], pairs.lower[hit], pairs.upper[hit])
-        found.append([f._replace(index=int(hit[f.index])) for f in row])
-        assert len(row) == len(hit)
-    return found
-
 
 # Every query against the truth
 
@@ -57,16 +44,6 @@ def test_small_scenes(n_boxes, dim):
     assert 0 < sum(map(len, found)) < 150 * n_boxes
 
 
-@pytest.mark.parametrize(
-    ("n_boxes", "n_rays", "size"), [(1000, 200, 0.3), (10_000, 60, 0.1), (100_000, 15, 0.05)]
-)
-def test_large_scenes(n_boxes, n_rays, size):
-    pairs = random_scene(n_boxes, n_boxes, n_rays, size=size)
-    found = by_intersect(pairs)
-    assert_scene(build(*pairs[4:]), as_rays(pairs), found)
-    assert sum(map(len, found)) > n_rays
-
-
 @given(strategies.scenes(max_boxes=30))
 @settings(max_examples=150)
 def test_any_small_scene(pairs):
@@ -95,11 +72,6 @@ def test_unbounded_boxes_among_others():
     assert all(5 in {f.index for f in row} and not {6, 7} & {f.index for f in row} for row in found)
 
 
-def test_only_unbounded_boxes():
-    pairs = random_scene(4, 40, 40)
-    check_scene(Pairs(*pairs[:4], np.full((40, 3), -INF), np.where(np.arange(3) == 1, INF, pairs.upper)))
-
-
 def test_identical_boxes():
     n = 100_000
     lower, upper = np.zeros((n, 3)), np.ones((n, 3))
@@ -125,60 +97,6 @@ def test_exponentially_spaced_boxes():
     found = check_scene(scene)
     assert sum(map(len, found)) > 1000
     assert build(*scene[4:]).stats()["depth"] <= 64
-
-
-def grid_cells(n, pitch, dim=3):
-    cell = np.stack(np.meshgrid(*[np.arange(n)] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
-    return cell * pitch, (cell + 1) * pitch
-
-
-@pytest.mark.parametrize("pitch", [1.0, 0.1, 1 / 3])
-@pytest.mark.parametrize("dim", [2, 3])
-def test_a_voxel_grid_along_faces_edges_and_diagonals(pitch, dim):
-    rng = np.random.default_rng(6)
-    start = rng.integers(-1, 7, (150, dim)) + rng.choice([0.0, 0.0, 0.5], (150, dim))
-    step = rng.integers(-1, 2, (150, dim)).astype(float)
-    lower, upper = grid_cells(5, pitch, dim)
-    found = check_scene(Pairs(start * pitch, step, np.zeros(150), np.full(150, INF), lower, upper), ks=(1, 4))
-    assert sum(exact.ties(f) > 0 for f in found if f) > 40
-
-
-@pytest.mark.parametrize("far", [1e8, 1e16, 1e30, 1e300])
-def test_far_origins(far):
-    pairs = random_scene(7, 300, 60, size=0.5)
-    goals = pairs.origins + pairs.directions
-    rounded = Pairs(goals - pairs.directions * far, pairs.directions, *pairs[2:])
-    start = -pairs.directions * 2.0 ** np.floor(np.log2(far))  # the line passes exactly through zero
-    corner = np.minimum(pairs.lower, 0.0), np.maximum(pairs.lower, 0.0)
-    exactly = Pairs(start, *pairs[1:4], *corner)
-    check_scene(rounded)
-    assert sum(map(bool, check_scene(exactly))) > 20
-
-
-def test_map_coordinates():
-    pairs = random_scene(8, 500, 100, size=0.01)
-    base = np.array([5e5, 4e6, 20.0])
-    lower = np.round(pairs.lower + base, 3)
-    upper = np.round(lower + np.random.default_rng(8).integers(0, 20, lower.shape) / 1000, 3)
-    origins = pairs.origins + base
-    goals = np.concatenate([lower[:60], upper[100:140]])
-    found = check_scene(Pairs(origins, goals - origins, *pairs[2:4], lower, upper))
-    assert sum(map(bool, found)) > 90
-
-
-def test_magnitudes_from_the_least_to_the_largest():
-    pairs = random_scene(9, 400, 80, size=0.5)
-    rng = np.random.default_rng(9)
-    scale = np.ldexp(1.0, rng.integers(-1060, 1000, (400, 1)))
-    found = check_scene(Pairs(pairs.origins * 1e-300, *pairs[1:4], pairs.lower * scale, pairs.upper * scale))
-    assert sum(map(bool, found)) > 10
-
-
-def test_float32_arrays():
-    pairs = families.scene("float32_values", 9)
-    narrow = Pairs(*(x.astype(np.float32) for x in pairs))
-    wide = Pairs(*(x.astype(np.float64) for x in narrow))
-    assert_scene(build(*narrow[4:]), as_rays(narrow), truth(wide))
 
 
 def test_normals_of_the_nearest():

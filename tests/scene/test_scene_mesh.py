@@ -13,7 +13,6 @@ from exact import Found, rounded
 
 INF = np.inf
 TETRAHEDRON = ([[0.0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4]], [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
-CUBE_FACES = "013 032 467 475 045 051 237 276 026 064 157 173"
 CUBE = (
     [[x, y, z] for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)],
     [
@@ -93,14 +92,6 @@ def test_any_triangles(case):
     rays = rb.Rays([o], [d], t_min=span[0], t_max=span[1])
     found, _ = truth(rays, corners)
     assert_scene(rb.Scene(mesh), rays, found)
-
-
-def test_cull_is_for_meshes():
-    ray = rb.Rays([0.0] * 3, [1.0] * 3)
-    with pytest.raises(rb.InvalidInput, match="is for Planes and Mesh; got Boxes"):
-        rb.Scene(rb.Boxes([1.0] * 3, [2.0] * 3)).nearest(ray, cull="back")
-    with pytest.raises(rb.InvalidInput, match='cull must be None or "back"; got True'):
-        rb.Scene(rb.Mesh(*TETRAHEDRON)).count(ray, cull=True)
 
 
 def test_a_mesh_without_faces():

@@ -1,17 +1,17 @@
 """rb.Scene: shapes, empty inputs, kinds of rays, rows of AllHits, and errors."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import exact
 import families
 import raybox as rb
-from aim import Pairs
-from compare import FIELDS, assert_scene
-from scenes import build
+from compare import FIELDS, assert_same, assert_scene
+from scenes import as_rays, build, random_scene, truth
 
 INF = np.inf
-UNIT = ([[0.0, 0, 0]], [[1.0, 1, 1]])
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +83,6 @@ def test_first_pads_with_misses(edges):
         assert np.isnan(getattr(first, field)[~first.hit]).all()
 
 
-@pytest.mark.parametrize("k", [0, -1, 2.5])
-def test_first_needs_k_of_one_or_more(edges, k):
-    with pytest.raises(rb.InvalidInput):
-        edges[1].first(edges[2], k)
-
-
 @pytest.mark.core
 @pytest.mark.parametrize("dim", [2, 3])
 def test_rays_miss_an_empty_scene(dim):
@@ -107,20 +101,6 @@ def test_no_rays_give_empty_results(edges):
     assert edges[1].first(deep, 2).t.shape == (4, 0, 2)
 
 
-def test_segments_reach_both_ends(edges):
-    rng = np.random.default_rng(21)
-    starts, ends = rng.integers(-3, 4, (2, 60, 3)).astype(float)
-    pairs = Pairs(starts, ends - starts, np.zeros(60), np.ones(60), *edges[0][4:])
-    assert_scene(edges[1], rb.Rays.segments(starts, ends), list(exact.along(*pairs)))
-
-
-def test_lines_extend_backwards(edges):
-    rng = np.random.default_rng(22)
-    points, ways = rng.integers(-3, 4, (2, 60, 3)).astype(float)
-    pairs = Pairs(points, ways, np.full(60, -INF), np.full(60, INF), *edges[0][4:])
-    assert_scene(edges[1], rb.Rays.lines(points, ways), list(exact.along(*pairs)))
-
-
 def test_invalid_rays_are_misses_on_request(edges):
     pairs, scene, _ = edges
     origins, directions, low, high = (x.copy() for x in pairs[:4])
@@ -134,28 +114,101 @@ def test_invalid_rays_are_misses_on_request(edges):
         rb.Rays(origins, directions, t_min=low, t_max=high)
 
 
-def test_a_zero_direction_hits_the_boxes_that_contain_the_point(edges):
-    pairs = edges[0]
-    points = np.concatenate([pairs.lower[:20], pairs.upper[:20], (pairs.lower + pairs.upper)[:20] / 2])
-    rays = rb.Rays(points, np.zeros(3))
-    whole = Pairs(points, np.zeros((60, 3)), np.zeros(60), np.full(60, INF), *pairs[4:])
-    assert_scene(edges[1], rays, list(exact.along(*whole)))
-    inside = ((pairs.lower <= points[:, None]) & (points[:, None] <= pairs.upper)).all(axis=2)
-    np.testing.assert_array_equal(edges[1].count(rays), inside.sum(axis=1))
+# Results do not depend on workers, the order of rays and boxes, updates, or threads; masks apply
 
 
-def test_dimensions_that_differ_are_refused(edges):
-    with pytest.raises(rb.InvalidInput):
-        edges[1].nearest(rb.Rays([[0.0, 0.0]], [[1.0, 0.0]]))
+ALL_FIELDS = ("offsets", "ray", "index", "t", "t_enter", "t_exit")
 
 
-def test_arrays_in_place_of_rays_are_refused(edges):
-    with pytest.raises((rb.InvalidInput, TypeError)):
-        edges[1].nearest(np.zeros((3, 3)))
+@pytest.fixture(scope="module")
+def large_scene():
+    """A scene of 3,000 boxes, 20,000 rays, and the results of one worker."""
+    pairs = random_scene(11, 3000, 20_000, size=0.15)
+    scene = build(*pairs[4:])
+    rays = as_rays(pairs)
+    return pairs, scene, rays, scene.nearest(rays, workers=1), scene.all(rays, workers=1)
 
 
-def test_input_arrays_are_copied():
-    lower, upper = (np.array(x) for x in UNIT)
-    scene = build(lower, upper)
-    lower[:], upper[:] = 5.0, 6.0
-    assert scene.nearest(rb.Rays([-1.0, 0.5, 0.5], [1.0, 0.0, 0.0])).t == 1.0
+@pytest.mark.parametrize("workers", [1, 2, 4, -1])
+def test_any_number_of_workers_gives_the_same_bits(large_scene, workers):
+    _, scene, rays, nearest, all_hits = large_scene
+    assert_same(scene.nearest(rays, workers=workers), nearest)
+    assert_same(scene.all(rays, workers=workers), all_hits, ALL_FIELDS)
+    np.testing.assert_array_equal(scene.occluded(rays, workers=workers), nearest.hit)
+    np.testing.assert_array_equal(scene.count(rays, workers=workers), np.diff(all_hits.offsets))
+    assert_same(scene.first(rays, 2, workers=workers), scene.first(rays, 2, workers=1))
+
+
+def test_rays_in_another_order_give_results_in_that_order(large_scene):
+    _, scene, rays, nearest, all_hits = large_scene
+    order = np.random.default_rng(12).permutation(len(rays))
+    moved = scene.nearest(rays[order])
+    for field in FIELDS:
+        np.testing.assert_array_equal(getattr(moved, field), getattr(nearest, field)[order])
+    np.testing.assert_array_equal(scene.count(rays[order]), np.diff(all_hits.offsets)[order])
+    one_by_one = [scene.nearest(rays[i]) for i in range(0, 20_000, 500)]
+    np.testing.assert_array_equal([h.t for h in one_by_one], nearest.t[::500])
+    np.testing.assert_array_equal([h.index for h in one_by_one], nearest.index[::500])
+
+
+def test_boxes_in_another_order_give_the_same_boxes(large_scene):
+    pairs, _, rays, nearest, all_hits = large_scene
+    order = np.random.default_rng(13).permutation(len(pairs.lower))
+    scene = build(pairs.lower[order], pairs.upper[order])
+    again = scene.all(rays)
+    np.testing.assert_array_equal(again.offsets, all_hits.offsets)
+    np.testing.assert_array_equal(again.t, all_hits.t)
+    named = order[again.index]  # in the original numbers: the same boxes, with ties in another order
+    sort = np.lexsort((named, again.t, again.ray))
+    np.testing.assert_array_equal(named[sort], all_hits.index)
+    np.testing.assert_array_equal(again.t_enter[sort], all_hits.t_enter)
+
+    moved = scene.nearest(rays)
+    np.testing.assert_array_equal(moved.t, nearest.t)
+    np.testing.assert_array_equal(moved.index[moved.hit], again.index[again.offsets[:-1][moved.hit]])
+    tied = moved.hit & (np.where(moved.hit, order[moved.index], -1) != nearest.index)
+    assert (moved.t[tied] == 0).all()  # these rays start in several boxes at once
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
+def test_where_selects_the_boxes_that_may_be_hit(share):
+    pairs = families.scene("exact_ties", 14, n_boxes=200, n_rays=100)
+    where = np.random.default_rng(14).random(200) < share
+    assert_scene(build(*pairs[4:]), as_rays(pairs), truth(pairs, where), where=where)
+
+
+@pytest.mark.parametrize("name", ["touching_edges", "half_spaces", "mixed_scales", "planar"])
+def test_update_equals_a_new_scene(name):
+    before, after = families.scene(name, 15, n_boxes=120), families.scene(name, 16, n_boxes=120)
+    scene = moved(build(*before[4:]), after)
+    scene.check()
+    assert len(scene) == 120
+    assert_scene(scene, as_rays(after), truth(after))
+    back = moved(scene, before)
+    assert_scene(back, as_rays(before), truth(before))
+
+
+def moved(scene, pairs):
+    updated = scene.update(rb.Boxes(*pairs[4:]))
+    return scene if updated is None else updated
+
+
+def test_several_threads_may_query_one_scene(large_scene):
+    _, scene, rays, nearest, all_hits = large_scene
+    with ThreadPoolExecutor(6) as pool:
+        jobs = [pool.submit(scene.nearest, rays, workers=2) for _ in range(6)]
+        jobs_all = [pool.submit(scene.all, rays) for _ in range(3)]
+        parts = [pool.submit(scene.nearest, rays[k::4]) for k in range(4)]
+    for job in jobs:
+        assert_same(job.result(), nearest)
+    for job in jobs_all:
+        assert_same(job.result(), all_hits, ALL_FIELDS)
+    for k, job in enumerate(parts):
+        np.testing.assert_array_equal(job.result().t, nearest.t[k::4])
+
+
+def test_progress_keeps_stdout_clean(large_scene, capfd):
+    _, scene, rays, nearest, _ = large_scene
+    assert_same(scene.nearest(rays, progress=True), nearest)
+    scene.all(rays, progress=True)
+    assert capfd.readouterr().out == ""

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import raybox as rb
-from raybox.geometry import MovingBoxes
 from sweeping import INF, check_sweep, corners, small
 
 
@@ -180,34 +179,6 @@ def test_empty_inputs():
     assert rb.sweep(rb.Boxes([0] * 3, [1] * 3), [1, 0, 0], rb.Scene(none)).index.tolist() == [-1]
 
 
-@pytest.mark.parametrize(
-    ("boxes", "way", "scene", "text"),
-    [
-        ([0, 0], [1, 0], [0, 0], "boxes_moving must be raybox.Boxes; got list. Make some"),
-        (rb.Boxes([0, 0], [1, INF]), [1, 0], None, "boxes_moving.upper must be finite; 1 of 1 break this"),
-        (rb.Boxes([-INF, 0], [1, 1]), [1, 0], None, "boxes_moving.lower must be finite; 1 of 1 break this"),
-        (rb.Boxes([0, 0], [1, 1]), [[1, 0]] * 2, None, r"one for each box: \(2,\) or \(1, 2\); got \(2, 2\)"),
-        (rb.Boxes([0, 0], [1, 1]), [1, np.nan], None, "displacement must be finite; 1 of 1 break this"),
-        (rb.Boxes([0] * 3, [1] * 3), [1, 0, 0], None, "D = 2; got D = 3. Add or drop a coordinate"),
-        (
-            rb.Boxes([0, 0], [1, 1]),
-            [1, 0],
-            rb.Boxes([0, 0], [1, 1]),
-            "scene must be a Scene of boxes; got Boxes",
-        ),
-    ],
-)
-def test_invalid_inputs_are_refused(boxes, way, scene, text):
-    with pytest.raises(rb.InvalidInput, match=text):
-        rb.sweep(boxes, way, rb.Scene(rb.Boxes([5, 5], [6, 6])) if scene is None else scene)
-
-
-def test_workers_are_checked():
-    box = rb.Boxes([0, 0], [1, 1])
-    with pytest.raises(rb.InvalidInput, match="workers must be a whole number of threads"):
-        rb.sweep(box, [1, 0], rb.Scene(box), workers=0)
-
-
 @pytest.mark.parametrize("dim", [2, 3])
 def test_hits_do_not_change_with_the_input_array(dim):
     """Normals, points and times are computed on access, from the displacements as given."""
@@ -218,20 +189,3 @@ def test_hits_do_not_change_with_the_input_array(dim):
     assert hits.normals[0].tolist() == [-1.0] + [0.0] * (dim - 1)
     assert hits.points[0].tolist() == [2.5] + [0.5] * (dim - 1)
     assert (hits.t_enter[0], hits.t_exit[0]) == (0.5, 1.0)
-
-
-@pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize("each", [True, False])
-def test_movers_are_rows_as_kernels_read_them(dim, each):
-    boxes = rb.Boxes(np.zeros((4, dim)), np.ones((4, dim)))
-    rows = MovingBoxes(boxes, np.full((4, dim) if each else dim, 2.0))._rows()
-    assert rows.directions.tolist() == [[2.0, 2.0, 2.0 * (dim == 3)]] * 4
-    for array in rows:
-        assert array.shape == (4, 3)
-        assert array.flags.c_contiguous
-        assert not array.flags.writeable
-
-
-def test_meshes_are_not_swept_against():
-    with pytest.raises(rb.InvalidInput, match="scene must be a Scene of boxes; got Mesh"):
-        rb.sweep(rb.Boxes([0] * 3, [1] * 3), [1, 0, 0], rb.Scene(rb.Mesh(np.eye(3), [[0, 1, 2]])))
