@@ -5,11 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from raybox.bvh.build import QUALITIES, build
+from raybox.bvh.build import build
 from raybox.bvh.frame import SAMPLE, choose_frame, frozen
-from raybox.bvh.node import CHILD, EMPTY, WIDTH
 from raybox.bvh.refit import bulk_limits, copy_nodes, cost_of, refit_into
-from raybox.traversal.ray_setup import CELLS_A_UNIT, CENTER, CORNER, GRAIN, LOW, REACH, SCALE, frame_of
 from test_build import FAMILIES, clustered, uniform
 
 INF = np.inf
@@ -67,32 +65,6 @@ def test_the_bulk_of_any_boxes_is_that_of_sorted_numbers(name):
     center, reach = bulk_by_sorting(lower, upper)
     np.testing.assert_array_equal(frame.center, center)
     assert frame.reach == reach
-
-
-def grain_of(nodes):
-    """Return the median of the mean sizes of the boxes in up to 128 nodes, evenly spread."""
-    some = nodes[np.linspace(0, len(nodes) - 1, min(len(nodes), 128)).astype(int)]
-    planes = some[:, :CHILD].view(np.float32).reshape(-1, 2, 3, WIDTH)
-    is_box = (some[:, CHILD:] < 0) & (some[:, CHILD:] != EMPTY)
-    with np.errstate(invalid="ignore"):
-        sizes = (planes[:, 1] - planes[:, 0]).mean(axis=1)[is_box]
-    return float(np.median(sizes)) if sizes.size else 0.0
-
-
-@pytest.mark.parametrize("quality", QUALITIES)
-@pytest.mark.parametrize("name", [*FAMILIES, "none"])
-def test_a_frame_has_the_numbers_of_its_tree(name, quality):
-    family = {**FAMILIES, "none": lambda _: (np.zeros((0, 3)),) * 2}[name]
-    for count in (9, 2000):
-        tree = build(*family(count), quality=quality)
-        numbers = frame_of(tree).numbers
-        low, up = np.clip(tree.root, -2.0, 2.0)
-        np.testing.assert_array_equal(numbers[CENTER:SCALE], tree.center)
-        np.testing.assert_array_equal(numbers[LOW:CORNER], tree.root.ravel())
-        np.testing.assert_array_equal(numbers[CORNER:CELLS_A_UNIT], low)
-        np.testing.assert_array_equal(numbers[CELLS_A_UNIT:GRAIN], 8 / np.maximum(up - low, 2.0**-30))
-        tame = abs(tree.exponent) <= 400 and np.abs(tree.center).max() <= 2.0**400
-        assert numbers[[SCALE, GRAIN, REACH]].tolist() == [tree.scale, grain_of(tree.nodes), 2.0**60 * tame]
 
 
 def exact_cost(below, root, limits):

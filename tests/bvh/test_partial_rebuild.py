@@ -7,7 +7,7 @@ import pytest
 
 import raybox as rb
 from raybox.bvh import partial_rebuild
-from raybox.bvh.build import QUALITIES, build, build_part
+from raybox.bvh.build import build, build_part
 from raybox.bvh.node import CHILD, EMPTY, MAX_DEPTH
 from raybox.bvh.partial_rebuild import Costs, measure
 from raybox.bvh.refit import copy_nodes, refit_into
@@ -18,8 +18,7 @@ from raybox.queries.nearest.stream import Nearest
 from raybox.traversal.job import Job
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.traversal.tree import visits
-from test_build import FAMILIES, assert_same_tree, clustered, small_tasks, uniform
-from test_build_deep import levels
+from test_build import FAMILIES, assert_same_tree, clustered, levels, small_tasks, uniform
 from test_scene_update import Backward, assert_as_fresh, random_rays
 
 __all__ = ["small_tasks"]
@@ -96,18 +95,6 @@ def assert_only_rebuilt(rebuild, boxes):
 # Parts
 
 
-@pytest.mark.parametrize("quality", ["balanced", "best"])
-def test_parts_are_disjoint_subtrees(quality, small_tasks):
-    boxes = clustered(3000)
-    tree = build(*boxes, quality=quality)
-    assert 8 <= tree.parts.size <= 500
-    assert tree.parts.dtype == np.int64
-    numbers = [numbers_in(part(tree, k)[0]) for k in range(tree.parts.size)]
-    assert max(map(len, numbers)) <= 3000 // 16
-    top = tree.nodes[: tree.parts[0], CHILD:]
-    np.testing.assert_array_equal(np.sort(np.concatenate([*numbers, ~top[top < 0]])), np.arange(3000))
-
-
 def test_trees_of_a_single_part_list_no_parts():
     assert build(*uniform(3000)).parts.size == 0
     assert build(*uniform(0)).parts.size == 0
@@ -178,16 +165,6 @@ def test_parts_of_equal_boxes_are_sound(small_tasks, monkeypatch):
     rebuild = force_rebuild(tree, (lower, upper), [2], monkeypatch)
     assert_only_rebuilt(rebuild, (lower, upper))
     assert levels(part(rebuild.tree, 2)[0]) <= 8
-
-
-def test_a_good_part_is_rebuilt_at_the_same_cost(monkeypatch):
-    boxes = uniform(70_000, size=0.01)
-    tree = build(*boxes)
-    rebuild = force_rebuild(tree, boxes, [1, 3], monkeypatch)
-    assert_only_rebuilt(rebuild, boxes)
-    assert measure(rebuild.tree, *boxes).parts == pytest.approx(
-        measure(moved_tree(tree, boxes), *boxes).parts
-    )
 
 
 def test_the_depth_of_a_part_continues_that_of_the_top(small_tasks, monkeypatch):
@@ -308,16 +285,6 @@ def test_the_first_part_rebuilt_is_as_good_as_new(frames):
     assert costs.parts[0] == pytest.approx(measure(rebuilt, *frames[6]).parts[0])
 
 
-@pytest.mark.parametrize("workers", [2, 3])
-def test_threads_do_not_change_a_scene_that_moves(frames, workers):
-    serial, many = (rb.Scene(rb.Boxes(*frames[0]), workers=n) for n in (1, workers))
-    for boxes in frames[1:9]:
-        for scene in (serial, many):
-            scene.update(rb.Boxes(*boxes))
-        assert_same_tree(serial._parts[0].tree, many._parts[0].tree)
-    assert serial._parts[0].refit_policy.partial_rebuilds == many._parts[0].refit_policy.partial_rebuilds > 0
-
-
 def test_earlier_trees_and_hits_do_not_change(frames):
     scene, rays = rb.Scene(rb.Boxes(*frames[0])), random_rays(500)
     earlier = []
@@ -347,26 +314,6 @@ def test_memory_of_a_tree_is_not_reused_for_one_of_another_size(frames):
                 assert all(len(nodes) == len(scene._parts[0].tree.nodes) for nodes in refit_policy.spare)
                 scene.check()
     assert len(sizes) > 2
-
-
-@pytest.mark.parametrize("quality", QUALITIES)
-def test_the_whole_is_rebuilt_when_all_boxes_are_mixed(quality, small_tasks):
-    boxes = uniform(5000)
-    scene = rb.Scene(rb.Boxes(*boxes), quality=quality)
-    order = np.random.default_rng(10).permutation(5000)
-    mixed = boxes[0][order], boxes[1][order]
-    scene.update(rb.Boxes(*mixed))
-    assert (scene._parts[0].refit_policy.rebuilds, scene._parts[0].refit_policy.partial_rebuilds) == (1, 0)
-    assert_same_tree(scene._parts[0].tree, build(*mixed, quality=quality))
-
-
-def test_the_whole_is_rebuilt_when_all_boxes_move_far_away(small_tasks):
-    boxes = uniform(5000)
-    scene = rb.Scene(rb.Boxes(*boxes))
-    there = boxes[0] + 1e9, boxes[1] + 1e9
-    scene.update(rb.Boxes(*there))
-    assert (scene._parts[0].refit_policy.rebuilds, scene._parts[0].refit_policy.partial_rebuilds) == (1, 0)
-    assert_same_tree(scene._parts[0].tree, build(*there))
 
 
 def test_the_whole_is_rebuilt_where_parts_are_no_better(frames, monkeypatch):
