@@ -98,20 +98,41 @@ def ranged(rng, pairs: TrianglePairs) -> TrianglePairs:
     return pairs._replace(t_min=np.where(late, -INF, edge), t_max=np.where(late, edge, INF))
 
 
-@pytest.mark.parametrize(
-    ("space", "way"),
-    [
-        *((power, 0) for power in (*range(-545, -525, 2), 509, 510, 511, 511.5)),
-        *((-100, power) for power in range(-873, -850, 3)),
-        *((150, power) for power in range(718, 726, 2)),
-        *((0, power) for power in (*range(-1072, -1050, 3), 1014, 1016, 1018, 1019)),
-    ],
-)
-def test_pairs_are_undecided_where_products_under_or_overflow(space, way):
+def around_zero(rng, n) -> TrianglePairs:
+    """Return triangles around zero, through which rays run: each product has another sign than one other."""
+    corners, directions = rng.uniform(-1, 1, (n, 3, 3)), rng.uniform(-1, 1, (n, 3))
+    corners[:, 2] = -(corners[:, 0] + corners[:, 1]) * rng.uniform(0.5, 2, (n, 1))
+    return TrianglePairs(-2 * directions, directions, np.zeros(n), np.full(n, INF), corners)
+
+
+def around_origin(rng, n) -> TrianglePairs:
+    """Return corners all around the origin of rays: one product is too large, of a sum of another sign."""
+    corners = rng.choice([-1.0, 1.0], (n, 3, 3)) * (1 - rng.random((n, 3, 3)) ** 3)
+    directions = (rng.dirichlet(np.ones(3), (n, 1)) @ corners)[:, 0]
+    corners /= np.abs(corners).max(axis=(1, 2), keepdims=True)
+    directions /= np.abs(directions).max(axis=1, keepdims=True)
+    return TrianglePairs(np.zeros((n, 3)), directions, np.zeros(n), np.full(n, INF), corners)
+
+
+SIZES = [
+    *((random_pairs, power, 0) for power in (*range(-545, -525, 2), 509, 510, 511, 511.5)),
+    *((random_pairs, -100, power) for power in range(-873, -850, 3)),
+    *((random_pairs, 150, power) for power in range(718, 726, 2)),
+    *((random_pairs, 0, power) for power in (*range(-1072, -1050, 3), 1014, 1016, 1018, 1019)),
+    *((around_zero, power, 0) for power in range(-540, -524, 2)),
+    *((around_origin, *powers) for powers in ((511.98, 0.0), (0.0, 1023.96), (200.5, 622.95))),
+]
+
+
+@pytest.mark.parametrize(("make", "space", "way"), SIZES)
+def test_pairs_are_undecided_where_products_under_or_overflow(make, space, way):
     """Sizes of triangles alone, of directions, or of both bring products to either end of float64."""
+    rng = np.random.default_rng(13)
+    pairs = random_pairs(13, 300) if make is random_pairs else make(rng, 300)
+    assert sum(exact_surfaces.triangle(*x) is not None for x in plain(pairs)) > 100
     with np.errstate(over="ignore", under="ignore"):
-        pairs = moved(random_pairs(13, 300), 2.0**space, 2.0**way)
-    counts = check_pairs(ranged(np.random.default_rng(13), pairs))
+        pairs = moved(pairs, np.exp2(space), np.exp2(way))
+    counts = check_pairs(pairs if make is around_origin else ranged(rng, pairs))
     assert counts["undecided"] == 300, counts
 
 
@@ -128,34 +149,6 @@ def test_rays_that_graze_triangles(tilt):
     counts = check_pairs(pairs) + check_pairs(ranged(rng, pairs))
     assert hits > 200
     assert counts["undecided"] > 200, counts
-
-
-@pytest.mark.parametrize("scale", [(511.98, 0.0), (0.0, 1023.96), (200.5, 622.95)])
-def test_volumes_of_which_parts_overflow(scale):
-    """Corners all around the ray's origin: one product is too large, of a sum of another sign."""
-    rng = np.random.default_rng(15)
-    corners = rng.choice([-1.0, 1.0], (900, 3, 3)) * (1 - rng.random((900, 3, 3)) ** 3)
-    directions = (rng.dirichlet(np.ones(3), (900, 1)) @ corners)[:, 0]
-    corners /= np.abs(corners).max(axis=(1, 2), keepdims=True)
-    directions /= np.abs(directions).max(axis=1, keepdims=True)
-    free = TrianglePairs(np.zeros((900, 3)), directions, np.zeros(900), np.full(900, INF), corners)
-    assert sum(exact_surfaces.triangle(*x) is not None for x in plain(free)) > 800
-    counts = check_pairs(moved(free, *np.exp2(scale)))
-    assert counts["undecided"] == 900, counts
-
-
-@pytest.mark.parametrize("power", range(-540, -524, 2))
-def test_triangles_so_small_that_normals_underflow(power):
-    """Of common distance and direction: rays that run through zero, which tiny triangles surround."""
-    rng = np.random.default_rng(14)
-    corners, directions = rng.uniform(-1, 1, (300, 3, 3)), rng.uniform(-1, 1, (300, 3))
-    corners[:, 2] = -(corners[:, 0] + corners[:, 1]) * rng.uniform(0.5, 2, (300, 1))
-    corners *= 2.0**power
-    pairs = TrianglePairs(-2 * directions, directions, np.zeros(300), np.full(300, INF), corners)
-    hits = sum(exact_surfaces.triangle(*x) is not None for x in plain(pairs))
-    counts = check_pairs(ranged(rng, pairs))
-    assert hits > 250
-    assert counts["undecided"] == 300, counts
 
 
 def test_the_size_of_each_number_counts():
