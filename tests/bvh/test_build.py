@@ -1,4 +1,4 @@
-"""Builds: sound trees for any boxes, the same for any number of threads, of known cost."""
+"""Builds: sound trees for any boxes, the same for any number of threads, of known cost and depth."""
 
 import itertools
 

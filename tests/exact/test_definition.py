@@ -1,4 +1,4 @@
-"""raybox.exact.definition against the definitions in exact.py: which points lie in the primitive."""
+"""raybox.exact.definition against the definitions in exact.py, on random input and case by case."""
 
 import random
 import subprocess

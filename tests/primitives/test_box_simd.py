@@ -1,4 +1,4 @@
-"""Pairs with boxes eight at a time: status, bounds and times against Fractions, and counts of undecided."""
+"""Pairs and spans of boxes eight at a time against Fractions, and counts of undecided pairs."""
 
 import math
 from collections import Counter

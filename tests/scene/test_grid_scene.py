@@ -1,4 +1,4 @@
-"""Scenes of grids: what they are made of, beside other geometries, and what they refuse."""
+"""Scenes of grids: what they are made of, and beside other geometries."""
 
 from fractions import Fraction
 

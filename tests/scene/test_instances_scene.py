@@ -1,4 +1,4 @@
-"""rb.Scene of instances against Fractions: rotated, sheared, mirrored, touching, huge, tiny, flat."""
+"""rb.Scene of instances against Fractions: rotated, sheared, mirrored, touching, flat; masks and updates."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""rb.Scene on a house, a city, a skull, a voxel shop, a street; against oracle and rb.intersect."""
+"""rb.Scene on a house, a city, a skull, a voxel shop, a street, against the oracle."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Every query of rb.Scene against the oracle on small scenes, against rb.intersect on large ones."""
+"""Every query of rb.Scene against the oracle on small and difficult scenes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""rb.Scene: shapes, empty inputs, kinds of rays, rows of AllHits, and errors."""
+"""rb.Scene: shapes, empty inputs, kinds of rays, rows of AllHits; threads and order change nothing."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""Every query on a grid against the same query on the boxes of its cells, bit for bit."""
+"""Every query on a grid: that on the boxes of its cells, and partitions of large grids, in integers."""
 
 from collections import Counter
 from fractions import Fraction

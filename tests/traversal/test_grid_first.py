@@ -1,4 +1,4 @@
-"""First cells of grids, found without traversal, against the boxes of the cells."""
+"""First cells of grids, found with and without traversal, against the boxes of the cells."""
 
 from collections import Counter
 from typing import Any
@@ -14,6 +14,7 @@ from grid_hits import check
 from grids import KINDS, even_grid, random_grid, random_rays
 from loops import loop
 from raybox.compiler.entry_points import entry
+from raybox.compiler.mask_flips import flip_of, flipped, swapped
 from raybox.primitives.ray import get_ray
 from raybox.queries.hit_query import HitOfRay
 from raybox.queries.nearest.stream import Nearest
@@ -318,7 +319,27 @@ def test_a_direction_of_zero_beside_the_grid_enters_no_node():
     assert check(grid, rb.Rays(points, np.zeros(3)))["misses"] == 4
 
 
-def test_nearest_visits_what_is_before_the_hit_alone():
+@entry
+def flip_all(masks: Any, octant: int) -> None:
+    """Write masks flipped, and flipped by swaps, to the second and the third column."""
+    for k in range(masks.shape[0]):
+        masks[k, 1], masks[k, 2] = flipped(masks[k, 0], octant), swapped(masks[k, 0], octant)
+
+
+@pytest.mark.parametrize("octant", range(8))
+def test_flipping_moves_each_bit(octant):
+    """Swaps are what machines without shuffles do, on which no query runs here."""
+    flip, masks = flip_of(octant), np.zeros((65, 3), np.int64)
+    masks[:64, 0] = [1 << k for k in range(63)] + [-(2**63)]
+    masks[64, 0] = 0x0123456789ABCDEF
+    flip_all(masks, octant)
+    rows = [[int(mask) & (2**64 - 1) for mask in row] for row in masks.tolist()]
+    assert [row[1:] for row in rows[:64]] == [[1 << (k ^ flip)] * 2 for k in range(64)]
+    assert rows[64][1] == rows[64][2] == sum(1 << (k ^ flip) for k in range(64) if rows[64][0] >> k & 1)
+
+
+@pytest.mark.parametrize("distance", [300.0, 60.0])
+def test_nearest_visits_what_is_before_the_hit_alone(distance):
     """A ball in an empty grid: a ray enters few nodes, and resolves hardly more than the cell it hits."""
     cells = np.arange(64) - 31.5
     ball = cells[:, None, None] ** 2 + cells[:, None] ** 2 + cells**2 < 100
@@ -326,7 +347,7 @@ def test_nearest_visits_what_is_before_the_hit_alone():
     part = rb.Scene(rb.Grid(edges, edges, edges, occupied=ball))._parts[0]
     rng = np.random.default_rng(296)
     origins = rng.normal(size=(2000, 3))
-    origins *= 300.0 / np.linalg.norm(origins, axis=1)[:, None]
+    origins *= distance / np.linalg.norm(origins, axis=1)[:, None]
     rays = rb.Rays(origins + 32.0, rng.uniform(-6, 6, (2000, 3)) - origins)
     job = geometry_parts.job(part, rays._rows(), NO_MASK, None)
     scratch, index, t = make_scratch(), np.full(2000, -1), np.full(2000, np.inf)

@@ -1,4 +1,4 @@
-"""Cells of rays in grids of even planes: where they are certain, those of rational arithmetic."""
+"""Cells of rays by computed times: where they are certain, they are those of rational arithmetic."""
 
 from collections import Counter
 from fractions import Fraction

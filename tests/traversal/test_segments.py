@@ -1,4 +1,4 @@
-"""The partition of rays by a grid against rational arithmetic."""
+"""The partition of rays by a grid against rational arithmetic, where planes of two axes nearly tie, too."""
 
 from collections import Counter
 from fractions import Fraction

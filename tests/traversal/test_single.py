@@ -1,4 +1,4 @@
-"""The single-ray traversal: every hit is a candidate, and its work is counted."""
+"""The single-ray traversal: no hit is lost, slabs are rounded outward, and its work is counted."""
 
 from fractions import Fraction
 
