@@ -14,7 +14,7 @@ import exact_surfaces
 from exact import by_membership, rounded
 from raybox.exact import definition, paths
 from raybox.exact.definition import Crossing, Ray1
-from test_oracle import BY_HAND
+from worked_cases import BY_HAND
 
 pytestmark = pytest.mark.core
 
