@@ -15,7 +15,7 @@ from raybox.bvh.build import QUALITIES, build
 from raybox.bvh.build_threads import TaskRunner
 from raybox.bvh.refit import copy_nodes, refit, refit_into
 from raybox.bvh.validate import check, cost
-from test_build import FAMILIES, assert_same_tree, clustered, uniform
+from test_build import FAMILIES, assert_same_tree, clustered, small_tasks, uniform  # noqa: F401  # a fixture
 
 ALL_FIELDS = ("offsets", "ray", "index", "t", "t_enter", "t_exit")
 
@@ -113,7 +113,7 @@ def rebuilds(scene):
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
-def test_a_poor_tree_is_rebuilt(quality):
+def test_a_poor_tree_is_rebuilt(quality, small_tasks):  # noqa: F811
     boxes = uniform(5000)
     scene = rb.Scene(rb.Boxes(*boxes), quality=quality)
     order = np.random.default_rng(10).permutation(5000)
