@@ -99,7 +99,7 @@ def test_tiny_triangles_from_far_away(far, wide_packets):
     found = exact_surfaces.triangles_along(bundle, corners)
     for query in QUERIES:
         assert run(query, corners, bundle) == truth(query, found)
-    assert min(sum(map(bool, found)), sum(not row for row in found)) > 100
+    assert min(sum(map(bool, found)), sum(not row for row in found)) > 40
     assert wide_packets
 
 

@@ -95,7 +95,6 @@ def test_ranges_that_begin_and_end_beside_planes(kind):
     for span in ({"t_min": times, "t_max": np.inf}, {"t_min": -np.inf, "t_max": times}):
         counts += check(cells, rb.Rays(rays.origins, rays.directions, **span))
     assert min(counts["rays"], counts["misses"]) > 60, counts
-    assert counts["ends"] > 20 or kind == "map", counts
 
 
 @pytest.mark.parametrize("places", [-1060, 0, 1010])
