@@ -1,6 +1,7 @@
 """Packets that enter boxes by shared planes, nearly shared ones, and flat boxes, against Fractions."""
 
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -71,14 +72,21 @@ def counted(pairs, found, counts) -> None:
         counts["flat"] += bool(row) and bool(flat.any(axis=1)[0])
 
 
+@cache
+def shared_case(seed) -> tuple[Pairs, list[list[exact.Found]]]:
+    """Return packets at such boxes, and the exact hits of each ray."""
+    rng = np.random.default_rng([301, seed])
+    lower, upper = shared(rng)
+    pairs = Pairs(*packets_at(rng, lower, upper), lower, upper)
+    return pairs, list(exact.along(*pairs))
+
+
 @pytest.mark.parametrize("query", with_core(QUERIES, "nearest"))
 def test_shared_and_nearly_shared_planes(query, packet_calls):  # noqa: F811
     counts = Counter()
     for seed in range(12):
-        rng = np.random.default_rng([301, seed])
-        lower, upper = shared(rng)
-        pairs = Pairs(*packets_at(rng, lower, upper), lower, upper)
-        found = check(query, pairs)
+        pairs, found = shared_case(seed)
+        assert run_query(query, pairs) == truth(query, found), seed
         counted(pairs, found, counts)
     left, number = np.sum(packet_calls, axis=0)
     assert left < number * (0.9 if query == "all" else 0.6)
@@ -99,13 +107,13 @@ def crossed(rng, count) -> Pairs:
 def test_three_boxes_at_once(packet_calls):  # noqa: F811
     """A box that replaces another by the same plane is the one that later boxes must come before."""
     counts = Counter()
-    for seed in range(40):
+    for seed in range(20):
         pairs = crossed(np.random.default_rng([305, seed]), 300)
         found = check("nearest", pairs)
         singles = Pairs(*(column[:60] for column in pairs[:4]), *pairs[4:])  # so few go one by one
         assert run_query("nearest", singles) == truth("nearest", found[:60]), seed
         counts.update(row[0].index for row in found if len(row) == 3)
-    assert min(counts[k] for k in range(3)) > 500, counts
+    assert min(counts[k] for k in range(3)) > 250, counts
     assert all(left == number for left, number in packet_calls)
 
 

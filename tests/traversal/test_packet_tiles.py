@@ -1,6 +1,7 @@
 """Tiles of pictures: every ray is in one, and results are those of Fractions, whatever the stride is."""
 
 from collections import Counter
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -135,6 +136,13 @@ def test_pictures_of_any_width(widths, packet_calls, strides):  # noqa: F811
     assert counts["tiles"] > 1000, counts
 
 
+@cache
+def viewed(width, count) -> tuple[Pairs, list[list[exact.Found]]]:
+    """Return a picture, and the exact hits of each ray."""
+    pairs = view(width, count, 12)
+    return pairs, list(exact.along(*pairs))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("group", [16, 48, 128, 4096])
 @pytest.mark.parametrize("first", [9, 40, 100])
@@ -145,8 +153,7 @@ def test_chunks_groups_and_threads_cut_bands(group, first, packet_calls, strides
     monkeypatch.setattr(chunks, "_FIRST", first)
     monkeypatch.setattr(batches, "_PACKET_CHUNK", first)
     for width, count in ((12, 640), (30, 531), (31, 530)):
-        pairs = view(width, count, 12)
-        found = list(exact.along(*pairs))
+        pairs, found = viewed(width, count)
         for strides[0], query, workers in product((0, width), QUERIES, (1, 3)):
             assert run_query(query, pairs, workers=workers) == truth(query, found), (query, width)
     assert sum(left for left, _ in packet_calls) < sum(number for _, number in packet_calls)
