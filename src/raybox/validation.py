@@ -161,6 +161,17 @@ def integers(value: ArrayInput, name: str) -> Ints:
     return np.array(found, dtype=np.int64, order="C")
 
 
+def spread(numbers: Ints, name: str, shape: tuple[int, ...]) -> Ints:
+    """Return integers broadcast to the shape of rays."""
+    if numbers.ndim <= len(shape):
+        with suppress(ValueError):
+            return np.broadcast_to(numbers, shape)
+    raise InvalidInput(
+        f"{name} must broadcast to the shape of the rays, {shape}; got shape {numbers.shape}. Add or drop an "
+        f"axis, {name}[..., None], or give one number for all."
+    )
+
+
 def points(value: ArrayInput, name: str, widths: tuple[int, ...] = (2, 3)) -> Floats:
     """Return `floats` of shape ``(..., D)`` with D among ``widths``.
 

@@ -316,6 +316,33 @@ def moving() -> Results:
 
 
 @case
+def worlds() -> Results:
+    """Groups of boxes and meshes, small ones and one with a tree of its own, and what rays leave out."""
+    made = {name: GEOMETRIES[name]() for name in ("boxes", "flat boxes", "mesh", "copies of boxes")}
+    for name, geometry in {**made, "several": [made["boxes"], made["mesh"]]}.items():
+        given = listed(geometry)
+        groups = [
+            np.where(rng(50).random(len(one)) < 0.6, 7, rng(52).integers(-1, 40, len(one))) for one in given
+        ]
+        plain, parted = rb.Scene(geometry), rb.Scene(geometry, groups=groups if len(given) > 1 else groups[0])
+        for part, some in batches(given[0].ndim_space):
+            own = rng(51).integers(-1, 42, some.shape)
+            for query, args in (
+                ("nearest", ()),
+                ("occluded", ()),
+                ("count", ()),
+                ("all", ()),
+                ("first", (3,)),
+            ):
+                yield f"{name}/{part}/{query}", getattr(parted, query)(some, *args, groups=own)
+                left = plain.nearest(some)
+                yield f"{name}/{part}/{query}/exclude", getattr(plain, query)(some, *args, exclude=left)
+            if "boxes" in name:
+                yield f"{name}/{part}/integrate", parted.integrate(some, groups=own, reproducible=True)
+                yield f"{name}/{part}/deposit", parted.deposit(some, groups=own, reproducible=True)
+
+
+@case
 def saved() -> Results:
     """Scenes on disk."""
     for name in ("boxes", "flat boxes", "mesh", "grid"):

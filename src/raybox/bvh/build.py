@@ -88,6 +88,15 @@ def build_part(rows: Floats32, task: BuildTask, quality: str) -> Ints32:
     return nodes[: workspace.node_count[0]]
 
 
+def build_some(boxes: FramedBoxes, numbers: Ints | Ints32, depth: int, quality: str) -> Ints32:
+    """Return the nodes of a tree of some boxes, with its root at this depth."""
+    some = boxes._replace(lower=frozen(boxes.lower[numbers]), upper=frozen(boxes.upper[numbers]))
+    rows, bounds = aligned(len(numbers), WIDTH, np.float32), np.empty((2, WIDTH), np.float32)
+    to_rows(some, 0, len(numbers), rows, bounds)
+    rows.view(np.int32)[:, 3] = numbers
+    return build_part(rows, BuildTask(PartRows(0, 0, len(numbers), *bounds), -1, -1, depth), quality)
+
+
 class Subtree(NamedTuple):
     """The nodes of a part that is joined to a tree.
 

@@ -20,6 +20,9 @@ below 1 is applied before the difference, which may overflow otherwise (`to_tree
 A large tree has a *top* and *parts* (subtrees that one thread built, see `raybox.bvh.build`): the rows of
 the top come first, then those of each part, its root first. No child of a part's node is outside of it,
 so a part can be replaced (see `raybox.bvh.partial_rebuild`).
+
+**Starts.** Each ray starts at the nodes of row 0 of `starts`: the root, or, in a tree of groups
+(`raybox.bvh.forest`), what is common to all. A ray of a group starts at those of its group's row, too.
 """
 
 from typing import NamedTuple, TypeVar
@@ -37,10 +40,15 @@ ROW = 7 * WIDTH
 CHILD = 6 * WIDTH
 EMPTY = -(2**31)
 MAX_DEPTH = 64  # levels of nodes; no build exceeds it, whatever the boxes
-STACK = MAX_DEPTH * (WIDTH - 1) + WIDTH
+MAX_STARTS = 16  # nodes of a row of `Tree.starts`
+STACK = MAX_DEPTH * (WIDTH - 1) + WIDTH + 2 * MAX_STARTS
 FAR = 2.0**60  # finite planes beyond it are moved to it or to infinity, whichever is outward
 ULP = 2.0**-23  # twice what rounding to float32 can move a number
 NUDGE = 2.0**-100  # absolute outward slack: float32 underflow loses at most 2^-149
+
+
+ROOT_ALONE = np.array([[0, 1]], np.int32)
+ROOT_ALONE.flags.writeable = False
 
 
 @struct
@@ -53,6 +61,7 @@ class Tree(NamedTuple):
     scale: float  # a power of two
     exponent: int  # of scale
     parts: Ints  # the first row of each part, ascending; empty for a tree that has none
+    starts: Ints32 = ROOT_ALONE  # (groups + 1, 2): where rays start, first node and number of nodes
 
 
 def to_tree(x: X, center: X, scale: float) -> X:

@@ -10,17 +10,18 @@ whole tree would mix them with all others, and the next moves would spoil every 
 
 import weakref
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from raybox.bvh.build import Subtree, build, build_part, join
+from raybox.bvh.build import Subtree, build, build_some, join
 from raybox.bvh.build_threads import TaskRunner
-from raybox.bvh.frame import FramedBoxes, aligned, frozen, to_rows
-from raybox.bvh.node import CHILD, EMPTY, WIDTH, Tree
+from raybox.bvh.forest import build_forest
+from raybox.bvh.frame import FramedBoxes, frozen
+from raybox.bvh.node import CHILD, EMPTY, Tree
 from raybox.bvh.refit import area_of, bulk_limits, copy_nodes, cost_of, refit_into
-from raybox.bvh.sah_parallel import BuildTask, PartRows
-from raybox.validation import Floats, Floats32, Ints32
+from raybox.validation import Floats, Floats32, Ints, Ints32
 
 # Both are multiples of the cost as built. Parts are rebuilt until the cost should be _TARGET: with 1.2 rays
 # visit 10 % more nodes, and updates are no faster. Beyond _LIMIT the whole tree is rebuilt: with 1.3 rays
@@ -71,7 +72,7 @@ def rebuild_parts(
         chosen = _choose(tree.nodes, locations, now, built, len(lower))
         poor = list(chosen)
         tasks = [(framed, chosen[k], locations[k].depth, quality) for k in poor]
-        rebuilt = run_each.largest_first(_build_part, tasks, map(len, chosen.values()))
+        rebuilt = run_each.largest_first(build_some, tasks, map(len, chosen.values()))
 
         # Check the cost before the parts are joined.
         areas = run_each(area_of, [(nodes, 1, len(nodes), limits) for nodes in rebuilt])
@@ -142,15 +143,6 @@ def _boxes_in(nodes: Ints32, location: _PartLocation) -> Ints32:
     return ~children[(children < 0) & (children != EMPTY)]
 
 
-def _build_part(boxes: FramedBoxes, numbers: Ints32, depth: int, quality: str) -> Ints32:
-    """Return the nodes of a part of these boxes, with its root at this depth."""
-    some = boxes._replace(lower=frozen(boxes.lower[numbers]), upper=frozen(boxes.upper[numbers]))
-    rows, bounds = aligned(len(numbers), WIDTH, np.float32), np.empty((2, WIDTH), np.float32)
-    to_rows(some, 0, len(numbers), rows, bounds)
-    rows.view(np.int32)[:, 3] = numbers
-    return build_part(rows, BuildTask(PartRows(0, 0, len(numbers), *bounds), -1, -1, depth), quality)
-
-
 def _replace(
     run_each: TaskRunner, tree: Tree, locations: list[_PartLocation], rebuilt: dict[int, Ints32]
 ) -> Tree:
@@ -165,6 +157,14 @@ def _replace(
     return tree._replace(**joined._asdict())
 
 
+class TreeGroups(NamedTuple):
+    """The groups of a tree's boxes."""
+
+    of_boxes: Ints
+    """0: common to all; else from 1 to `count`"""
+    count: int  # type: ignore[assignment]  # not the method of tuples
+
+
 class RefitPolicy:
     """How the tree of a scene is built and updated.
 
@@ -173,8 +173,8 @@ class RefitPolicy:
     start to its end, and waits for no update. The price is memory for a second tree, from the first update.
     """
 
-    def __init__(self, quality: str, threads: int) -> None:
-        self.quality, self.threads = quality, threads
+    def __init__(self, quality: str, threads: int, groups: TreeGroups | None = None) -> None:
+        self.quality, self.threads, self.groups = quality, threads, groups
         self.spare: list[Ints32] = []  # nodes that no query traverses, of the tree's size
         self.built: Costs | None = None  # of the tree as built, once known
         self.rebuilds = 0  # of the whole tree
@@ -183,25 +183,32 @@ class RefitPolicy:
     def build(self, lower: Floats, upper: Floats) -> Tree:
         """Return a new tree."""
         self.spare, self.built = [], None
-        return self._shared(build(lower, upper, quality=self.quality, threads=self.threads))
+        how = partial(build, lower, upper)
+        if self.groups is not None:
+            how = partial(build_forest, lower, upper, *self.groups)
+        return self._shared(how(quality=self.quality, threads=self.threads))
 
     def move(self, tree: Tree, old: tuple[Floats, Floats], new: tuple[Floats, Floats]) -> Tree:
         """Return a tree for boxes (lower, upper) that have moved."""
         nodes = self.spare.pop() if self.spare else copy_nodes(tree.nodes)
+        if self.groups and not tree.parts.size:  # no node is walked to another: none can become poor
+            return self._shared(refit_into(nodes, tree, *new, threads=self.threads)[0])
         if self.built is None:
             self.built = measure(tree._replace(nodes=nodes), *old, threads=self.threads)
         moved, cost = refit_into(nodes, tree, *new, threads=self.threads)
         if cost <= POOR * self.built.whole:
             return self._shared(moved)
-        partial = rebuild_parts(moved, new, self.built, quality=self.quality, threads=self.threads)
-        if partial is None:
+        better = None
+        if self.groups is None:
+            better = rebuild_parts(moved, new, self.built, quality=self.quality, threads=self.threads)
+        if better is None:
             self.rebuilds += 1
             del nodes, moved
             return self.build(*new)
         self.partial_rebuilds += 1
-        better, self.built = partial
+        tree, self.built = better
         self.spare = []
-        return self._shared(better)
+        return self._shared(tree)
 
     def _shared(self, tree: Tree) -> Tree:
         """Return a tree whose nodes become spare when its last user is gone."""

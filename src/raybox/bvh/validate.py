@@ -21,7 +21,8 @@ def _planes(tree: Tree) -> Floats:
     return tree.nodes.view(np.float32)[:, :CHILD].reshape(-1, 6, WIDTH).astype(np.float64)
 
 
-def _require(condition: bool | Bools, rule: str) -> None:
+def require(condition: bool | Bools, rule: str) -> None:
+    """Raise `RayboxError` unless a condition holds."""
     if not np.all(condition):
         raise RayboxError(f"the tree is not sound: {rule}. Please report this; a fresh Scene repairs it.")
 
@@ -39,7 +40,7 @@ def _level_sizes(children: Ints32) -> list[int]:
 def depth_of(tree: Tree) -> int:
     """Return the number of levels of nodes; raise `RayboxError` above MAX_DEPTH."""
     depth = len(_level_sizes(tree.nodes[:, CHILD:]))
-    _require(depth <= MAX_DEPTH, f"more than {MAX_DEPTH} levels")
+    require(depth <= MAX_DEPTH, f"more than {MAX_DEPTH} levels")
     return depth
 
 
@@ -106,11 +107,11 @@ def _check_parts(tree: Tree, node: Ints, slot: Ints) -> None:
     child = tree.nodes[node, CHILD + slot]
     own, below = (np.searchsorted(tree.parts, rows, side="right") for rows in (node, child))
     is_part_root = np.isin(child, tree.parts)
-    _require(
+    require(
         (own == below) | ((own == 0) & is_part_root),
         "a child is neither in its node's part nor the root of one",
     )
-    _require(np.count_nonzero(is_part_root & (own == 0)) == tree.parts.size, "a part is not below the top")
+    require(np.count_nonzero(is_part_root & (own == 0)) == tree.parts.size, "a part is not below the top")
 
 
 def slots_below(tree: Tree, levels: int) -> tuple[Floats, Floats]:
@@ -150,24 +151,24 @@ def check(tree: Tree, lower: Floats, upper: Floats) -> None:
     depth_of(tree)
     inner, leaf = children >= 0, (children < 0) & (children != EMPTY)
     below = np.sort(children[inner])
-    _require(np.array_equal(below, np.arange(1, len(tree.nodes))), "a node has not exactly one parent")
+    require(np.array_equal(below, np.arange(1, len(tree.nodes))), "a node has not exactly one parent")
     _check_parts(tree, *np.nonzero(inner))
     boxes = ~children[leaf].astype(np.int64)
-    _require(np.array_equal(np.sort(boxes), np.arange(len(lower))), "a box is not in exactly one slot")
+    require(np.array_equal(np.sort(boxes), np.arange(len(lower))), "a box is not in exactly one slot")
 
     planes = _planes(tree)
     node, slot = np.nonzero(inner)
     own, kin = planes[node, :, slot], planes[children[node, slot]]
-    _require(own[:, :3] == kin[:, :3].min(axis=2), "a node's lower bounds are not its children's union")
-    _require(own[:, 3:] == kin[:, 3:].max(axis=2), "a node's upper bounds are not its children's union")
+    require(own[:, :3] == kin[:, :3].min(axis=2), "a node's lower bounds are not its children's union")
+    require(own[:, 3:] == kin[:, 3:].max(axis=2), "a node's upper bounds are not its children's union")
     node, slot = np.nonzero(leaf)
     own = planes[node, :, slot]
     low, up = -own[:, :3], own[:, 3:]
-    _require(_are_beyond(low, -lower[boxes], -tree.center, tree.scale), "a slot begins inside of its box")
-    _require(_are_beyond(up, upper[boxes], tree.center, tree.scale), "a slot ends inside of its box")
+    require(_are_beyond(low, -lower[boxes], -tree.center, tree.scale), "a slot begins inside of its box")
+    require(_are_beyond(up, upper[boxes], tree.center, tree.scale), "a slot ends inside of its box")
     if len(lower):
-        _require(tree.root[0] == planes[0, :3].min(axis=1), "the root's lower bounds are wrong")
-        _require(tree.root[1] == planes[0, 3:].max(axis=1), "the root's upper bounds are wrong")
+        require(tree.root[0] == planes[0, :3].min(axis=1), "the root's lower bounds are wrong")
+        require(tree.root[1] == planes[0, 3:].max(axis=1), "the root's upper bounds are wrong")
 
 
 def cost(tree: Tree, lower: Floats, upper: Floats) -> float:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from raybox.cli.common import Cell
 from raybox.cli.notices import print_versions
 from raybox.cli.scenes import geometries
+from raybox.errors import InvalidInput
 
 if TYPE_CHECKING:
     from raybox.cli.scenes import SceneContent
@@ -83,6 +84,11 @@ def _all_hits(ray: "Rays", scene: "SceneContent", where: str | None) -> "AllHits
         return scan(ray, scene, where)
     from raybox.scene.scene import Scene
 
+    if isinstance(scene, Scene) and scene.groups is not None:
+        raise InvalidInput(
+            "the scene has groups, and a ray of this command has none. In Python: "
+            "raybox.Scene.open(path).all(ray, groups=0)."
+        )
     print_versions()
     made = scene if isinstance(scene, Scene) else Scene(scene, workers=1)
     hits: AllHits = made.all(ray.reshape(1), workers=1, where=where)

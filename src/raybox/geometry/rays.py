@@ -16,13 +16,14 @@ from raybox.geometry import ray_input
 from raybox.geometry.file_facts import NO_FACTS, FromFile, SourceFacts
 from raybox.geometry.ray_constructors import RayConstructors, segment_arrays
 from raybox.geometry.ray_input import INF, ZERO, Invalid, RayArrays
-from raybox.geometry.ray_rows import FROM_START, TO_INFINITY
+from raybox.geometry.ray_rows import FROM_START, NO_ROWS, TO_INFINITY
 from raybox.geometry.row_ids import ArrayIndex
 from raybox.geometry.rows import RayRows, in_space
 from raybox.geometry.two_arrays import of_two_arrays, refuse_one_of_rays
 from raybox.validation import ArrayInput, Floats
 
 _START = 0.0
+_REST = NO_ROWS[2:]  # of rays without bounds
 
 
 @final
@@ -270,7 +271,7 @@ def _set_vectors(rays: Rays, o: Floats, d: Floats) -> None:
     shape = o.shape
     rays._shape, rays._t_min, rays._t_max, rays._facts = shape[:-1], ZERO, INF, NO_FACTS
     is_flat = len(shape) == 2 and shape[1] == 3
-    rays._rays = tuple.__new__(RayRows, (o, d, FROM_START, TO_INFINITY)) if is_flat else (o, d)
+    rays._rays = tuple.__new__(RayRows, (o, d, *_REST)) if is_flat else (o, d)
 
 
 def _made(

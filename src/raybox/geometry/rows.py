@@ -4,13 +4,17 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from raybox.validation import Floats, Ints, freeze
+from raybox.validation import Floats, Ints, Ints32, freeze
 
 
 class Rows(Protocol):
     """Arrays of any container: a `NamedTuple`, whose class chooses the kernels."""
 
     def _asdict(self) -> dict[str, object]: ...
+
+
+NO_STARTS, NO_EXCLUDED = np.empty(0, np.int32), np.empty(0, np.int64)
+freeze(NO_STARTS, NO_EXCLUDED)
 
 
 class RayRows(NamedTuple):
@@ -24,6 +28,10 @@ class RayRows(NamedTuple):
     """(1,) or (N,)"""
     t_max: Floats
     """(1,) or (N,)"""
+    starts: Ints32 = NO_STARTS
+    """(0,), (1,) or (N,): the row of `Tree.starts` at which a ray starts, beside row 0; none: there alone"""
+    excluded: Ints = NO_EXCLUDED
+    """(0,), (1,) or (N,): the primitive, or its owner (`Job.owners`), that a ray does not hit; -1: none"""
 
 
 class BoxRows(NamedTuple):

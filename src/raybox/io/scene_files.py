@@ -14,8 +14,8 @@ grid       x_edges y_edges [z_edges]   rows-blocks rows-words
 instances  placed                      rows-high rows-low rows-tame rows-lower rows-upper
 =========  ==========================  ============================================================
 
-The tree of a grid is ``planes starts nodes``, any other ``nodes center root parts [frame] [built]``. Ids and
-labels are in ``attributes.npz``.
+The tree of a grid is ``planes starts nodes``, any other ``nodes center root parts [frame] [built]``; with
+groups also ``starts groups group-numbers``. Ids and labels are in ``attributes.npz``.
 """
 
 import os
@@ -32,6 +32,7 @@ import numpy as np
 from raybox.bvh import cell_tree
 from raybox.bvh.build import QUALITIES
 from raybox.bvh.cell_tree import CellTree
+from raybox.bvh.forest import broken_starts
 from raybox.bvh.frame import MAX_EXPONENT
 from raybox.bvh.node import ROW, Tree
 from raybox.bvh.partial_rebuild import Costs
@@ -75,6 +76,7 @@ from raybox.io.formats.saved_arrays import EDGES
 from raybox.io.formats.table import SAVED_SCENE
 from raybox.io.manifest import Layout, Manifest, folder_error
 from raybox.scene.geometry_parts import InstanceArrays, Part, TreeState
+from raybox.scene.groups import COMMON, GroupRows
 from raybox.scene.scene import PartState, Scene, restore, state_of
 from raybox.traversal.ray_setup import REACH, Frame, frame_of
 from raybox.validation import Array, Floats
@@ -155,6 +157,9 @@ def _write_part(folder: Path, prefix: str, part: Part, names: list[str]) -> Part
         arrays["frame"] = part.frame.numbers
     if (built := part.refit_policy.built) is not None:
         arrays["built"] = np.array([built.whole, *built.parts])
+    if part.groups is not None and isinstance(part.tree, Tree):
+        groups = {"groups": part.groups.of_rows, "group-numbers": part.groups.numbers}
+        arrays |= {"starts": part.tree.starts, **groups}
     for name, array in arrays.items():
         np.save(folder / f"{prefix}{name}.npy", array)
         names.append(f"{prefix}{name}.npy")
@@ -338,7 +343,24 @@ def _map_part(files: _Files, large_pages: bool) -> PartState:
     if files.has("built.npy"):
         whole, *parts = files.floats("built", 1 + len(tree.parts)).tolist()
         built = Costs(whole, np.array(parts))
-    return PartState(geometry, TreeState(tree, built, inner and inner.tree, rows, frame))
+    groups = None
+    if files.has("groups.npy"):
+        tree, groups = _map_groups(files, tree)
+    return PartState(geometry, TreeState(tree, built, inner and inner.tree, rows, frame, groups))
+
+
+def _map_groups(files: _Files, tree: Tree) -> tuple[Tree, GroupRows]:
+    """Return a tree with the nodes at which rays of groups start, and the groups."""
+    numbers = files.array("group-numbers", np.int64, None)
+    groups = GroupRows(numbers, files.array("groups", np.int64, files.facts.size))
+    tree = tree._replace(starts=files.array("starts", np.int32, 1 + len(numbers), 2))
+    if files.check:
+        own = groups.of_rows
+        are_known = (numbers[:1] >= 0).all() and (np.diff(numbers) > 0).all()
+        are_known = are_known and ((own == COMMON) | np.isin(own, numbers)).all()
+        problem = broken_starts(tree, groups.of_tree().of_boxes) if are_known else "a group without a number"
+        files.require(not problem, problem)
+    return tree, groups
 
 
 def _map_tree(files: _Files, large_pages: bool) -> Tree:

@@ -80,6 +80,39 @@ class GetRay(Protocol):
 get_ray: GetRay = declare("get_ray", {RayRows: _get_ray, MovingBoxRows: _get_mover}.get)
 
 
+@inlined
+def _start_of_ray(rays: RayRows, i: int) -> int:
+    starts = rays.starts
+    return int(starts[i if starts.size > 1 else 0]) if starts.size > 0 else 0
+
+
+@inlined
+def _excluded_by_ray(rays: RayRows, i: int) -> int:
+    excluded = rays.excluded
+    return excluded[i if excluded.size > 1 else 0] if excluded.size > 0 else -1
+
+
+@inlined
+def _start_of_mover(_movers: MovingBoxRows, _i: int) -> int:
+    return 0
+
+
+@inlined
+def _excluded_by_mover(_movers: MovingBoxRows, _i: int) -> int:
+    return -1
+
+
+start_of: Callable[[RayRows | MovingBoxRows, int], int]
+start_of = declare("start_of", {RayRows: _start_of_ray, MovingBoxRows: _start_of_mover}.get, inline=True)
+"""Return the row of `Tree.starts` at which ray i starts, beside row 0."""
+
+excluded_by: Callable[[RayRows | MovingBoxRows, int], int]
+excluded_by = declare(
+    "excluded_by", {RayRows: _excluded_by_ray, MovingBoxRows: _excluded_by_mover}.get, inline=True
+)
+"""Return the number of what ray i does not hit, -1 for none: see `RayRows.excluded`."""
+
+
 @device
 def _of_ray(ray: Ray) -> tuple[Vector3, Vector3]:
     return ray.origin, ray.origin

@@ -15,7 +15,6 @@ from raybox.compiler import huge_pages
 from raybox.compiler.buffer_pool import BufferPool, SizedPool
 from raybox.compiler.entry_points import alongside
 from raybox.geometry import RayRows
-from raybox.geometry.ray_rows import NO_ROWS
 from raybox.primitives.table import fills_boxes
 from raybox.queries import one_by_one
 from raybox.threads.chunks import Run, uncounted
@@ -130,18 +129,43 @@ def traverse_batch(
         yield Traversed([done], np.arange(count, dtype=np.int32), done.undecided, [])
         return
     order = _take_order(count)
+    if rays.starts.size > 1:
+        yield _traverse_by_starts(job._replace(rays=rays), span, recording, order, run)
+        _ORDERS.put_back(order)
+        return
     keyed = _sort(job._replace(rays=rays), span, recording, order, run)
     single = order.order[order.starts[SINGLE_RAY_KEY] : order.starts[MISS_KEY]].astype(np.int64)
     size = _group_size(recording, order.starts[: SINGLE_RAY_KEY + 1], run.threads)
 
     def traverse(begin: int, end: int) -> StreamPart[R]:
-        return _traverse_sorted(job, Span(span.begin, begin, end), recording, order, size)
+        return _traverse_sorted(job._replace(rays=rays), Span(span.begin, begin, end), recording, order, size)
 
     streams = run(traverse, order.starts[SINGLE_RAY_KEY], min_chunk=size)
     undecided = [single, *(part.undecided for part in keyed), *(part.undecided for part in streams)]
     packets = [part for some in keyed for part in some.packets]
     yield Traversed(streams, order.order, np.concatenate(undecided), packets)
     _ORDERS.put_back(order)
+
+
+def _traverse_by_starts(
+    job: Job, span: RaySpan, recording: Recording[R], order: Order, run: Run
+) -> Traversed[R]:
+    """Traverse with the rays of a batch in the order of the nodes at which they start."""
+    count = span.end - span.begin
+    recording.write_misses(*span)
+    order.order[:count] = np.argsort(job.rays.starts[span.begin : span.end], kind="stable")
+    order.where[:count] = np.arange(count)
+    order.starts[:] = 0  # no keys
+    size = _NARROW if run.threads > 1 and count < _SHARED * run.threads * GROUP else GROUP
+
+    def traverse(begin: int, end: int) -> StreamPart[R]:
+        part = Span(span.begin, begin, end)
+        ray_groups.copy_sorted(job.rays, part, order)
+        return _traverse_sorted(job, part, recording, order, size)
+
+    streams = run(traverse, count, min_chunk=size)
+    undecided = [_NONE, *(part.undecided for part in streams)]
+    return Traversed(streams, order.order, np.concatenate(undecided), [])
 
 
 def _group_size(recording: Recording[R], starts: Ints, threads: int) -> int:
@@ -186,6 +210,8 @@ def _packet_form(job: Job, span: RaySpan, recording: Recording[R]) -> PacketForm
     """Return how some rays of a batch seem to form packets, by samples; None if they seem to form none."""
     is_packed = fills_boxes(job.rows) or recording.packs_triangles
     if recording.packet_recorder is None or job.frame is None or not is_packed:
+        return None
+    if job.rays.excluded.size:  # rays of a packet are tested as one
         return None
     rays, numbers, (begin, end) = job.rays, job.frame.numbers, span
     length = row_length(rays, numbers, begin, min(end, begin + _SCANNED), recording.grains)
@@ -249,7 +275,7 @@ def _traverse_sorted(job: Job, span: Span, recording: Recording[R], order: Order
     workspace = _WORKSPACES.take(size)
     there = _with_rows(workspace, order)
     while next_ray(order) < span.end:
-        if not ray_groups.traverse_groups(job, NO_ROWS, span, order, there, recorder):
+        if not ray_groups.traverse_groups(job, job.rays, span, order, there, recorder):
             rays = span.end - span.begin
             recorder = recording.grown(recorder, rays / min(next_ray(order) - span.begin + size, rays))
     _WORKSPACES.put_back(workspace, size)

@@ -10,7 +10,7 @@ from raybox.compiler.struct_ref import struct
 from raybox.geometry import Cull, Rays
 from raybox.queries.number_query import N, number_query
 from raybox.queries.per_ray import Speed
-from raybox.queries.query import RunsQueries, refuse_more
+from raybox.queries.query import ExcludeInput, ExcludeObjectInput, GroupsInput, RunsQueries, refuse_more
 from raybox.validation import Ints, MaskInput
 
 
@@ -39,6 +39,9 @@ class CountMethod(RunsQueries):
         progress: bool = False,
         where: MaskInput = None,
         cull: Cull = None,
+        groups: GroupsInput = None,
+        exclude: ExcludeInput = None,
+        exclude_object: ExcludeObjectInput = None,
     ) -> Ints:
         """Return how many primitives each ray hits: int64, of the rays' shape. Parameters as for `nearest`.
 
@@ -52,4 +55,14 @@ class CountMethod(RunsQueries):
         array([2, 1])
         """
         refuse_more(more, "count")
-        return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
+        return self._run(
+            QUERY,
+            rays,
+            workers=workers,
+            progress=progress,
+            where=where,
+            cull=cull,
+            groups=groups,
+            exclude=exclude,
+            exclude_object=exclude_object,
+        )

@@ -24,6 +24,7 @@ from raybox.queries.per_ray import select_rays
 from raybox.queries.query import (
     Argument,
     FileColumns,
+    GroupsInput,
     Query,
     Request,
     RunOne,
@@ -268,6 +269,7 @@ class DepositMethod(RunsQueries):
         workers: int = -1,
         progress: bool = False,
         where: MaskInput = None,
+        groups: GroupsInput = None,
     ) -> Any:
         """Return the sum over the rays that hit each box of weight times length inside.
 
@@ -291,7 +293,7 @@ class DepositMethod(RunsQueries):
             Otherwise last bits may differ between runs of several workers. It takes a third more time, in a
             `Grid` whose cells are all occupied up to four times as long, and 16 bytes a sum in place of 8
             while it runs.
-        workers, progress, where
+        workers, progress, where, groups
             As for `nearest`.
 
         Returns
@@ -323,5 +325,11 @@ class DepositMethod(RunsQueries):
         (array([1., 3.]), array([ 1., 12.]), array([1., 2.]))
         """
         return self._run(
-            QUERY, rays, (weights, per, reproducible), workers=workers, progress=progress, where=where
+            QUERY,
+            rays,
+            (weights, per, reproducible),
+            workers=workers,
+            progress=progress,
+            where=where,
+            groups=groups,
         )

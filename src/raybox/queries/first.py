@@ -25,7 +25,15 @@ from raybox.queries.merge import (
     merge_hits,
 )
 from raybox.queries.per_ray import PerRay, ResultArray
-from raybox.queries.query import Query, Request, RunOne, RunsQueries
+from raybox.queries.query import (
+    ExcludeInput,
+    ExcludeObjectInput,
+    GroupsInput,
+    Query,
+    Request,
+    RunOne,
+    RunsQueries,
+)
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import ExactHooks, StreamHooks
@@ -276,6 +284,9 @@ class FirstMethod(RunsQueries):
         progress: bool = False,
         where: MaskInput = None,
         cull: Cull = None,
+        groups: GroupsInput = None,
+        exclude: ExcludeInput = None,
+        exclude_object: ExcludeObjectInput = None,
     ) -> Hits:
         """Return the k nearest hits of each ray, in order, padded with misses.
 
@@ -287,7 +298,7 @@ class FirstMethod(RunsQueries):
             Of any shape, of the scene's D.
         k : int
             How many, at least 1.
-        workers, progress, where, cull
+        workers, progress, where, cull, groups, exclude, exclude_object
             As for `nearest`.
 
         Returns
@@ -302,4 +313,15 @@ class FirstMethod(RunsQueries):
         >>> scene.first(rb.Rays([0, 0], [1, 0]), 3).index
         array([ 1,  0, -1])
         """
-        return self._run(QUERY, rays, check_k(k), workers=workers, progress=progress, where=where, cull=cull)
+        return self._run(
+            QUERY,
+            rays,
+            check_k(k),
+            workers=workers,
+            progress=progress,
+            where=where,
+            cull=cull,
+            groups=groups,
+            exclude=exclude,
+            exclude_object=exclude_object,
+        )

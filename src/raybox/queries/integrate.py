@@ -18,6 +18,7 @@ from raybox.queries.per_ray import PerRay, ResultArray, Speed
 from raybox.queries.query import (
     Argument,
     FileColumns,
+    GroupsInput,
     Query,
     Request,
     RunOne,
@@ -151,6 +152,7 @@ class IntegrateMethod(RunsQueries):
         workers: int = -1,
         progress: bool = False,
         where: MaskInput = None,
+        groups: GroupsInput = None,
     ) -> Floats:
         """Return the sum over the boxes that each ray hits of value times length inside.
 
@@ -170,7 +172,7 @@ class IntegrateMethod(RunsQueries):
             Whether the bits do not depend on workers, nor on the order of the rays: lengths of a ray are then
             added in the order of the boxes' numbers, whose sorting takes about a fifth of the time. Sums over
             a `Grid` are so anyway, at no cost.
-        workers, progress, where
+        workers, progress, where, groups
             As for `nearest`.
 
         Returns
@@ -197,4 +199,12 @@ class IntegrateMethod(RunsQueries):
         >>> scene.integrate(rays), scene.integrate(rays, [10.0, 0.5])
         (array([3., 1.]), array([11. ,  0.5]))
         """
-        return self._run(QUERY, rays, (values, reproducible), workers=workers, progress=progress, where=where)
+        return self._run(
+            QUERY,
+            rays,
+            (values, reproducible),
+            workers=workers,
+            progress=progress,
+            where=where,
+            groups=groups,
+        )

@@ -30,7 +30,7 @@ from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PLAIN, PerRay, ResultArray, Speed
 from raybox.queries.query import FileColumns, Query, Request, RunOne
 from raybox.queries.scheduler import run
-from raybox.traversal.certain_hits import CertainHits, record_hits
+from raybox.traversal.certain_hits import CertainHits
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.packet_batches import resolve_undecided
@@ -308,7 +308,7 @@ def number_query(
         fold,
         record=_record,
         write_results=_write_results,
-        intersect_lists=_intersect_lists,
+        certain_hits=_CertainNumbers,
         record_certain=_record_certain,
         ends_rays=ends,
         ends_at_hit=ends,
@@ -329,4 +329,3 @@ def number_query(
 
 
 EXACT_HOOKS = ExactHooks(NumberOfRay, _resolve, _start, takes_turns=yes, first_only=_first_only)
-_intersect_lists = record_hits(_CertainNumbers)

@@ -12,7 +12,7 @@ from raybox.geometry import Cull, Rays
 from raybox.geometry.rays import sight_lines
 from raybox.queries.number_query import N, number_query
 from raybox.queries.per_ray import Speed
-from raybox.queries.query import RunsQueries, refuse_more
+from raybox.queries.query import ExcludeInput, ExcludeObjectInput, GroupsInput, RunsQueries, refuse_more
 from raybox.validation import ArrayInput, Bools, MaskInput
 
 
@@ -46,6 +46,9 @@ class OccludedMethod(RunsQueries):
         progress: bool = False,
         where: MaskInput = None,
         cull: Cull = None,
+        groups: GroupsInput = None,
+        exclude: ExcludeInput = None,
+        exclude_object: ExcludeObjectInput = None,
     ) -> Bools:
         """Return whether each ray hits anything: bool, of the rays' shape. Parameters as for `nearest`.
 
@@ -55,9 +58,21 @@ class OccludedMethod(RunsQueries):
         >>> scene = rb.Scene(rb.Boxes([2, -1], [3, 1]))
         >>> scene.occluded(rb.Rays.segments([0, 0], [[1, 0], [2, 0]]))
         array([False,  True])
+        >>> scene.occluded(rb.Rays([2, 0], [-1, 0]), exclude=0)  # a shadow ray, which leaves box 0
+        array(False)
         """
         refuse_more(more, "occluded")
-        return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
+        return self._run(
+            QUERY,
+            rays,
+            workers=workers,
+            progress=progress,
+            where=where,
+            cull=cull,
+            groups=groups,
+            exclude=exclude,
+            exclude_object=exclude_object,
+        )
 
     @in_default_environment
     def visible(
@@ -70,12 +85,14 @@ class OccludedMethod(RunsQueries):
         progress: bool = False,
         where: MaskInput = None,
         cull: Cull = None,
+        groups: GroupsInput = None,
     ) -> Bools:
         """Return whether nothing is hit between two points: lines of sight.
 
         Touching is a hit, and points often lie on surfaces, so a margin is left out at both ends. It is a
         length of the segment or of its coordinates, never of the scene. A point inside a box sees nothing,
-        as the box is hit all the way: leave out that box by `where`.
+        as the box is hit all the way: leave out that box by `where`. In a scene with groups, `groups` is the
+        world of each line.
 
         Parameters
         ----------
@@ -85,7 +102,7 @@ class OccludedMethod(RunsQueries):
             A length in space, as for `Rays.segments`: nothing is hit for t from m to 1 - m, where m is margin
             over the segment's length, rounded once. A segment shorter than two margins is visible. None: the
             larger of 1e-9 of the segment's length and 1e-12 of its largest coordinate.
-        workers, progress, where, cull
+        workers, progress, where, cull, groups
             As for `nearest`.
 
         Returns
@@ -105,5 +122,5 @@ class OccludedMethod(RunsQueries):
         array([ True, False,  True])
         """
         rays = sight_lines(starts, ends, margin)
-        hit = self.occluded(rays, workers=workers, progress=progress, where=where, cull=cull)
+        hit = self.occluded(rays, workers=workers, progress=progress, where=where, cull=cull, groups=groups)
         return np.asarray(~hit)

@@ -17,6 +17,7 @@ from typing import (
     NamedTuple,
     Never,
     Protocol,
+    TypeAlias,
     TypedDict,
     TypeVar,
     Unpack,
@@ -26,11 +27,12 @@ import numpy as np
 
 from raybox.errors import InvalidInput
 from raybox.geometry import Cull, RayRows, Rays, Rows
+from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import ChunkResults
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
-from raybox.validation import MaskInput
+from raybox.validation import ArrayInput, MaskInput
 
 Opt = TypeVar("Opt")  # what a query takes beside rays, as a NamedTuple; None for most
 Opt_contra = TypeVar("Opt_contra", contravariant=True)
@@ -68,13 +70,24 @@ class Target(NamedTuple):
     """for checks of many numbers; -1: all cores"""
 
 
+GroupsInput: TypeAlias = ArrayInput | None
+"""The groups of primitives, or of rays, as users pass them."""
+ExcludeInput: TypeAlias = ArrayInput | Hits | tuple[ArrayInput, ArrayInput, ArrayInput] | None
+"""A primitive for each ray."""
+ExcludeObjectInput: TypeAlias = ArrayInput | Hits | None
+"""An object for each ray."""
+
+
 class RunOptions(TypedDict, total=False):
-    """How a query is run: the arguments of every method, with their defaults -1, False, None and None."""
+    """How a query is run: the arguments of the methods, with their defaults -1, False and None."""
 
     workers: int
     progress: bool
     where: MaskInput
     cull: Cull
+    groups: GroupsInput
+    exclude: ExcludeInput
+    exclude_object: ExcludeObjectInput
 
 
 class Argument(Enum):

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, NoReturn, cast
 import numpy as np
 
 from raybox.bvh.build import QUALITIES
+from raybox.bvh.forest import broken_starts
 from raybox.bvh.node import Tree
 from raybox.bvh.partial_rebuild import Costs, RefitPolicy
 from raybox.bvh.validate import check as check_tree
-from raybox.bvh.validate import slots_below, stats
+from raybox.bvh.validate import require, slots_below, stats
 from raybox.compiler import huge_pages
 from raybox.compiler.struct_ref import plan_of
 from raybox.errors import InvalidInput
@@ -38,6 +39,8 @@ from raybox.geometry.ray_rows import NO_ROWS
 from raybox.hits.hit_ids import SceneRows
 from raybox.primitives import exact_table
 from raybox.primitives.table import bounds, has_simd, own_tree
+from raybox.queries.query import GroupsInput
+from raybox.scene.groups import GroupRows, checked_groups
 from raybox.threads.chunks import check_workers
 from raybox.traversal.job import Job
 from raybox.traversal.ray_setup import Frame, frame_of
@@ -58,6 +61,7 @@ class Part(NamedTuple):
     frame: Frame | None  # of the tree, for primitives with vector code
     refit_policy: RefitPolicy
     inner: "Part | None" = None  # of instances: the part of the inner geometry
+    groups: GroupRows | None = None
 
     @property
     def box_rows(self) -> tuple[Floats, Floats]:
@@ -110,9 +114,18 @@ def alike(given: list[Geometry], old: tuple[Geometry, ...]) -> bool:
     )
 
 
-def make_all(geometry: Geometry | Sequence[Geometry], quality: str, workers: int) -> tuple[Part, ...]:
+def make_all(
+    geometry: Geometry | Sequence[Geometry],
+    quality: str,
+    workers: int,
+    groups: GroupsInput | Sequence[GroupsInput] = None,
+) -> tuple[Part, ...]:
     """Build the parts of a scene."""
-    parts = tuple(make(one, quality, workers) for one in listed(geometry))
+    given = listed(geometry)
+    for one in given:
+        _check_kind(one)
+    each = checked_groups(groups, given, isinstance(geometry, list | tuple))
+    parts = tuple(make(one, quality, workers, own) for one, own in zip(given, each, strict=True))
     for part in parts:
         if len(parts) > 1 and exact_table.TABLE[type(part.rows)] is None:
             name = type(part.geometry).__name__
@@ -158,7 +171,7 @@ def _way_out(geometry: Any) -> str:
     return "Make some: Boxes(lower, upper)"
 
 
-def make(geometry: Geometry, quality: str, workers: int) -> Part:
+def make(geometry: Geometry, quality: str, workers: int, groups: GroupRows | None = None) -> Part:
     """Build a geometry's part of a scene."""
     rows = _check_kind(geometry)
     own = own_tree(rows)
@@ -166,7 +179,7 @@ def make(geometry: Geometry, quality: str, workers: int) -> Part:
         raise InvalidInput(f"a Scene holds up to 2**31 - 1 rows; got {len(geometry)}. Split it by space.")
     if quality not in QUALITIES:
         raise InvalidInput(f"quality must be one of {', '.join(map(repr, QUALITIES))}; got {quality!r}.")
-    refit_policy = RefitPolicy(quality, check_workers(workers))
+    refit_policy = RefitPolicy(quality, check_workers(workers), groups and groups.of_tree())
     if own is not None:
         return _made(geometry, rows, own.build(rows), refit_policy)
     inner = None
@@ -175,7 +188,8 @@ def make(geometry: Geometry, quality: str, workers: int) -> Part:
         rows = _instance_rows(geometry, inner)
     box_rows = bounds(rows)
     tree = refit_policy.build(*box_rows)
-    return _made(geometry, rows, tree, refit_policy, inner, box_rows=lambda: box_rows)
+    made = _made(geometry, rows, tree, refit_policy, inner, box_rows=lambda: box_rows)
+    return made._replace(groups=groups)
 
 
 class InstanceArrays(NamedTuple):
@@ -200,6 +214,7 @@ class TreeState(NamedTuple):
     """the rows for kernels, of instances `InstanceArrays`; None: computed from the geometry"""
     frame: Frame | None = None
     """None: computed from the tree"""
+    groups: GroupRows | None = None
 
     def copied(self) -> "TreeState":
         """Return the state with arrays of its own, which are aligned and read-only."""
@@ -207,7 +222,9 @@ class TreeState(NamedTuple):
         arrays = {
             name: _copied(item) for name, item in tree._asdict().items() if isinstance(item, np.ndarray)
         }
-        return TreeState(tree._replace(**arrays), self.built, self.inner and self.inner.copied())
+        return TreeState(
+            tree._replace(**arrays), self.built, self.inner and self.inner.copied(), groups=self.groups
+        )
 
 
 def _copied(array: Array) -> Array:
@@ -219,19 +236,21 @@ def _copied(array: Array) -> Array:
 
 def tree_state(part: Part) -> TreeState:
     """Return the state of a part."""
-    return TreeState(part.tree, part.refit_policy.built, part.inner and tree_state(part.inner))
+    inner = part.inner and tree_state(part.inner)
+    return TreeState(part.tree, part.refit_policy.built, inner, groups=part.groups)
 
 
 def restored(geometry: Geometry, state: TreeState, quality: str) -> Part:
     """Return the part of a geometry whose tree is built already."""
-    refit_policy = RefitPolicy(quality, check_workers(-1))
+    groups = state.groups
+    refit_policy = RefitPolicy(quality, check_workers(-1), groups and groups.of_tree())
     refit_policy.built = state.built
     if isinstance(geometry, Instances) and state.inner:
         inner = restored(geometry.geometry, state.inner, quality)
         rows: Rows = _instance_rows(geometry, inner, cast("InstanceArrays | None", state.rows))
-        return _made(geometry, rows, state.tree, refit_policy, inner)
+        return _made(geometry, rows, state.tree, refit_policy, inner)._replace(groups=groups)
     rows = geometry._rows() if state.rows is None else state.rows
-    return _made(geometry, rows, state.tree, refit_policy, frame=state.frame)
+    return _made(geometry, rows, state.tree, refit_policy, frame=state.frame)._replace(groups=groups)
 
 
 def moved(part: Part, geometry: Geometry) -> Part:
@@ -248,7 +267,8 @@ def moved(part: Part, geometry: Geometry) -> Part:
         rows = geometry._rows()
     box_rows = bounds(rows)
     tree = part.refit_policy.move(part.tree, part.box_rows, box_rows)
-    return _made(geometry, rows, tree, part.refit_policy, inner, box_rows=lambda: box_rows)
+    made = _made(geometry, rows, tree, part.refit_policy, inner, box_rows=lambda: box_rows)
+    return made._replace(groups=part.groups)
 
 
 class View(NamedTuple):
@@ -259,16 +279,20 @@ class View(NamedTuple):
     """of each part, laid out, without rays"""
     rows: SceneRows
     ndim_space: int
+    groups: GroupRows | None
+    """of a geometry that has some, for their numbers"""
 
 
 def view(parts: tuple[Part, ...], where: MaskInput | Sequence[MaskInput], cull: Cull) -> View:
     """Return the parts of a scene with masks and culled sides."""
     chosen = zip(parts, masks(where, parts), sided(parts, cull), strict=True)
-    jobs = tuple(plan_of(job(part, NO_ROWS, mask, side)) for part, mask, side in chosen)
     starts = tuple(accumulate([part.size for part in parts[:-1]], initial=0))
+    each = [job(part, NO_ROWS, mask, side) for part, mask, side in chosen]
+    jobs = tuple(plan_of(one._replace(first=first)) for one, first in zip(each, starts, strict=True))
     rows, sizes = zip(*((part.rows, len(part.geometry)) for part in parts), strict=True)
     scene_rows = SceneRows(rows, starts, sizes, tuple(part.objects for part in parts))
-    return View(parts, jobs, scene_rows, parts[0].geometry.ndim_space)
+    groups = next((part.groups for part in parts if part.groups), None)
+    return View(parts, jobs, scene_rows, parts[0].geometry.ndim_space, groups)
 
 
 def job(part: Part, rays: RayRows, allowed: Bools, cull: Cull) -> Job:
@@ -300,6 +324,8 @@ def check(part: Part) -> None:
     """Raise `RayboxError` unless the tree of a part is valid."""
     if isinstance(part.tree, Tree):
         check_tree(part.tree, *part.box_rows)
+        if part.groups is not None:
+            require(not (rule := broken_starts(part.tree, part.groups.of_tree().of_boxes)), rule)
     else:
         own_tree(part.rows).check(part.tree, part.rows)
     if part.inner:

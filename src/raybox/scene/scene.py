@@ -14,15 +14,29 @@ from raybox._version import __version__
 from raybox.bvh.build import Quality
 from raybox.compiler.float_environment import guard_class, in_default_environment, is_default
 from raybox.compiler.fork import fork_safe_lock
+from raybox.compiler.struct_ref import plan_of
 from raybox.errors import InvalidInput, out_of_memory
 from raybox.geometry import Cull, Geometry, RayRows, Rays
 from raybox.hits.hit_ids import source_of
-from raybox.queries.query import Opt, Public, Query, Request, Res, RunOptions, Target
+from raybox.queries.query import (
+    ExcludeInput,
+    ExcludeObjectInput,
+    GroupsInput,
+    Opt,
+    Public,
+    Query,
+    Request,
+    Res,
+    RunOptions,
+    Target,
+)
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
+from raybox.scene.exclusion import exclusion_of
 from raybox.scene.geometry_parts import Part, TreeState, View
+from raybox.scene.groups import starts_of
 from raybox.traversal.job import Job
-from raybox.validation import Bools, Floats, MaskInput
+from raybox.validation import Bools, Floats, Ints, MaskInput
 
 
 @final
@@ -41,6 +55,10 @@ class Scene(QueryMethods):
         The geometry. Indices in results are its rows; of a grid, the numbers of its cells. For a list,
         `Hits.geometry` is the geometry that was hit; each has a tree of its own (planes are unbounded: every
         ray is tested against each). A grid has a tree of its occupied cells, of a bit or two for each.
+    groups : array_like of int, shape (len(geometry),), or a list of them, optional
+        The world of each primitive: a number from 0 on, or -1 for what is common to all. A ray of a group
+        hits the primitives of that group and of -1. Of a list: an array for each geometry, or None, which is
+        common to all, as a `Grid` is. Every query then needs ``groups=``, the world of each ray.
     quality : {"balanced", "fast", "best"}
         Of the tree; no result depends on it. "fast": for a scene that is rebuilt often, or queried little.
         "best": for minutes of queries.
@@ -51,7 +69,7 @@ class Scene(QueryMethods):
     ------
     InvalidInput
         If the geometry is of another type, of different D, or has 2**31 rows or more, but for a grid; if
-        quality is unknown.
+        groups are of another shape or below -1; if quality is unknown.
 
     Examples
     --------
@@ -63,18 +81,22 @@ class Scene(QueryMethods):
     >>> scene = rb.Scene([rb.Boxes([2, -1, -1], [3, 1, 1]), rb.Planes([1, 0, 0], -4)])
     >>> scene.nearest(rays).geometry
     array([0, 1])
+    >>> worlds = rb.Scene(rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [6, 1, 1]]), groups=[0, 1])
+    >>> worlds.nearest(rb.Rays([0, 0, 0], [1, 0, 0]), groups=1).index
+    array(1)
     """
 
     def __init__(
         self,
         geometry: Geometry | Sequence[Geometry],
         *more: Never,
+        groups: GroupsInput | Sequence[GroupsInput] = None,
         quality: Quality = "balanced",
         workers: int = -1,
     ) -> None:
         if more:
             geometry_parts.refuse_more(geometry, *more)
-        made = geometry_parts.make_all(geometry, quality, workers)
+        made = geometry_parts.make_all(geometry, quality, workers, groups)
         self._set(isinstance(geometry, list | tuple), quality, made)
 
     def _set(self, is_list: bool, quality: Quality, made: tuple[Part, ...]) -> None:
@@ -86,6 +108,17 @@ class Scene(QueryMethods):
         """The geometry of the scene; of a list, a tuple."""
         made = tuple(part.geometry for part in self._parts)
         return made if self._is_list else made[0]
+
+    @property
+    def groups(self) -> Any:
+        """The group of each primitive, int64, read-only; None without groups.
+
+        Of a list, a tuple of arrays, with None for a `Grid`.
+        """
+        found = tuple(part.groups and part.groups.of_rows for part in self._parts)
+        if all(one is None for one in found):
+            return None
+        return found if self._is_list else found[0]
 
     @property
     def bounds(self) -> Floats:
@@ -108,7 +141,12 @@ class Scene(QueryMethods):
         states = [PartState(part.geometry, geometry_parts.tree_state(part)) for part in parts]
         return _unpickled, (__version__, self._is_list, self._quality, states)
 
-    def update(self, geometry: Geometry | Sequence[Geometry]) -> None:
+    def update(
+        self,
+        geometry: Geometry | Sequence[Geometry],
+        *,
+        groups: GroupsInput | Sequence[GroupsInput] = None,
+    ) -> None:
         """Move the scene's boxes (or vertices); results are those of a new scene.
 
         The tree is refitted, which costs a fraction of a build. If boxes have moved so far across each other
@@ -124,6 +162,14 @@ class Scene(QueryMethods):
             Of the type, D and number of rows that the scene has. In a list, an unchanged object costs
             nothing; the tree of an unchanged object of `Instances` is reused. A `Grid` cannot move. Ids are
             those of this geometry, as labels are: pass ``ids=boxes.ids`` to keep them.
+        groups : array_like of int, shape (len(geometry),), or a list of them, optional
+            Other groups, of a scene that has groups: the tree is built again. None: they stay as they are,
+            and the boxes of all groups move.
+
+        Raises
+        ------
+        InvalidInput
+            If the geometry is not that of the scene, moved; if groups do not fit, or the scene has none.
 
         Examples
         --------
@@ -141,10 +187,26 @@ class Scene(QueryMethods):
                 "Build a new Scene instead."
             )
         with self._lock:
+            if groups is not None:
+                self._regroup(geometry, groups)
+                return
             pairs = zip(self._parts, given, strict=True)
             self._parts = tuple(
                 part if part.geometry is one else geometry_parts.moved(part, one) for part, one in pairs
             )
+
+    def _regroup(
+        self, geometry: Geometry | Sequence[Geometry], groups: GroupsInput | Sequence[GroupsInput]
+    ) -> None:
+        """Build the scene again for other groups."""
+        if self.groups is None:
+            raise InvalidInput(
+                "update takes groups of a scene that has groups; this one has none. Make it with them: "
+                "Scene(geometry, groups=…)."
+            )
+        self._parts = geometry_parts.make_all(
+            geometry, self._quality, self._parts[0].refit_policy.threads, groups
+        )
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the scene into a new folder, from which `open` maps it without a build.
@@ -228,10 +290,14 @@ class Scene(QueryMethods):
         progress: bool = False,
         where: MaskInput = None,
         cull: Cull = None,
+        groups: GroupsInput = None,
+        exclude: ExcludeInput = None,
+        exclude_object: ExcludeObjectInput = None,
     ) -> Public:
         """Return the public results of a query for all rays."""
         if not is_default():
-            how = RunOptions(workers=workers, progress=progress, where=where, cull=cull)
+            how = RunOptions(workers=workers, progress=progress, where=where, cull=cull, groups=groups)
+            how |= RunOptions(exclude=exclude, exclude_object=exclude_object)
             return in_default_environment(self._run)(query, rays, options, **how)
         try:
             view = self._plain
@@ -243,7 +309,13 @@ class Scene(QueryMethods):
                 counts = tuple(len(part.geometry) for part in view.parts)
                 target = Target(view.rows.parts, counts, self._is_list, workers)
                 options = query.prepare(options, rays, target)
-            results = _results(view, query, rays._rows(), options, workers, progress)
+            rows = rays._rows()
+            if view.groups is not None or groups is not None:
+                rows = rows._replace(starts=starts_of(view.groups, groups, rays.shape))
+            if exclude is not None or exclude_object is not None:
+                excluded, owners = exclusion_of(exclude, exclude_object, view.rows, rays.shape)
+                view, rows = _with_owners(view, owners), rows._replace(excluded=excluded)
+            results = _results(view, query, rows, options, workers, progress)
             return query.present(results, rays.shape, source_of(rays, view.rows), options)
         except MemoryError as error:
             subject = f"{query.name} of {prod(rays.shape):,} rays"
@@ -258,6 +330,14 @@ class Scene(QueryMethods):
             return geometry_parts.view(self._parts, given, cull)
         self._plain = geometry_parts.view(self._parts, None, None)
         return self._plain
+
+
+def _with_owners(view: View, owners: tuple[Ints, ...]) -> View:
+    """Return what queries read of a scene, with the owners of its primitives, if there are any."""
+    if not owners:
+        return view
+    pairs = zip(view.jobs, owners, strict=True)
+    return view._replace(jobs=tuple(plan_of(job._replace(owners=one)) for job, one in pairs))
 
 
 def _results(
@@ -330,7 +410,11 @@ def _unpickled(version: str, is_list: bool, quality: Quality, parts: list[PartSt
     """Return a scene with the trees that it was pickled with; one of another version is built again."""
     if version != __version__:
         geometries = [part.geometry for part in parts]
-        return Scene(geometries if is_list else geometries[0], quality=quality)
+        groups = [part.tree.groups and part.tree.groups.of_rows for part in parts]
+        some = None if all(one is None for one in groups) else groups
+        made = Scene(geometries, groups=some, quality=quality)
+        made._is_list = is_list
+        return made
     return restore(is_list, quality, [part._replace(tree=part.tree.copied()) for part in parts])
 
 

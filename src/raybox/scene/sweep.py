@@ -82,6 +82,11 @@ def sweep(
         raise InvalidInput(
             f"scene must be a Scene of boxes; got {what}. Make one: Scene(Boxes(lower, upper))."
         )
+    if scene.groups is not None:
+        raise InvalidInput(
+            "sweep is for a scene without groups; this one has some. Make one of a world, and of what is "
+            "common: Scene(boxes[(groups == g) | (groups == -1)])."
+        )
     if movers.ndim_space != scene.geometry.ndim_space:
         raise InvalidInput(
             f"moving boxes must have the scene's dimensions, D = {scene.geometry.ndim_space}; "

@@ -22,11 +22,11 @@ NO_PLANE = -1  # neither is proven
 
 
 class BoxTimes(NamedTuple):
-    """When rays of an octant enter and leave boxes, by the node test."""
+    """When rays enter and leave boxes, by the node test."""
 
     slabs: list[tuple[Lanes, Lanes]]  # those of each axis
     margin: Lanes
-    octant: Scalar
+    planes: list[Lanes]  # on each axis, the number of the plane by which they enter
 
 
 class BoxEntry(NamedTuple):
@@ -44,6 +44,11 @@ def plane_number(b: Builder, octant: Scalar, axis: int) -> Scalar:
     return b.add(I32(axis), b.mul(b.trunc(backward, I32), I32(3)))
 
 
+def planes_of(b: Builder, octant: Scalar, count: int) -> list[Lanes]:
+    """Return the numbers of the planes by which so many rays of an octant enter boxes, axis by axis."""
+    return [splat(b, plane_number(b, octant, axis), count) for axis in range(3)]
+
+
 def entry_of(b: Builder, times: BoxTimes) -> BoxEntry:
     """Return how rays enter boxes."""
     near, far = ([slab[side] for slab in times.slabs] for side in range(2))
@@ -56,7 +61,7 @@ def entry_of(b: Builder, times: BoxTimes) -> BoxEntry:
     end = constant(b, F32, last.count, TAME)
     for axis in range(3):
         by = known & near[axis].equals(last)
-        plane = by.choose(splat(b, plane_number(b, times.octant, axis), last.count), plane)
+        plane = by.choose(times.planes[axis], plane)
         end = lesser(by.choose(TAME, far[axis]), end)
     late = reach(greater(last, zero), times.margin)
     return BoxEntry(plane, late, reach(late, times.margin), end)

@@ -1,23 +1,25 @@
 """Boxes that rays hit for certain by float32 alone: recorded sixteen rays at a time, without float64.
 
-A query that records such hits derives a class from `CertainHits`, for `StreamHooks.intersect_lists`. What it
+A query that records such hits derives a class from `CertainHits`, for `StreamHooks.certain_hits`. What it
 does not record stays in the lists, as candidates. See `raybox.traversal.node_test` for what certain means.
 """
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
 
+from raybox.bvh.node import WIDTH
 from raybox.compiler.decorators import device
-from raybox.compiler.intrinsics import Fields, vector_code, void
-from raybox.compiler.simd import I64, Builder, Lanes, Scalar, lesser
-from raybox.compiler.simd_arrays import bits, loop
+from raybox.compiler.intrinsics import Fields, int64, vector_code, void
+from raybox.compiler.simd import I32, I64, Builder, Lanes, Scalar, constant, lesser, splat
+from raybox.compiler.simd_arrays import Register, bits, loop
 from raybox.primitives.table import fills_boxes
-from raybox.traversal.box_entry import BoxEntry, BoxTimes, entry_of
+from raybox.traversal.box_entry import BoxEntry, BoxTimes, entry_of, planes_of
 from raybox.traversal.job import Job, Recorder
-from raybox.traversal.node_test import RayVector, Slots
+from raybox.traversal.node_test import AnySlots, RayVector, Slots, SpanSlots
 from raybox.traversal.ray_setup import PACKED_WORDS, RESULT, STATE_WORDS, STOP, at_a_time
-from raybox.traversal.workspace import ListSpan, NodeSlots, Workspace
+from raybox.traversal.workspace import MOST_PAIRS, ListSpan, NodeSlots, NodeSpan, Workspace
 
 
 class CertainHits:
@@ -27,7 +29,7 @@ class CertainHits:
     records_most = False  # whether most boxes are recorded: a branch past the lists then saves 5 to 9 %
 
     def __init__(
-        self, b: Builder, recorder: Fields, rows: Fields, workspace: Fields, rays: RayVector, slots: Slots
+        self, b: Builder, recorder: Fields, rows: Fields, workspace: Fields, rays: RayVector, slots: AnySlots
     ) -> None:
         self.b, self.recorder, self.rows, self.workspace = b, recorder, rows, workspace
         self.rays, self.slots = rays, slots
@@ -43,7 +45,14 @@ class CertainHits:
     def entry(self, slot: Scalar) -> BoxEntry:
         """Return how the rays enter a slot's box."""
         slabs = self.rays.slab_times(self.slots, slot)
-        return entry_of(self.b, BoxTimes(slabs, self.rays.margin, self.slots.octant))
+        return entry_of(self.b, BoxTimes(slabs, self.rays.margin, self.entry_planes()))
+
+    def entry_planes(self) -> list[Lanes]:
+        """Return the numbers of the planes by which the rays enter boxes, axis by axis."""
+        if self.slots.octant is not None:
+            return planes_of(self.b, self.slots.octant, self.rays.count)
+        lower = [constant(self.b, I32, self.rays.count, axis) for axis in range(3)]
+        return [back.choose(low + 3, low) for back, low in zip(self.rays.backward, lower, strict=True)]
 
     def decide(self, _slot: Scalar, left: Lanes) -> Lanes:
         """Record what the planes of entry prove of the rays that are left; return the others."""
@@ -101,18 +110,63 @@ def _intersect_lists(
     slots.close(workspace)
 
 
-def record_hits(
-    certain_hits: type[CertainHits],
-) -> Callable[[Recorder, Job, Workspace, NodeSlots, ListSpan], None]:
-    """Return the `intersect_lists` of a query that records hits by this class."""
+class _ListAtNodes(NamedTuple):
+    """The first rays of a list at nodes of boxes alone."""
+
+    nodes: Fields  # `NodeSpan`
+    rays: Fields  # `ListSpan`
+
+
+def _scan_nodes(
+    chosen: type[CertainHits], b: Builder, recorder: Fields, job: Fields, workspace: Fields, at: _ListAtNodes
+) -> Scalar:
+    """Write which boxes in some nodes the first rays of a list may hit; return how many pairs there are.
+
+    The rays stay in registers from node to node, and may run into any octants.
+    """
+    nodes, rays = at
+    slots = SpanSlots(b, job.tree.nodes, nodes.first)
+    vector = RayVector(b, recorder, workspace, rays.begin, I64(0), b.sub(rays.end, rays.begin))
+    hits, pairs = chosen(b, recorder, job.rows, workspace, vector, slots), Register(b, nodes.pairs)
+    with loop(b, b.mul(nodes.count, I64(WIDTH))) as slot:
+        near, far = vector.intersect_slots(slots, slot)
+        left = hits.record(slot, near, far)
+        with b.if_then(left.any()):
+            left = hits.decide(slot, left)
+            workspace.lists.squeeze(vector.rays, left, pairs.value)
+            items = splat(b, slots.item(slot), vector.count)
+            workspace.lists.store(items, b.add(pairs.value, I64(MOST_PAIRS)))
+            pairs.value = b.add(pairs.value, b.ctpop(left.mask()))
+    hits.finish()
+    return b.sub(pairs.value, nodes.pairs)
+
+
+IntersectLists: TypeAlias = Callable[[Recorder, Job, Workspace, NodeSlots, ListSpan], None]
+ScanNodes: TypeAlias = Callable[[Recorder, Job, Workspace, NodeSpan, ListSpan], int]
+
+
+class RecordHits(NamedTuple):
+    """What tests the rays of a list for a query that records hits by a class of `CertainHits`."""
+
+    intersect_lists: IntersectLists
+    """Write to the lists of a node's slots the rays that may hit them, less certain hits."""
+    scan_nodes: ScanNodes
+    """Write the boxes in some nodes that the first rays may hit, less certain hits; return how many pairs."""
+
+
+@cache
+def record_hits(certain_hits: Callable[..., CertainHits]) -> RecordHits:
+    """Return what records hits by a class."""
+
+    def chosen(rows: Fields) -> Any:
+        # a ray that hits the box of another primitive may miss the primitive
+        return certain_hits if fills_boxes(rows) else CertainHits
 
     @vector_code(void)
     def write(
         b: Builder, recorder: Fields, job: Fields, workspace: Fields, node: Fields, rays: Fields
     ) -> None:
-        # a ray that hits the box of another primitive may miss the primitive
-        chosen = certain_hits if certain_hits is CertainHits or fills_boxes(job.rows) else CertainHits
-        _intersect_lists(chosen, b, recorder, job, workspace, _ListAtNode(node, rays))
+        _intersect_lists(chosen(job.rows), b, recorder, job, workspace, _ListAtNode(node, rays))
 
     @device
     def intersect(
@@ -120,8 +174,18 @@ def record_hits(
     ) -> None:
         write(recorder, job, workspace, node, rays)
 
-    return intersect
+    @vector_code(int64)
+    def list_pairs(
+        b: Builder, recorder: Fields, job: Fields, workspace: Fields, nodes: Fields, rays: Fields
+    ) -> Scalar:
+        return _scan_nodes(chosen(job.rows), b, recorder, job, workspace, _ListAtNodes(nodes, rays))
+
+    @device
+    def scan(recorder: Recorder, job: Job, workspace: Workspace, nodes: NodeSpan, rays: ListSpan) -> int:
+        return list_pairs(recorder, job, workspace, nodes, rays)
+
+    return RecordHits(intersect, scan)
 
 
-intersect_all = record_hits(CertainHits)
+intersect_all = record_hits(CertainHits).intersect_lists
 """Every box that a ray may hit becomes a candidate."""

@@ -23,13 +23,14 @@ from raybox.bvh.cell_tree import CellTree
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import lowest_bit
 from raybox.geometry import GridRows
-from raybox.primitives.ray import Ray, get_ray, is_empty
+from raybox.primitives.ray import Ray, excluded_by, get_ray, is_empty
 from raybox.traversal.grid_first import MISS, FullGrid, first_cell, full_grid
 from raybox.traversal.grid_rays import (
     DEPTH,
     DIRECTION,
     END,
     ENTRY,
+    EXCLUDED,
     FLIP,
     INVERSE,
     KIND,
@@ -51,7 +52,15 @@ from raybox.traversal.grid_scan import ScannedGrid, first_occupied, scanned_grid
 from raybox.traversal.grid_steps import place_of, step, upward
 from raybox.traversal.job import Job, RaySpan, Recorder, cells_of, grid_of
 from raybox.traversal.protocol import first_only, resolve, start, takes_turns
-from raybox.traversal.tree import Scratch, count_node, count_primitive, is_allowed, traverse_one_by_one
+from raybox.traversal.tree import (
+    Scratch,
+    count_node,
+    count_primitive,
+    excluded_in,
+    is_allowed,
+    is_excluded,
+    traverse_one_by_one,
+)
 
 _MUCH = 2.0**-20
 _TINY = 2.0**-140  # more than float32 loses where it underflows
@@ -122,7 +131,7 @@ def _resolve_cells(job: Job, ray: Ray, recorder: Recorder, scratch: Scratch, tur
         child = lowest_bit(found) ^ marks[FLIP]
         found &= found - 1
         cell = first + ((child >> 4) * rows.shape[1] + (child >> 2 & 3)) * rows.shape[2] + (child & 3)
-        if is_allowed(job.allowed, ~cell):
+        if is_allowed(job.allowed, ~cell) and not is_excluded(job, marks[EXCLUDED], cell):
             count_primitive(scratch)
             time = resolve(recorder, rows, ray, job.base + cell)
             if math.isnan(time):
@@ -141,6 +150,7 @@ def _resolve_cells(job: Job, ray: Ray, recorder: Recorder, scratch: Scratch, tur
 def traverse_grid(rows: GridRows, job: Job, ray: Ray, recorder: Recorder, scratch: Scratch) -> None:
     """Resolve every allowed cell that the ray may hit, nearest first, until none matters; each once."""
     put_ray(scratch.grid, 0, rows, cells_of(job).starts.shape[0], ray)
+    scratch.grid.marks[0, EXCLUDED] = excluded_in(scratch)
     while scratch.grid.marks[0, DEPTH] != 0:
         count_node(scratch)
         found = step(job, scratch.grid, 0)
@@ -159,6 +169,8 @@ def _resolve_first(job: Job, ray: Ray, recorder: Recorder, k: int, ways: FirstCe
         cell = first_occupied(grid_of(job), ray, ways.scanned.scales)
     else:
         return False
+    if cell >= 0 and is_excluded(job, excluded_by(job.rays, k), cell):
+        return False
     if cell >= 0 and is_allowed(job.allowed, ~cell):
         resolve(start(recorder, k), job.rows, ray, job.base + cell)
         return True
@@ -174,6 +186,7 @@ def _begin_next(
         ray = get_ray(job.rays, k)
         if not is_empty(ray) and not _resolve_first(job, ray, recorder, k, ways):
             scratch.grid.marks[turn, RAY] = k
+            scratch.grid.marks[turn, EXCLUDED] = excluded_by(job.rays, k)
             put_ray(scratch.grid, turn, grid_of(job), cells_of(job).starts.shape[0], ray)
             return k + 1
     return span.end

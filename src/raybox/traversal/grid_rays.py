@@ -25,6 +25,7 @@ FLIP, OCTANT = 3, 4  # see `raybox.compiler.mask_flips`
 DEPTH = 5  # nodes in the stack
 LEVEL, PLACE = 6, 7  # of the node entered last: the level of its children, and the place of the first; three
 STARTS = 10  # three: the place of an axis and a direction among those of a level in `CellTree.starts`
+EXCLUDED = 13  # the cell that the ray does not hit
 MARKS = 16
 
 # Words of a node in `GridScratch.stack`.

@@ -18,9 +18,17 @@ from raybox.geometry import InstanceRows
 from raybox.primitives.instance_ray import InstanceRay, to_instance
 from raybox.primitives.ray import Ray
 from raybox.traversal.job import Job, Recorder
-from raybox.traversal.protocol import resolve
 from raybox.traversal.single_ray_setup import SHARP, RaySlabs, make_ray_slabs
-from raybox.traversal.tree import Scratch, earlier, intersect_node, is_allowed, push, push_root, traverse_tree
+from raybox.traversal.tree import (
+    Scratch,
+    earlier,
+    intersect_node,
+    is_allowed,
+    push,
+    push_starts,
+    resolve_other,
+    traverse_tree,
+)
 
 _MORE = 1.0 + 2.0**-49  # of a time: its own rounding, and that of the limit
 _LESS = 1.0 - 2.0**-49
@@ -61,13 +69,15 @@ def _error(origin_error: float, direction_error: float, longest: float) -> float
 
 
 @inlined
-def _enter(rows: InstanceRows, ray: InstanceRay, limit: float, recorder: Recorder, scratch: Scratch) -> float:
+def _enter(
+    rows: InstanceRows, job: Job, ray: InstanceRay, limit: float, recorder: Recorder, scratch: Scratch
+) -> float:
     """Resolve the primitives of one instance that the ray may hit; see `traverse_tree`."""
     begin, end = _range(rows, ray, limit)
     if not begin <= end:
         return np.inf
     if rows.size == 1:
-        return resolve(recorder, rows, ray, ray.base)
+        return resolve_other(recorder, job, rows, ray, ray.base, scratch)
     longest = max(abs(begin), abs(end))
     x = _error(ray.origin_error[0], ray.direction_error[0], longest) if ray.bounded else np.inf
     y = _error(ray.origin_error[1], ray.direction_error[1], longest) if ray.bounded else np.inf
@@ -79,8 +89,8 @@ def _enter(rows: InstanceRows, ray: InstanceRay, limit: float, recorder: Recorde
     if not hit:
         return np.inf
     # no rays: that in the instance's coordinates is traversed
-    job = Job(rows.tree, rows, (), rows.undecided[:0], None, ray.base)  # type: ignore[arg-type]
-    return traverse_tree(rows, job, slabs, ray, recorder, scratch)
+    inner = Job(rows.tree, rows, (), rows.undecided[:0], None, ray.base, job.owners, job.first)  # type: ignore[arg-type]
+    return traverse_tree(rows, inner, slabs, ray, recorder, scratch)
 
 
 @inlined
@@ -90,7 +100,7 @@ def traverse_instances(
     """Resolve the primitives of every allowed instance whose box the ray may hit; see `traverse_tree`."""
     nodes, allowed = job.tree.nodes, job.allowed
     limit, stop = np.inf, slabs.stop
-    top = push_root(scratch, slabs)
+    top = push_starts(scratch, job.tree.starts, slabs)
     while top > 0:
         # Pop the nearest node or instance; the ray may end before it by now.
         top -= 1
@@ -98,10 +108,8 @@ def traverse_instances(
             continue
         node = int(scratch.node[top])
         if node < 0:
-            above = Scratch(
-                scratch.node[top:], scratch.time[top:], scratch.slots, scratch.visited, scratch.grid
-            )
-            time = _enter(rows, to_instance(rows, ray, ~node), limit, recorder, above)
+            above = Scratch(scratch.node[top:], scratch.time[top:], *scratch[2:])
+            time = _enter(rows, job, to_instance(rows, ray, ~node), limit, recorder, above)
             if math.isnan(time):
                 return time
             limit, stop = earlier(limit, time, stop, slabs)

@@ -2,13 +2,18 @@
 
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from raybox.bvh.cell_tree import CellTree
 from raybox.bvh.node import Tree
 from raybox.compiler.decorators import inlined
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import GridRows, RayRows, Rows
 from raybox.traversal.ray_setup import Frame
-from raybox.validation import Bools
+from raybox.validation import Bools, Ints
+
+NO_OWNERS = np.empty(0, np.int64)
+NO_OWNERS.flags.writeable = False
 
 
 @struct
@@ -21,6 +26,8 @@ class Job(NamedTuple):
     allowed: Bools  # for each primitive, or empty: all
     frame: Frame | None = None  # of the tree, for primitives with vector code
     base: int = 0  # the index of row 0
+    owners: Ints = NO_OWNERS  # of each primitive, what rays exclude: an object; empty: its hit id
+    first: int = 0  # hit id of the first primitive, among those of all geometries
 
 
 @inlined

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
-from raybox.bvh.node import CHILD, EMPTY, WIDTH
+from raybox.bvh.node import CHILD, EMPTY, ROW, WIDTH
 from raybox.compiler.intrinsics import Fields, int64, vector_code, void
 from raybox.compiler.simd import (
     F32,
@@ -123,24 +124,35 @@ class RayVector:
         self.rays = workspace.lists.load(self.begin, self.count)
         self.coefficients, stop, self.margin = load_rays(b, recorder, workspace, self.rays)
         self.room = self.margin + self.margin
+        self.backward = [slope < 0.0 for slope in self.coefficients.steep]
         self.stop = Register(b, valid(b, at, number, self.count).choose(stop, PASSES).value)
 
-    def intersect_slots(self, slots: Slots, slot: Scalar) -> tuple[Lanes, Lanes]:
+    def intersect_slots(self, slots: AnySlots, slot: Scalar) -> tuple[Lanes, Lanes]:
         """Return when the rays enter and leave a slot's box; those that may hit it enter first."""
         return clip(self.slab_times(slots, slot), self.stop.lanes)
 
-    def slab_times(self, slots: Slots, slot: Scalar) -> list[tuple[Lanes, Lanes]]:
+    def slab_times(self, slots: AnySlots, slot: Scalar) -> list[tuple[Lanes, Lanes]]:
         """Return when the lines enter and leave the slabs of a slot's box, axis by axis."""
         return slab_times(partial(self._planes_of, slots, slot), self.coefficients)
 
-    def near_times(self, slots: Slots, numbers: Lanes) -> list[Lanes]:
+    def near_times(self, slots: AnySlots, numbers: Lanes) -> list[Lanes]:
         """Return when the lines enter the slabs of their slots' boxes, axis by axis."""
-        planes = [slots.planes(2 * axis, numbers) for axis in range(3)]
+        planes = [
+            self._near_and_far(slots, axis, partial(slots.planes, slots=numbers))[0] for axis in range(3)
+        ]
         each = zip(planes, self.coefficients.steep, self.coefficients.near, strict=True)
         return [multiply_add(*one) for one in each]
 
-    def _planes_of(self, slots: Slots, slot: Scalar, axis: int) -> list[Lanes]:
-        return [slots.plane(2 * axis + side, slot, self.count) for side in range(2)]
+    def _planes_of(self, slots: AnySlots, slot: Scalar, axis: int) -> list[Lanes]:
+        return self._near_and_far(slots, axis, partial(slots.plane, slot=slot, count=self.count))
+
+    def _near_and_far(self, slots: AnySlots, axis: int, plane: Callable[[int], Lanes]) -> list[Lanes]:
+        """Return the near and the far planes of an axis: by the octant of each ray, if slots have none."""
+        near, far = (plane(2 * axis + side) for side in range(2))
+        if slots.octant is not None:
+            return [near, far]
+        back = self.backward[axis]
+        return [back.choose(far, near), back.choose(near, far)]
 
     def enlist(self, workspace: Fields, slots: Slots, slot: Scalar, near: Lanes | None, some: Lanes) -> None:
         """Add some of the rays to a slot's list, and when they enter it if that is given."""
@@ -179,6 +191,42 @@ class Slots:
     def close(self, workspace: Fields) -> None:
         """Write how long the lists are now."""
         workspace.lengths.store(self.ends.load(0, WIDTH) - workspace.starts.load(0, WIDTH), 0)
+
+
+class SpanSlots:
+    """The slots of nodes in a row, numbered through, for rays of any octants: near planes are lower ones."""
+
+    octant = None
+
+    def __init__(self, b: Builder, nodes: Memory, first: Scalar) -> None:
+        self._b, self._nodes, self._first = b, nodes, b.mul(first, I64(ROW))
+        self._planes = nodes.as_items(F32)
+
+    def _place(self, slot: Scalar, part: int) -> Scalar:
+        node = self._b.mul(self._b.lshr(slot, I64(3)), I64(ROW))
+        return self._b.add(self._b.add(self._first, node), self._b.add(self._b.and_(slot, I64(7)), I64(part)))
+
+    def plane(self, number: int, slot: Scalar, count: int) -> Lanes:
+        """Return a plane of a slot's: lower x, upper x, lower y and so on."""
+        return self._planes.splat(self._place(slot, _part(number)), count)
+
+    def planes(self, number: int, slots: Lanes) -> Lanes:
+        """Return that plane of each lane's slot."""
+        wide = slots.to(I64)
+        base = splat(self._b, self._b.add(self._first, I64(_part(number))), slots.count)
+        return self._planes.pick((wide >> 3) * ROW + (wide & 7) + base)
+
+    def item(self, slot: Scalar) -> Scalar:
+        """Return the index of the box in a slot."""
+        return self._b.not_(self._nodes.get(self._place(slot, CHILD)))
+
+
+def _part(number: int) -> int:
+    """Return where in a row the planes of this number begin."""
+    return (number // 2 + 3 * (number % 2)) * WIDTH
+
+
+AnySlots: TypeAlias = Slots | SpanSlots
 
 
 @vector_code(int64)

@@ -18,6 +18,7 @@ from raybox.compiler.intrinsics import Fields, int64, larger, smaller, vector_co
 from raybox.compiler.simd import I32, I64, Builder, Scalar, constant
 from raybox.geometry import RayRows
 from raybox.primitives.box_simd import make_pairs
+from raybox.primitives.ray import start_of
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.primitives.triangle_packet import TRIANGLE_WORDS, WAY_COLUMNS
 from raybox.traversal.job import Job, frame_of
@@ -37,7 +38,7 @@ from raybox.traversal.packet_tiles import (
 from raybox.traversal.protocol import add_candidate, has_room, write_misses, write_packets, writes_all
 from raybox.traversal.ray_keys import MISS_KEY, copy_ray, sort_keys, sort_tile
 from raybox.traversal.ray_setup import LANES, RESULT, STOP, TIMED
-from raybox.traversal.stream import resolve_candidates, traverse_stream
+from raybox.traversal.stream import resolve_candidates, traverse_starts
 from raybox.traversal.workspace import (
     COLUMNS,
     DEFERRED,
@@ -245,7 +246,7 @@ def _traverse_octants(job: Job, workspace: Workspace, recorder: PacketRecorder, 
                 workspace.lists[number], workspace.times[number] = p, 0.0
                 number += 1
         if number > 0:
-            traverse_stream(job, recorder, workspace, octant, number)
+            traverse_starts(job, recorder, workspace, octant, number, start_of(job.rays, 0))
 
 
 @device

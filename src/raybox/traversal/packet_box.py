@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 from raybox.compiler.intrinsics import Fields
 from raybox.compiler.simd import I32, I64, Builder, Lanes, Scalar, constant, lesser, splat, steps
 from raybox.compiler.simd_arrays import Register
-from raybox.traversal.box_entry import BoxEntry, BoxTimes, entry_of
+from raybox.traversal.box_entry import BoxEntry, BoxTimes, entry_of, planes_of
 from raybox.traversal.node_test import is_certain, undecided
 from raybox.traversal.ray_setup import LANES
 from raybox.traversal.workspace import COLUMNS, MAX_PACKET_HITS, MAX_UNDECIDED, UNDECIDED_BOXES
@@ -78,7 +78,7 @@ def add_undecided(b: Builder, at: PacketAtPrimitive, undecided: Lanes) -> Lanes:
 
 def entry_at(b: Builder, at: PacketAtBox) -> BoxEntry:
     """Return how the rays of a packet enter the box."""
-    return entry_of(b, BoxTimes(at.slabs, at.margin, at.octant))
+    return entry_of(b, BoxTimes(at.slabs, at.margin, planes_of(b, at.octant, at.margin.count)))
 
 
 def certain_hits(b: Builder, at: PacketAtBox) -> Lanes:

@@ -21,14 +21,12 @@ from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import Ray
 from raybox.primitives.triangle_packet import RecordTriangle
-from raybox.traversal.certain_hits import intersect_all
+from raybox.traversal.certain_hits import CertainHits, IntersectLists, ScanNodes, record_hits
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.packet_box import PacketAtBox
 from raybox.traversal.time_keys import Stretches, get, time_of
 from raybox.traversal.workspace import (
     LeafSlot,
-    ListSpan,
-    NodeSlots,
     Order,
     PacketGroup,
     PacketRecorder,
@@ -95,11 +93,8 @@ class StreamHooks(NamedTuple, Generic[R]):
     """Write the results of a group, a span of the order; list its undecided rays; return whether all fit."""
     add_candidate: Callable[[R, Workspace, int, int, int], int] = add_pair
     """Add (ray, primitive) to so many candidates (count, ray, primitive); return how many there are now."""
-    intersect_lists: Callable[[R, Job, Workspace, NodeSlots, ListSpan], None] = intersect_all
-    """Write to the lists of a node's slots the rays of a list that may hit them, less certain hits.
-
-    Made by `record_hits` for a query that records boxes which sixteen rays hit for certain.
-    """
+    certain_hits: Callable[..., CertainHits] = CertainHits
+    """what records boxes that rays hit for certain, sixteen rays at a time; by default, nothing does"""
     record_certain: Callable[[R, Job, Workspace, LeafSlot, int], bool] = no
     """Record that a ray hits the box in a slot for certain; return whether that is all: else a candidate."""
     ends_rays: Flag[R] = yes
@@ -110,6 +105,16 @@ class StreamHooks(NamedTuple, Generic[R]):
     """whether so few boxes are candidates that float64 copies of their rays are made on demand"""
     has_unwritten: Flag[R] = no
     """whether a group was traversed whose results had no room"""
+
+    @property
+    def intersect_lists(self) -> IntersectLists:
+        """See `RecordHits`."""
+        return record_hits(self.certain_hits).intersect_lists
+
+    @property
+    def scan_nodes(self) -> ScanNodes:
+        """Likewise."""
+        return record_hits(self.certain_hits).scan_nodes
 
 
 class PacketHooks(NamedTuple, Generic[R]):
@@ -203,6 +208,7 @@ record = _STREAM.record
 write_results = _STREAM.write_results
 add_candidate = _STREAM.add_candidate
 intersect_lists = _STREAM.intersect_lists
+scan_nodes = _STREAM.scan_nodes
 record_certain = _STREAM.record_certain
 ends_rays = _STREAM.ends_rays
 ends_at_hit = _STREAM.ends_at_hit

@@ -19,7 +19,8 @@ from collections.abc import Callable
 
 from raybox.bvh.node import CHILD, ROW, WIDTH
 from raybox.compiler.decorators import declare, device, inlined, no, whole, yes
-from raybox.compiler.intrinsics import lowest_bit
+from raybox.compiler.intrinsics import int64, lowest_bit, vector_code
+from raybox.compiler.simd import I64, Builder, Scalar
 from raybox.primitives.table import classify, fills_boxes, prefetch_rows
 from raybox.traversal import node_test, stream_lists
 from raybox.traversal.job import Job, Recorder
@@ -35,16 +36,20 @@ from raybox.traversal.protocol import (
     intersect_lists,
     record,
     record_certain,
+    scan_nodes,
 )
-from raybox.traversal.ray_setup import LANES, STOP
+from raybox.traversal.ray_setup import LANES, STOP, at_a_time
 from raybox.traversal.single_walk import NextNode, unpack, walk_longest, walk_nearest
 from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.stream_lists import occupied, open_lists, pad, pair_up, push_lists
+from raybox.traversal.tree import is_excluded
 from raybox.traversal.workspace import (
+    MOST_PAIRS,
     LeafSlot,
     LeafSlots,
     ListSpan,
     NodeSlots,
+    NodeSpan,
     PacketRecorder,
     PendingList,
     Workspace,
@@ -106,6 +111,18 @@ def _allowed(job: Job, node: int, mask: int) -> int:
         for slot in range(WIDTH):
             if mask >> slot & 1 and not job.allowed[~whole(job.tree.nodes[node, CHILD + slot])]:
                 mask &= ~(1 << slot)
+    return mask
+
+
+@device
+def _without_excluded(job: Job, workspace: Workspace, node: int, mask: int, ray: int) -> int:
+    """Drop from a node's boxes those that a ray does not hit."""
+    left = mask
+    while left != 0:
+        slot = lowest_bit(left)
+        left &= left - 1
+        if is_excluded(job, workspace.excluded[ray], whole(~job.tree.nodes[node, CHILD + slot])):
+            mask &= ~(1 << slot)
     return mask
 
 
@@ -198,6 +215,8 @@ def _traverse_single(
         if node < 0:
             return
         possible = _allowed(job, node, possible)
+        if workspace.excludes[0] != 0:
+            possible = _without_excluded(job, workspace, node, possible, ray)
         if possible != 0:
             certain = certain & possible if fills_boxes(job.rows) else 0
             _add_boxes(recorder, job, workspace, LeafSlots(node, octant, possible, certain), ray)
@@ -246,12 +265,60 @@ _prefetch_next: Callable[[Recorder, Job, Workspace, int], None] = declare(
 )
 
 
+@device
+def traverse_starts(
+    job: Job, recorder: Recorder, workspace: Workspace, octant: int, number: int, row: int
+) -> None:
+    """Record every allowed primitive that the rays of the first list, so many, may hit.
+
+    row: that of `Tree.starts` at whose nodes these rays start, beside row 0; ~row: at those alone.
+    """
+    starts, last = job.tree.starts, whole(0)
+    if row < 0:
+        row = last = ~row
+    while row >= 0:
+        for node in range(starts[row, 0], starts[row, 0] + starts[row, 1]):
+            if ends_rays(recorder) and number > 1:
+                number = drop_ended(recorder, workspace, 0, number)
+            if number > 0:
+                _traverse_below(job, recorder, workspace, octant, whole(node), number)
+        row = last if row > last else -1
+
+
+@vector_code(int64)
+def _at_a_time(_b: Builder) -> Scalar:
+    """Return how many rays are tested together."""
+    return I64(at_a_time())
+
+
+@device
+def scan_span(job: Job, recorder: Recorder, workspace: Workspace, nodes: ListSpan, number: int) -> None:
+    """Record every box in some nodes, of boxes alone, that the rays of the first list, so many, may hit.
+
+    The rays run into any octants.
+    """
+    lists, free = workspace.lists, number + LANES
+    pad(lists, whole(lists[0]), number)
+    span = NodeSpan(nodes.begin, nodes.end - nodes.begin, free)
+    for begin in range(0, number, _at_a_time()):
+        found = scan_nodes(recorder, job, workspace, span, ListSpan(begin, number))
+        if found > 0:
+            count = _make_room(job, recorder, workspace, 2 * found)
+            for k in range(free, free + found):
+                ray, item = whole(lists[k]), whole(lists[k + MOST_PAIRS])
+                count = add_candidate(recorder, workspace, count, ray, item)
+            _resolve_full(job, recorder, workspace, count)
+    count_list_test(workspace, number * span.count)
+
+
 @inlined
-def traverse_stream(job: Job, recorder: Recorder, workspace: Workspace, octant: int, number: int) -> None:
-    """Record every allowed primitive that the rays of the first list, so many, may hit."""
+def _traverse_below(
+    job: Job, recorder: Recorder, workspace: Workspace, octant: int, start: int, number: int
+) -> None:
+    """Record every allowed primitive below a node that the rays of the first list, so many, may hit."""
     nodes, lists = job.tree.nodes, workspace.lists
     pad(lists, lists[0], number)
-    put_pending(workspace, 0, PendingList(0, 0, number, number + LANES))
+    put_pending(workspace, 0, PendingList(start, 0, number, number + LANES))
     top = 1
     while top > 0:
         # Take the node that comes first, and its list less the rays that have ended.
@@ -264,7 +331,7 @@ def traverse_stream(job: Job, recorder: Recorder, workspace: Workspace, octant: 
             pad(lists, whole(lists[begin]), end)
         _prefetch_next(recorder, job, workspace, top)
         room = end - begin + LANES
-        if end - begin <= SHORT or free + WIDTH * room > lists.size:
+        if end - begin <= SHORT or free + WIDTH * room > lists.size or workspace.excludes[0] != 0:
             for k in range(begin, end):
                 _traverse_single(job, recorder, workspace, octant, node, whole(lists[k]))
             continue

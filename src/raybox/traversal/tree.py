@@ -16,7 +16,7 @@ from raybox.compiler.simd import F32, I64, Builder, Scalar, greater, lesser, spl
 from raybox.compiler.simd_arrays import Memory
 from raybox.geometry import Rows
 from raybox.primitives.instance_ray import AnyRay
-from raybox.primitives.ray import Mover, Ray, get_ray, is_empty
+from raybox.primitives.ray import Mover, Ray, excluded_by, get_ray, is_empty, start_of
 from raybox.primitives.table import TABLE, finish_ray
 from raybox.traversal.grid_rays import GridScratch, make_grid_scratch
 from raybox.traversal.job import Job, RaySpan, Recorder
@@ -28,6 +28,7 @@ from raybox.validation import Bools, Floats32, Ints, Ints32
 
 F = TypeVar("F", bound=Callable[..., object])
 _LESS, _MORE = 1.0 - 2.0**-22, 1.0 + 2.0**-22
+_START, _EXCLUDED = 0, 1  # in `Scratch.given`
 
 
 class Scratch(NamedTuple):
@@ -37,6 +38,7 @@ class Scratch(NamedTuple):
     time: Floats32  # entry times of the nodes of the stack
     slots: Floats32  # entry times of a node's slots
     visited: Ints  # (2,): `Visits`
+    given: Ints  # (2,): the row of `Tree.starts` at which the ray starts, and what it does not hit
     grid: GridScratch
 
 
@@ -71,6 +73,7 @@ def make_scratch() -> Scratch:
         np.empty(2 * STACK, np.int32),  # for a tree whose boxes are trees
         np.empty(2 * STACK, np.float32),
         np.empty(WIDTH, np.float32),
+        np.zeros(2, np.int64),
         np.zeros(2, np.int64),
         make_grid_scratch(),
     )
@@ -111,11 +114,19 @@ def push(scratch: Scratch | Workspace, base: int, top: int, node: int, time: flo
 
 
 @inlined
-def push_root(scratch: Scratch, slabs: RaySlabs) -> int:
-    """Make the root the only node of the stack; return the number of nodes."""
-    scratch.node[0] = 0
-    scratch.time[0] = slabs.start
-    return 1
+def push_starts(scratch: Scratch, starts: Ints32, slabs: RaySlabs) -> int:
+    """Put the nodes at which the ray starts on the stack; return how many there are.
+
+    A tree of another kind that is traversed for the same ray, that of an instance, is started at its root.
+    """
+    top, row = whole(0), scratch.given[_START]
+    scratch.given[_START] = 0
+    while row >= 0:
+        for node in range(starts[row, 0], starts[row, 0] + starts[row, 1]):
+            scratch.node[top], scratch.time[top] = node, slabs.start
+            top += 1
+        row = 0 if row > 0 else -1
+    return top
 
 
 @inlined
@@ -129,6 +140,27 @@ def intersect_node(nodes: Ints32, node: int, slabs: RaySlabs, stop: np.float32, 
 def is_allowed(allowed: Bools, leaf: int) -> bool:
     """Return whether the primitive of a leaf may be hit."""
     return allowed.size == 0 or allowed[~leaf]
+
+
+@accessor
+def excluded_in(scratch: Scratch) -> int:
+    """Return what the ray does not hit."""
+    return int(scratch.given[_EXCLUDED])
+
+
+@inlined
+def is_excluded(job: Job, excluded: int, i: int) -> bool:
+    """Return whether primitive i, or its owner, is what a ray does not hit."""
+    return excluded >= 0 and excluded == (job.owners[i] if job.owners.size > 0 else job.first + i)
+
+
+@inlined
+def resolve_other(recorder: Recorder, job: Job, rows: Rows, ray: AnyRay, i: int, scratch: Scratch) -> float:
+    """Resolve primitive i as the query does, unless it is what the ray does not hit."""
+    if is_excluded(job, scratch.given[_EXCLUDED], i):
+        return np.inf
+    count_primitive(scratch)
+    return resolve(recorder, rows, ray, i)
 
 
 @inlined
@@ -152,7 +184,7 @@ def traverse_tree(
     """
     nodes, allowed = job.tree.nodes, job.allowed
     limit, stop = np.inf, slabs.stop
-    top = push_root(scratch, slabs)
+    top = push_starts(scratch, job.tree.starts, slabs)
     while top > 0:
         # Pop the nearest node; the ray may end before it by now.
         top -= 1
@@ -169,8 +201,7 @@ def traverse_tree(
             if child >= 0:
                 top = push(scratch, base, top, child, scratch.slots[slot])
             elif child != EMPTY and scratch.slots[slot] <= stop and is_allowed(allowed, child):
-                count_primitive(scratch)
-                time = resolve(recorder, rows, ray, job.base + int(~child))
+                time = resolve_other(recorder, job, rows, ray, job.base + int(~child), scratch)
                 if math.isnan(time):
                     return time
                 limit, stop = earlier(limit, time, stop, slabs)
@@ -210,6 +241,7 @@ traverse_ray = _by_rows(traverse_by_slabs, RAY_TRAVERSALS)
 def traverse(job: Job, k: int, recorder: Recorder, scratch: Scratch) -> None:
     """Resolve every allowed primitive whose box ray k may hit, nearest first, until none matters."""
     ray = get_ray(job.rays, k)
+    scratch.given[_START], scratch.given[_EXCLUDED] = start_of(job.rays, k), excluded_by(job.rays, k)
     if not is_empty(ray):
         traverse_ray(job.rows, job, ray, recorder, scratch)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox.bvh.node import MAX_DEPTH, STACK, WIDTH
+from raybox.bvh.node import MAX_DEPTH, MAX_STARTS, STACK, WIDTH
 from raybox.compiler import huge_pages
 from raybox.compiler.decorators import accessor, device, inlined
 from raybox.compiler.struct_ref import struct
@@ -19,6 +19,7 @@ from raybox.traversal.ray_keys import MISS_KEY
 from raybox.traversal.ray_setup import LANES, NUMBERS, PACKED_WORDS, STATE_WORDS
 from raybox.validation import Floats, Floats32, Ints, Ints32
 
+MOST_PAIRS = LANES * (MAX_STARTS * WIDTH + 1)  # of rays that are tested together with a span of nodes
 _NEXT, _UNDECIDED = 0, 1  # in `Order.place`
 _NO_PLACE = np.empty(0, np.int64)
 _LIST_TESTS, SINGLE_TESTS, _CANDIDATES, _NODE_TESTS = range(4)  # in `Workspace.work`
@@ -77,6 +78,17 @@ class ListSpan(NamedTuple):
 
     begin: int
     end: int
+
+
+class NodeSpan(NamedTuple):
+    """Nodes of boxes alone, in a row, and from where on in `Workspace.lists` there is room for pairs.
+
+    Rays of pairs come first; their boxes begin `MOST_PAIRS` behind.
+    """
+
+    first: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
+    pairs: int
 
 
 class NodeSlots(NamedTuple):
@@ -225,6 +237,8 @@ class Workspace(NamedTuple):
     packet_slabs: Floats32  # (packets + 16, 16): slab coefficients of packets
     rows: Floats  # those of an `Order`: ray r is in rows[where[first_ray[0] + r]]
     where: Ints32
+    excluded: Ints  # (rays + 16,): what each ray does not hit, if there is any such ray
+    excludes: Ints  # (1,): whether there is
 
 
 @inlined
@@ -277,7 +291,7 @@ def room_for(rays: int) -> int:
 def make_workspace(rays: int, room: int | None = None) -> Workspace:
     """Make the memory for groups of up to so many rays, with room for so many numbers in lists."""
     room = room_for(rays) if room is None else room
-    counters = huge_pages.zeros((6,), np.int64)  # in one cache line
+    counters = huge_pages.zeros((7,), np.int64)  # in one cache line
     return Workspace(
         huge_pages.empty((rays + LANES, PACKED_WORDS), np.float32),
         huge_pages.empty((rays + LANES, STATE_WORDS), np.int32),
@@ -294,9 +308,11 @@ def make_workspace(rays: int, room: int | None = None) -> Workspace:
         huge_pages.empty((STACK,), np.int32),
         huge_pages.empty((STACK,), np.float32),
         huge_pages.empty((WIDTH,), np.float32),
-        *(counters[:4], counters[4:5], counters[5:]),
+        *(counters[:4], counters[4:5], counters[5:6]),
         huge_pages.empty((SLAB_WORDS,), np.float32),
         np.empty((0, SLAB_WORDS), np.float32),
         np.empty((0, 8)),
         np.empty(0, np.int32),
+        huge_pages.empty((rays + LANES,), np.int64),
+        counters[6:],
     )

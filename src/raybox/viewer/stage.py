@@ -257,7 +257,8 @@ def make_stage(
     if (files if hides_spaces is None else hides_spaces) and "ifc_class" in labels:
         others = visible & ~np.isin(labels["ifc_class"].astype(str), NO_MATTER)
         visible = others if others.any() else visible
-    is_same = isinstance(scene, Scene) and all(a is b for a, b in zip(solids, given, strict=True))
+    is_plain = isinstance(scene, Scene) and scene.groups is None  # a view shows all worlds
+    is_same = is_plain and all(a is b for a, b in zip(solids, given, strict=True))
     made = cast("Scene", scene) if is_same else Scene(solids)
     ids = _joined(parts, [solid.ids for solid in solids])
     texts = None if ids is None else ["" if one is None else str(one) for one in ids.tolist()]

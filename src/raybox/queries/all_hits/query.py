@@ -19,8 +19,16 @@ from raybox.queries.merge import (
     FlatHits,
     merge_hits,
 )
-from raybox.queries.query import Query, Request, RunOne, RunsQueries, refuse_more
-from raybox.traversal.certain_hits import record_hits
+from raybox.queries.query import (
+    ExcludeInput,
+    ExcludeObjectInput,
+    GroupsInput,
+    Query,
+    Request,
+    RunOne,
+    RunsQueries,
+    refuse_more,
+)
 from raybox.traversal.packed_rays import store_rows
 from raybox.traversal.protocol import PacketHooks, StreamHooks
 from raybox.validation import MaskInput
@@ -46,7 +54,7 @@ QUERY: Query[None, AllResults, AllHits] = Query(
             AllHitsRecorder,
             record=hit_pairs.record,
             write_results=hit_rows.write_results,
-            intersect_lists=record_hits(recorder.CertainAllHits),
+            certain_hits=recorder.CertainAllHits,
             record_certain=recorder.record_certain,
             ends_rays=no,
             has_unwritten=hit_pairs.has_unwritten,
@@ -79,6 +87,9 @@ class AllMethod(RunsQueries):
         progress: bool = False,
         where: MaskInput = None,
         cull: Cull = None,
+        groups: GroupsInput = None,
+        exclude: ExcludeInput = None,
+        exclude_object: ExcludeObjectInput = None,
     ) -> AllHits:
         """Return every hit of each ray, sorted by (t, index) along it. Parameters as for `nearest`.
 
@@ -93,4 +104,14 @@ class AllMethod(RunsQueries):
         (array([0, 2, 2]), array([1, 0]), array([2., 1.]))
         """
         refuse_more(more, "all")
-        return self._run(QUERY, rays, workers=workers, progress=progress, where=where, cull=cull)
+        return self._run(
+            QUERY,
+            rays,
+            workers=workers,
+            progress=progress,
+            where=where,
+            cull=cull,
+            groups=groups,
+            exclude=exclude,
+            exclude_object=exclude_object,
+        )

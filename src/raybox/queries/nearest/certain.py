@@ -24,7 +24,7 @@ from raybox.compiler.simd import (
 from raybox.compiler.simd_arrays import Memory, Register, bits
 from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import has_planes, plane_order
-from raybox.traversal.box_entry import INSIDE, BoxTimes, entry_of
+from raybox.traversal.box_entry import INSIDE, BoxTimes, entry_of, planes_of
 from raybox.traversal.certain_hits import CertainHits
 from raybox.traversal.node_test import is_certain, reach, sides_of, undecided
 from raybox.traversal.ray_setup import PACKED_WORDS, RESULT, STATE_WORDS, STOP, TIMED
@@ -44,7 +44,7 @@ def _entered_by_one(
     slabs, margin = expand_row(b, packed_rays, b.mul(ray, I64(PACKED_WORDS)))
     near = multiply_add(lined_up(b, [*planes, planes[-1]]), slabs.steep[0], slabs.near[0])
     axes = [near.permuted([k]) for k in range(3)]
-    plane = entry_of(b, BoxTimes([(axis, axis) for axis in axes], margin, octant)).plane
+    plane = entry_of(b, BoxTimes([(axis, axis) for axis in axes], margin, planes_of(b, octant, 1))).plane
     return b.sub(I32(BY), plane.lane(0))
 
 
@@ -141,10 +141,11 @@ class CertainNearest(CertainHits):
     def _write_slots(self) -> None:
         b, slots = self.b, self.slot.lanes
         near = self.rays.near_times(self.slots, (slots > MISS_INDEX).choose(slots, 0))
-        times = BoxTimes([(time, time) for time in near], self.rays.margin, self.slots.octant)
-        numbers, planes, stops = slots.value, entry_of(b, times).plane.value, self.rays.stop.value
+        planes = self.entry_planes()
+        times = BoxTimes([(time, time) for time in near], self.rays.margin, planes)
+        numbers, entered, stops = slots.value, entry_of(b, times).plane.value, self.rays.stop.value
         with bits(b, (slots > MISS_INDEX).mask()) as lane:
             ray, slot = self.ray(lane), b.zext(b.extract_element(numbers, lane), I64)
             self.write(ray, self.slots.item(slot), b.extract_element(stops, lane))
-            plane = b.sub(I32(BY), b.extract_element(planes, lane))
+            plane = b.sub(I32(BY), b.extract_element(entered, lane))
             self.workspace.state.put(plane, self.state_at(ray, TIMED))

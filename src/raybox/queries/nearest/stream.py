@@ -18,7 +18,6 @@ from raybox.primitives.status import UNDECIDED_INDEX
 from raybox.primitives.table import entry_times
 from raybox.queries.hit_query import I, record, write_hits, write_timed
 from raybox.queries.nearest.certain import BY, CertainNearest, enters_first, plane_entered
-from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import StreamHooks
 from raybox.traversal.ray_setup import RESULT, STOP, TIMED, margins
@@ -122,7 +121,7 @@ HOOKS = StreamHooks(
     record=record,
     write_results=_write_results,
     add_candidate=_add_candidate,
-    intersect_lists=record_hits(CertainNearest),
+    certain_hits=CertainNearest,
     record_certain=_record_certain,
     defers_float64=yes,
 )

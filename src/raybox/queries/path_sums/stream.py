@@ -28,7 +28,6 @@ from raybox.queries.path_sums.sums import (
     prefetch_ray,
     start_ray,
 )
-from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import StreamHooks
 from raybox.traversal.ray_setup import LANES, NUMBERS, RESULT
@@ -233,7 +232,7 @@ HOOKS = StreamHooks(
     PathRecorder,
     record=hit_pairs.record,
     write_results=_write_results,
-    intersect_lists=record_hits(CertainPairs),
+    certain_hits=CertainPairs,
     record_certain=_record_certain,
     ends_rays=no,
     defers_float64=yes,
