@@ -11,7 +11,21 @@ from exact_grid import cut_all
 from grids import random_grid, random_rays
 from raybox.casting import sums
 from raybox.cli.cast import cast
-from streaming import BOXES, ENDINGS, IDS, RAYS, SCENE, check, get, interrupted, put, stopping_at
+from streaming import (
+    BOXES,
+    ENDINGS,
+    GROUPS,
+    IDS,
+    RAYS,
+    SCENE,
+    WORLDS,
+    check,
+    get,
+    interrupted,
+    put,
+    stopping_at,
+    with_column,
+)
 
 WEIGHTS = np.random.default_rng(6).random(103) - 0.2
 RNG = np.random.default_rng(8)
@@ -51,6 +65,18 @@ def test_a_row_for_each_box(tmp_path, ending):
             path.unlink() if path.is_file() else path.rmdir()
         out.rmdir() if out.is_dir() else None
     assert not list(tmp_path.glob("*part*"))
+
+
+@pytest.mark.parametrize(("groups", "own"), [(GROUPS, GROUPS), ("world", GROUPS), (1, 1)])
+def test_groups(tmp_path, groups, own):
+    rays = with_column(tmp_path / "rays.csv", RAYS, "world", GROUPS)
+    out, found = tmp_path / "out.npy", set()
+    for chunk in (7, 40, 1000):
+        how = {"query": "deposit", "weights": WEIGHTS, "groups": groups, "chunk": chunk}
+        assert rb.cast(WORLDS, rays, out, **how).hit_count > 5
+        check_sums(out, WORLDS, RAYS, WEIGHTS, groups=own)
+        found.add(out.read_bytes())
+    assert len(found) == 1
 
 
 def test_chunks_and_workers(tmp_path):

@@ -23,16 +23,20 @@ from raybox.store.folder import make_folder
 from streaming import (
     BOXES,
     ENDINGS,
+    GROUPS,
     IDS,
     RAY_QUERIES,
     RAYS,
     SCENE,
+    WORLDS,
     check,
     endings_from,
+    get,
     ids_for,
     pq,
     put,
     results_of,
+    with_column,
     zarr,
 )
 
@@ -53,6 +57,60 @@ def test_every_pair_of_formats(tmp_path, source, query):
         assert done.rows == len(wanted["ray"] if isinstance(wanted, dict) else wanted.index)
     assert not list(tmp_path.glob("*part*"))
     assert 0 < done.hit_count < 103 or rows_of(query) == "hits"
+
+
+@pytest.mark.parametrize("given", ["csv", "parquet", "array", "one"])
+@pytest.mark.parametrize("query", RAY_QUERIES)
+def test_groups(tmp_path, query, given):
+    """Of an array, a column, and one number for all, as of the query in memory."""
+    if given in ("csv", "parquet"):
+        rays, groups = with_column(tmp_path / f"rays.{given}", RAYS, "id", GROUPS), "id"
+    else:
+        rays, groups = put(tmp_path / "rays.npy", RAYS), GROUPS if given == "array" else 1
+    own = 1 if given == "one" else GROUPS
+    for chunk, ending in zip((1, 20, 1000), endings_from("npz"), strict=False):
+        out = tmp_path / f"out.{ending}"
+        done = rb.cast(WORLDS, rays, out, query=query, groups=groups, chunk=chunk)
+        check(out, results_of(WORLDS, RAYS, query, groups=own))
+        assert 0 < done.hit_count < rb.cast(SCENE, rays, tmp_path / "all.npy", query=query).hit_count
+
+
+def test_groups_with_carried_columns_of_several_files(tmp_path):
+    files = [
+        with_column(tmp_path / f"rays{k}.csv", RAYS[k : k + 50], "id", GROUPS[k : k + 50]) for k in (0, 50)
+    ]
+    how = {"query": "all", "groups": "id", "carry": ["id"]}
+    rb.cast(WORLDS, files, tmp_path / "out.parquet", chunk=7, **how)
+    found = get(tmp_path / "out.parquet")
+    np.testing.assert_array_equal(found["ray_id"], GROUPS[found["ray"]].astype(str))
+    np.testing.assert_array_equal(found["index"], WORLDS.all(RAYS[:100], groups=GROUPS[:100]).index)
+
+
+@pytest.mark.parametrize(
+    ("scene", "how", "match"),
+    [
+        (WORLDS, {}, "rays need groups"),
+        (WORLDS, {"query": "deposit"}, "rays need groups"),
+        (SCENE, {"groups": "world"}, "rays have groups, and the scene has none"),
+        (SCENE, {"groups": 1, "query": "deposit"}, "rays have groups, and the scene has none"),
+        (SCENE, {"groups": 1, "query": "segments"}, "groups is for query 'nearest' or .*'deposit'; got it"),
+        (WORLDS, {"groups": GROUPS[1:]}, "groups must have a row for each ray of the file; got 102 rows"),
+        (WORLDS, {"groups": GROUPS * 1.0}, r"must be integers of shape .*got shape \(103,\) of float64"),
+        (WORLDS, {"groups": GROUPS[:, None]}, r"must be integers of shape .*got shape \(103, 1\)"),
+        (WORLDS, {"groups": np.arange(103) - 2}, "groups must be -1, for all, .*; row 0 is -2"),
+        (WORLDS, {"groups": "lost"}, "rays.csv: has no column 'lost' of groups; it has world"),
+        (WORLDS, {"groups": "t_max"}, "has no column 't_max' of groups"),
+        (WORLDS, {"groups": "world"}, "rays.csv, column world, rays 0 to 102: a group is neither -1"),
+    ],
+)
+def test_groups_that_are_refused(tmp_path, scene, how, match):
+    for last in (-2, "x", "1.0", ""):
+        rays = with_column(tmp_path / "rays.csv", RAYS, "world", [*GROUPS[1:], last])
+        with pytest.raises((rb.InvalidInput, rb.FileFormatError), match=match):
+            rb.cast(scene, rays, tmp_path / "out.npy", **how)
+    assert [*tmp_path.iterdir()] == [rays]
+    with pytest.raises(rb.FileFormatError, match=r"rays.npy: has no named columns of groups"):
+        rb.cast(WORLDS, put(tmp_path / "rays.npy", RAYS), tmp_path / "out.npy", groups="world")
 
 
 @pytest.mark.parametrize("size", [1, 2, 51, 102, 103, 104, 10**9])

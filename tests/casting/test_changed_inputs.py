@@ -12,7 +12,19 @@ from raybox.casting import cast_blocks, finish
 from raybox.casting.caster import BlockCaster
 from raybox.cli import main
 from raybox.io import scene_files
-from streaming import BOXES, RAYS, SCENE, content, pq, put, run, stopping_at
+from streaming import (
+    BOXES,
+    GROUPS,
+    RAYS,
+    SCENE,
+    WORLDS,
+    content,
+    pq,
+    put,
+    run,
+    stopping_at,
+    with_column,
+)
 
 OUTPUTS = ["out.npy", "out.parquet", "out.csv", "out/"]
 
@@ -82,20 +94,41 @@ def test_weights_that_change_and_are_put_back(tmp_path, monkeypatch, is_mapped):
 
 def test_carried_columns_that_change(tmp_path, monkeypatch):
     rays, out = tmp_path / "rays.parquet", tmp_path / "out.parquet"
-
-    def write(names):
-        rb.save(rays, RAYS)
-        table = pq.read_table(rays)
-        pq.write_table(table.append_column("name", [names]), rays)
-
     names = [f"ray {k}" for k in range(103)]
-    write(names)
+    with_column(rays, RAYS, "name", names)
     with stopping_at(monkeypatch, 80, rb.RayboxError("enough")):
         rb.cast(SCENE, rays, out, chunk=20, carry=["name"])
     names[30] = "another"
-    write(names)
+    with_column(rays, RAYS, "name", names)
     assert rb.cast(SCENE, rays, out, chunk=20, carry=["name"]).resumed == 60
     assert pq.read_table(out)["name"].to_pylist() == names
+
+
+@pytest.mark.parametrize("given", ["csv", "parquet", "array", "mapped"])
+@pytest.mark.parametrize("query", ["nearest", "deposit"])
+def test_groups_that_change(tmp_path, monkeypatch, given, query):
+    ending = given if given in ("csv", "parquet") else "npy"
+    rays, array, out = tmp_path / f"rays.{ending}", tmp_path / "groups.npy", tmp_path / "out.npy"
+
+    def cast(scene, groups, out):
+        if ending == "npy":
+            np.save(array, groups)
+            put(rays, RAYS)
+            groups = np.load(array, mmap_mode="r" if given == "mapped" else None)
+        else:
+            with_column(rays, RAYS, "world", groups)
+            groups = "world"
+        return rb.cast(scene, rays, out, query=query, groups=groups, chunk=20, workers=1)
+
+    with stopping_at(monkeypatch, 80, rb.RayboxError("enough")):
+        cast(WORLDS, GROUPS, out)
+    others = np.where(np.arange(103) == 30, (GROUPS + 2) % 3, GROUPS)
+    regrouped = rb.Scene(BOXES, groups=WORLDS.groups[::-1])
+    with pytest.raises(rb.FileFormatError, match="scene 40 boxes, checksum "):
+        cast(regrouped, others, out)
+    assert cast(WORLDS, others, out).resumed == (0 if query == "deposit" else 60)
+    cast(WORLDS, others, tmp_path / "wanted.npy")
+    assert out.read_bytes() == (tmp_path / "wanted.npy").read_bytes()
 
 
 CUT = """
@@ -187,12 +220,19 @@ def test_errors_of_the_system_are_one_line(tmp_path):
 
 
 def test_blocks_cast_by_several_calls_and_finished(tmp_path):
-    for source in ("npy", "csv"):
-        rays = put(tmp_path / f"rays.{source}", RAYS)
-        for name, query in (("a.npy", "nearest"), ("b.csv", "deposit"), ("c/", "all")):
+    for source, groups in (("npy", GROUPS), ("csv", "world")):
+        rays = tmp_path / f"rays.{source}"
+        put(rays, RAYS) if source == "npy" else with_column(rays, RAYS, "world", GROUPS)
+        for name, query, how in (
+            ("a.npy", "nearest", {"groups": groups}),
+            ("b.csv", "deposit", {"groups": groups}),
+            ("c/", "all", {"groups": 2}),
+            ("d.npy", "count", {}),
+        ):
+            how |= {"scene": WORLDS if how else SCENE, "query": query, "chunk": 20}
             out = tmp_path / name
             folder = out.with_name(out.name + ".raybox")
-            rb.cast(SCENE, rays, f"{tmp_path}/{name}", query=query, chunk=20, blocks=[1])
+            rb.cast(rays=rays, out=f"{tmp_path}/{name}", blocks=[1], **how)
             assert cast_blocks(folder, range(2, 4)).rays == 40
             with pytest.raises(rb.FileFormatError, match="lacks 3 blocks of rays: 0, 4, 5"):
                 finish(folder)
@@ -200,7 +240,7 @@ def test_blocks_cast_by_several_calls_and_finished(tmp_path):
             assert finish(folder).rays == 103
             whole = tmp_path / "whole"
             whole.mkdir()
-            rb.cast(SCENE, rays, f"{whole}/{name}", query=query, chunk=20)
+            rb.cast(rays=rays, out=f"{whole}/{name}", **how)
             assert [*content(out).values()] == [*content(whole).values()]
             for path in (out, whole):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

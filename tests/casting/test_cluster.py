@@ -16,10 +16,12 @@ from raybox.cli import main
 from streaming import (
     BOXES,
     ENDINGS,
+    GROUPS,
     IDS,
     RAY_QUERIES,
     RAYS,
     SCENE,
+    WORLDS,
     check,
     content,
     endings_from,
@@ -112,7 +114,7 @@ def test_labels_and_carried_columns(cluster, tmp_path, ending):
 
 
 def test_arguments_of_queries(cluster, tmp_path):
-    """Values, weights and masks are arrays in files for the workers, also those of several geometries."""
+    """Values, weights, masks and groups are arrays in files for the workers, also of several geometries."""
     rays, weights = put(tmp_path / "rays.parquet", RAYS), np.random.default_rng(6).random((103, 2)) - 0.2
     np.save(tmp_path / "weights.npy", weights)
     mapped = np.load(tmp_path / "weights.npy", mmap_mode="r")
@@ -121,6 +123,8 @@ def test_arguments_of_queries(cluster, tmp_path):
         {"query": "deposit", "weights": weights},
         {"query": "deposit", "weights": mapped, "per": "hit", "where": np.arange(40) % 3 > 0},
         {"query": "count", "where": np.arange(40) % 2 == 0, "ids": None},
+        {"query": "all", "groups": GROUPS, "scene": WORLDS, "whole": WORLDS},
+        {"query": "deposit", "groups": 1, "scene": WORLDS, "whole": WORLDS},
     ):
         for ending in ("npy", "parquet"):
             both(cluster, rays, ending, **how)

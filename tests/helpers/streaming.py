@@ -33,6 +33,8 @@ RAYS = rb.Rays(
     t_min=RNG.random(103) - 0.5,
     t_max=RNG.random(103) * 5 + 0.6,
 )
+WORLDS = rb.Scene(BOXES, groups=RNG.integers(-1, 3, 40))
+GROUPS = RNG.integers(-1, 4, 103)
 ENDINGS = ("npy", "npz", "csv", "parquet", "zarr")
 RAY_QUERIES = tuple(q for q in QUERIES if q != "segments" and rows_of(q) != "primitives")
 """Queries of any scene whose rows are of rays or of hits."""
@@ -60,6 +62,18 @@ def put(path, rays):
     return path
 
 
+def with_column(path, rays, name, values):
+    """Save rays as CSV or Parquet, with one more column."""
+    put(path, rays)
+    if path.suffix == ".parquet":
+        table = pq.read_table(path).append_column(name, [values])
+        pq.write_table(table, path, row_group_size=9)
+        return path
+    rows = zip(path.read_text().splitlines(), [name, *values], strict=True)
+    path.write_text("".join(f"{row},{value}\n" for row, value in rows))
+    return path
+
+
 def get(path):
     """Return the columns of an output of any format."""
     if path.suffix == ".parquet":
@@ -75,12 +89,12 @@ def get(path):
     return {name: loaded[name] for name in (loaded.files if path.suffix == ".npz" else loaded.dtype.names)}
 
 
-def results_of(scene, rays, query):
+def results_of(scene, rays, query, **how):
     """Return the results of a query, as `save` takes them."""
     flat = rays.reshape(-1)
     if query == "integrate":
-        return {"ray": np.arange(len(flat)), "integral": scene.integrate(flat, reproducible=True)}
-    results = getattr(scene, query)(flat)
+        return {"ray": np.arange(len(flat)), "integral": scene.integrate(flat, reproducible=True, **how)}
+    results = getattr(scene, query)(flat, **how)
     is_column = isinstance(results, np.ndarray)
     return {"ray": np.arange(len(flat)), query: results} if is_column else results
 

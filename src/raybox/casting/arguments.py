@@ -14,6 +14,8 @@ from raybox.geometry import Grid
 from raybox.io.formats.common import file_error, missing_file
 from raybox.queries import table
 from raybox.queries.query import Argument
+from raybox.queries.table import GROUPS, arguments_of
+from raybox.scene.groups import COMMON, RULE, WAY_OUT
 from raybox.scene.scene import Scene, masks_of
 from raybox.store import checksum
 from raybox.store.checksum import Facts
@@ -31,15 +33,15 @@ def checked(scene: Scene, query: str, where: MaskInput, **given: ArrayInput | No
 
     Arrays are copied, so that they do not change during the cast; but those of rays, which parts state.
     """
-    kinds, arguments = table.columns_of(query).arguments, Arguments()
+    kinds, arguments = arguments_of(query), Arguments()
     for name, value in given.items():
         if value is None:
             continue
         if name not in kinds:
-            takers = [other for other in table.file_queries() if name in table.columns_of(other).arguments]
+            takers = [other for other in table.file_queries() if name in arguments_of(other)]
             queries = " or ".join(map(repr, takers))
             raise InvalidInput(f"{name} is for query {queries}; got it with {query!r}. Leave it out.")
-        if kinds[name] is Argument.OPTION:
+        if kinds[name] is Argument.OPTION or (name == GROUPS and isinstance(value, str)):
             arguments[name] = value  # type: ignore[assignment]  # a text
             continue
         array = validation.array(value, name)
@@ -47,7 +49,7 @@ def checked(scene: Scene, query: str, where: MaskInput, **given: ArrayInput | No
             _check_per_ray(array, name)
         else:
             array = _by_rows(scene, rows_at(array, 0, len(array)) if array.ndim else array)
-        arguments[name] = array
+        arguments[name] = array if array.ndim else array.copy()
     if where is not None:
         found = masks_of(scene, where)
         is_list = isinstance(found, list)
@@ -65,23 +67,30 @@ def _by_rows(scene: Scene, array: Array) -> Array:
 
 
 def _check_per_ray(array: NDArray[Any], name: str) -> None:
-    """Raise `InvalidInput` unless an array holds finite numbers, in rows."""
-    if array.ndim not in (1, 2) or array.dtype.kind not in "fiub" or 0 in array.shape[1:]:
+    """Raise `InvalidInput` unless an array holds finite numbers, in rows; or groups, or one for all rays."""
+    if name == GROUPS:
+        if array.ndim > 1 or (array.size and array.dtype.kind not in "iu"):
+            raise InvalidInput(
+                "groups must be integers of shape (N,), a row for each ray of the file, one integer for all, "
+                f"or the name of a column; got shape {array.shape} of {array.dtype}."
+            )
+        array = array.reshape(-1)
+    elif array.ndim not in (1, 2) or array.dtype.kind not in "fiub" or 0 in array.shape[1:]:
         raise InvalidInput(
             f"{name} must be numbers of shape (N,) or (N, C), a row for each ray of the file; got shape "
             f"{array.shape} of {array.dtype}. Repeat a single number with np.full."
         )
     for begin in range(0, len(array), _ROWS):
-        _check_finite(rows_at(array, begin, begin + _ROWS), name, begin)
+        _check_rows(rows_at(array, begin, begin + _ROWS), name, begin)
 
 
-def _check_finite(rows: Array, name: str, begin: int) -> None:
-    bad = ~np.isfinite(rows).reshape(-1, *rows.shape[1:])
+def _check_rows(rows: Array, name: str, begin: int) -> None:
+    bad: Bools = np.less(rows, COMMON) if name == GROUPS else ~np.isfinite(rows).reshape(-1, *rows.shape[1:])
     if bad.any():
         row = int(np.argwhere(bad)[0, 0])
-        raise InvalidInput(
-            f"{name} must be finite; row {begin + row} is {rows[row].tolist()}. Replace it: np.nan_to_num(x)."
-        )
+        rule = RULE if name == GROUPS else f"{name} must be finite"
+        way_out = WAY_OUT if name == GROUPS else "Replace it: np.nan_to_num(x)"
+        raise InvalidInput(f"{rule}; row {begin + row} is {rows[row].tolist()}. {way_out}.")
 
 
 def rows_at(array: Array, begin: int, end: int) -> Array:
@@ -126,20 +135,20 @@ def mapped_from(array: object) -> Mapped | None:
 
 def per_ray(query: str, arguments: Arguments) -> dict[str, Array]:
     """Return the arguments that have a row for each ray."""
-    kinds = table.columns_of(query).arguments
+    kinds = arguments_of(query)
     return {
         name: value
         for name, value in arguments.items()
-        if kinds.get(name) is Argument.PER_RAY and isinstance(value, np.ndarray)
+        if kinds.get(name) is Argument.PER_RAY and isinstance(value, np.ndarray) and value.ndim
     }
 
 
 def rows_of_block(array: Array, name: str, first: int, rays: int) -> Array:
-    """Return a copy of the rows of a block of rays; raise unless they are there, and finite."""
+    """Return a copy of the rows of a block of rays; raise unless they are there, and valid."""
     if first + rays > len(array):
         raise _wrong_count(array, name, f"{first + rays:,} rays or more")
     rows = rows_at(array, first, first + rays)
-    _check_finite(rows, name, first)
+    _check_rows(rows, name, first)
     return rows
 
 
@@ -165,7 +174,9 @@ def facts(query: str, arguments: Arguments) -> Facts:
             continue
         arrays: list[Any] = value if isinstance(value, list) else [value]
         found[name] = ", ".join(
-            f"checksum {checksum.of_arrays(one)[:16]}" if isinstance(one, np.ndarray) else str(one)
+            f"checksum {checksum.of_arrays(one)[:16]}"
+            if isinstance(one, np.ndarray) and one.ndim
+            else str(one)
             for one in arrays
         )
     return found

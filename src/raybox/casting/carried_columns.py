@@ -1,4 +1,4 @@
-"""Columns of a file of rays that are no rays, such as ids and times, carried to the rows of an output.
+"""Columns of a file of rays that are no rays: ids, times, carried to the rows of an output, and groups.
 
 They are read with the rays, so only those of a few blocks are in memory.
 """
@@ -16,9 +16,12 @@ from raybox.errors import InvalidInput
 from raybox.io.formats.common import file_error, require
 from raybox.io.formats.parquet import ParquetTable
 from raybox.io.formats.tables import Column, Table
+from raybox.io.formats.typed_labels import label
 from raybox.queries import table as queries
 from raybox.queries.columns import Columns
+from raybox.scene.groups import COMMON
 from raybox.store import checksum
+from raybox.validation import Ints
 
 if TYPE_CHECKING:
     import pyarrow
@@ -86,12 +89,7 @@ def carried(source: RayFile, job: CastJob, used_names: Sequence[str]) -> Carried
     if job.suffix not in SUFFIXES:
         problem = f"{job.suffix} has no columns of any type, which carry needs"
         raise file_error(Path(f"out{job.suffix}"), problem, f"write {' or '.join(SUFFIXES)}")
-    tables = list[Table]()
-    for file in source.files:
-        if file.table is None or not file.table.has_names:
-            problem = "has no named columns to carry"
-            raise file_error(file.path, problem, f"give rays in {' or '.join(SUFFIXES)}")
-        tables.append(file.table)
+    tables = _tables(source, "to carry")
     names = _names(tables, job, used_names)
     if not names:
         return None
@@ -100,21 +98,56 @@ def carried(source: RayFile, job: CastJob, used_names: Sequence[str]) -> Carried
     return CarriedColumns(names, types[0])
 
 
+def group_column(source: RayFile, job: CastJob, groups: object) -> str | None:
+    """Return the column that holds the groups of rays; None without; raise if a file lacks it."""
+    if not isinstance(groups, str):
+        return None
+    for table in _tables(source, "of groups"):
+        _check_there(table, groups, _others(table, job), "of groups")
+    return groups
+
+
+def groups_of_block(others: Others, name: str, first: int, path: Path) -> Ints:
+    """Return the groups of the rays of a block, from a column; raise for others than integers."""
+    numbers = label("", [some[name] for some in others])
+    if numbers.dtype.kind != "i" or (numbers < COMMON).any():
+        problem = "a group is neither -1, for what is common to all, nor an integer from 0 on"
+        place = f"column {name}, rays {first:,} to {first + len(numbers) - 1:,}"
+        raise file_error(path, problem, "correct the column", place)
+    return numbers
+
+
+def _tables(source: RayFile, use: str) -> list[Table]:
+    """Return the table of each file; raise for one without names of columns."""
+    for file in source.files:
+        if file.table is None or not file.table.has_names:
+            problem = f"has no named columns {use}"
+            raise file_error(file.path, problem, f"give rays in {' or '.join(SUFFIXES)}")
+    return [file.table for file in source.files if file.table]
+
+
+def _others(table: Table, job: CastJob) -> list[str]:
+    """Return the columns of a table that are no numbers of rays."""
+    numbers = table.layout(job.options).numbers
+    return [name for name in table.names if name not in numbers]
+
+
+def _check_there(table: Table, name: str, there: Sequence[str], use: str) -> None:
+    if name not in there:
+        known = f"it has {', '.join(there)}" if there else "it has none but those of rays"
+        raise file_error(table.path, f"has no column {name!r} {use}", known)
+
+
 def _names(tables: Sequence[Table], job: CastJob, used_names: Sequence[str]) -> dict[str, str]:
     """Return the columns to carry, and their names in the output.
 
     Raise if a file lacks one, or two get the same name.
     """
-    carry, used = job.carry, [table.layout(job.options).numbers for table in tables]
-    extra = [
-        [n for n in table.names if n not in numbers] for table, numbers in zip(tables, used, strict=True)
-    ]
+    carry, extra = job.carry, [_others(table, job) for table in tables]
     names = extra[0] if list(carry) == [ALL] and ALL not in extra[0] else list(dict.fromkeys(carry))
     for table, there in zip(tables, extra, strict=True):
         for name in names:
-            if name not in there:
-                known = f"it has {', '.join(there)}" if there else "it has none but those of rays"
-                raise file_error(table.path, f"has no column {name!r} to carry", known)
+            _check_there(table, name, there, "to carry")
     is_used = {name: queries.is_result_column(name) or name in used_names for name in names}
     renamed = {name: f"ray_{name}" if is_used[name] else name for name in names}
     for name, new in renamed.items():

@@ -11,7 +11,13 @@ from raybox.casting import arguments as cast_arguments
 from raybox.casting import blocks as ray_blocks
 from raybox.casting.arguments import Arguments
 from raybox.casting.blocks import BlockBuffers, BlockSpan, FileBlock, Position, RayFile
-from raybox.casting.carried_columns import CarriedColumns, carried, rows_of_hits
+from raybox.casting.carried_columns import (
+    CarriedColumns,
+    carried,
+    group_column,
+    groups_of_block,
+    rows_of_hits,
+)
 from raybox.casting.columns import (
     ObjectColumns,
     OutputSpec,
@@ -32,6 +38,7 @@ from raybox.io.formats.common import file_error
 from raybox.io.formats.tables import Column
 from raybox.queries import table as queries
 from raybox.queries.columns import ChunkResults, Columns, Scratch, row_count
+from raybox.queries.table import GROUPS
 from raybox.scene.scene import Scene
 from raybox.store.checksum import Checksum
 from raybox.store.identity import InputFiles
@@ -44,6 +51,8 @@ class CastColumns(NamedTuple):
     spec: OutputSpec
     objects: ObjectColumns
     carried: CarriedColumns | None
+    groups: str | None
+    """The column of the file of rays that holds their groups."""
 
 
 class ReadBlock(NamedTuple):
@@ -52,7 +61,8 @@ class ReadBlock(NamedTuple):
     block: FileBlock
     facts: BlockFacts
     rays: Rays
-    weights: dict[str, Array]
+    per_ray: dict[str, Array]
+    """Rows of arguments: weights, groups."""
     carried: dict[str, Column]
 
 
@@ -60,7 +70,7 @@ class _BlockRows(NamedTuple):
     """What a block has besides rays, and the checksums of all."""
 
     facts: BlockFacts
-    weights: dict[str, Array]
+    per_ray: dict[str, Array]
     carried: dict[str, Column]
 
 
@@ -92,7 +102,8 @@ class BlockCaster:
         if self.sums:
             return
         ray = Rays(*np.random.default_rng(0).random((2, 1, self.source.dimension)))
-        one_row = {name: np.ones((1, *x.shape[1:])) for name, x in self._per_ray.items()}
+        names = [*self._per_ray, *([GROUPS] if self.columns.groups else [])]
+        one_row = dict.fromkeys(names, np.ones(1, np.int64))
         for results in self._query(ray, 0, 1, self.arguments | one_row):
             for column in results.columns({}).values():
                 as_array(column)
@@ -109,7 +120,7 @@ class BlockCaster:
         """Yield the blocks of a span."""
         for block in self._blocks(span):
             rays, rows = ray_blocks.rays_of(self.source, block), self._rows_of(block)
-            yield ReadBlock(block, rows.facts, rays, rows.weights, rows.carried)
+            yield ReadBlock(block, rows.facts, rays, rows.per_ray, rows.carried)
 
     def facts(self, span: BlockSpan) -> Iterator[BlockFacts]:
         """Yield the facts of the blocks of a span; their rays may be invalid."""
@@ -160,24 +171,28 @@ class BlockCaster:
 
     def _blocks(self, span: BlockSpan) -> Iterator[FileBlock]:
         others = [*self.columns.carried.names] if self.columns.carried else []
-        return ray_blocks.read(self.source, self.job.size, span, self.buffers, others)
+        others += [self.columns.groups] if self.columns.groups else []
+        return ray_blocks.read(self.source, self.job.size, span, self.buffers, list(dict.fromkeys(others)))
 
     def _rows_of(self, block: FileBlock) -> _BlockRows:
-        """Return the weights and carried columns of a block, copied, and its facts."""
+        """Return the rows of arguments and carried columns of a block, copied, and its facts."""
         checksum, columns = Checksum(), self.columns.carried
-        weights = {
+        per_ray = {
             name: cast_arguments.rows_of_block(array, name, block.first, block.size)
             for name, array in self._per_ray.items()
         }
-        for name, rows in weights.items():
+        if self.columns.groups:
+            name, path = self.columns.groups, self.source.path
+            per_ray[GROUPS] = groups_of_block(block.others, name, block.first, path)
+        for name, rows in per_ray.items():
             checksum.update(f"{name} {rows.dtype.str} {rows.shape} ".encode())
             checksum.update(rows)
         carried = columns.of_block(block.others, self.source.path) if columns else {}
         if columns:
             checksum.update(columns.checksum_of(carried).encode())
-        of_rows = checksum.text() if weights or columns else ""
+        of_rows = checksum.text() if per_ray or columns else ""
         facts = BlockFacts(block.number, block.first, block.end, block.checksum(), of_rows)
-        return _BlockRows(facts, weights, carried)
+        return _BlockRows(facts, per_ray, carried)
 
     def write_part(
         self, block: ReadBlock, folders: PartFolders, workers: int, lock: AbstractContextManager[object]
@@ -205,7 +220,7 @@ class BlockCaster:
     def add_to(self, total: Sums, block: ReadBlock, workers: int) -> None:
         """Add the terms of a block to sums."""
         try:
-            total.add_block(self.scene, block.rays, workers, self.arguments | block.weights)
+            total.add_block(self.scene, block.rays, workers, self.arguments | block.per_ray)
         finally:
             self.buffers.release(block.block.buffers)
 
@@ -213,7 +228,7 @@ class BlockCaster:
         self, block: ReadBlock, workers: int, lock: AbstractContextManager[object]
     ) -> Iterator[tuple[Columns, int]]:
         """Yield rows of a block, in the order of its rays, with the number of hits, or of rays that hit."""
-        given = self.arguments | block.weights
+        given = self.arguments | block.per_ray
         results = self._query(block.rays, block.block.first, workers, given)
         scratch: Scratch = self._scratch.pop() if self._scratch else {}
         while True:
@@ -233,11 +248,11 @@ def _columns_of(
 ) -> CastColumns:
     """Return the columns of an output; raise for labels and carried columns that are not possible."""
     objects = object_columns(scene, ids)
-    given = {name: value for name, value in arguments.items() if name != "where"}
+    given = {name: value for name, value in arguments.items() if name not in ("where", GROUPS)}
     spec = spec_of(job.query, source.dimension, objects, job.suffix, **given)
     if job.labels:
         objects, spec = with_labels(objects, scene, job.labels, spec)
     more = carried(source, job, list(spec.dtypes))
     if more:
         spec = spec.with_columns(more.dtypes, more.arrow_types)
-    return CastColumns(spec, objects, more)
+    return CastColumns(spec, objects, more, group_column(source, job, arguments.get(GROUPS)))

@@ -22,6 +22,7 @@ from raybox.geometry import Invalid
 from raybox.io.formats.common import ReadOptions
 from raybox.io.formats.loading import check_options
 from raybox.queries.names import Per
+from raybox.queries.query import GroupsInput
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 from raybox.validation import ArrayInput, MaskInput
@@ -45,6 +46,7 @@ def cast(  # noqa: PLR0913
     weights: ArrayInput | None = None,
     per: Per | None = None,
     where: MaskInput = None,
+    groups: GroupsInput = None,
     ids: Sequence[str] | None = None,
     labels: Sequence[str] = (),
     carry: Sequence[str] = (),
@@ -94,6 +96,10 @@ def cast(  # noqa: PLR0913
         `chunk` of up to a million, if the scene is bounded.
     where : array_like of bool, shape (M,), or str, optional
         Which primitives may be hit, or an expression of the labels of their objects: see `Scene.nearest`.
+    groups : int, array_like of int, shape (N,), or str, optional
+        The groups of rays in a scene that has groups, as for `Scene.nearest`; not for ``segments``: a row for
+        each ray of the file (may be mapped), one for all, or the name of a column of the file of rays
+        (``.csv`` or ``.parquet``) that holds them.
     ids : sequence of str, optional
         One for each object of the scene: the column ``id``. Default: those of the geometry.
     labels : sequence of str
@@ -155,7 +161,7 @@ def cast(  # noqa: PLR0913
     start = None if origin is None else tuple(map(float, origin))
     options = check_options(ReadOptions("rays", start, False, invalid, layout=layout))
     job = CastJob(tuple(paths_of(rays)), options, query, chunk, tuple(labels), tuple(carry))
-    given: dict[str, Any] = {"values": values, "weights": weights, "per": per}
+    given: dict[str, Any] = {"values": values, "weights": weights, "per": per, "groups": groups}
     call = prepare(scene, job, out, format, ids, where=where, **given)
     threads = check_workers(workers)
     is_open = call.target is None

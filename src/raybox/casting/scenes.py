@@ -51,7 +51,8 @@ def content_of(geometry: Geometry) -> tuple[str, tuple[Array, ...]]:
 def scene_text(scene: Scene) -> str:
     """Return the size and checksum of a scene."""
     contents = [content_of(one) for one in geometries_of(scene)]
-    found = checksum.of_arrays(*(array for _, arrays in contents for array in arrays))[:16]
+    groups = [part.groups.of_rows for part in state_of(scene).parts if part.groups]
+    found = checksum.of_arrays(*(array for _, arrays in contents for array in arrays), *groups)[:16]
     return f"{len(scene)} {', '.join(kind for kind, _ in contents)}, checksum {found}"
 
 

@@ -21,6 +21,7 @@ from raybox.queries.columns import Columns
 from raybox.queries.deposit import partial_sums
 from raybox.queries.names import Per
 from raybox.queries.path_sums.fixed_point import BITS, TermLimits
+from raybox.queries.table import GROUPS
 from raybox.scene.scene import Scene
 from raybox.validation import Floats
 
@@ -59,11 +60,12 @@ def sum_job(scene: Scene, dimension: int, size: int, arguments: Arguments) -> Su
     channels = weights.shape[1] if isinstance(weights, np.ndarray) and weights.ndim == 2 else 1
     job = SumJob(per, len(scene), channels)
     ray, one = Rays(*np.random.default_rng(0).random((2, 1, dimension))), np.ones((1, channels))
-    scene.deposit(ray, one, per=per, where=where)  # raises for wrong arguments
+    groups = 0 if GROUPS in arguments else None
+    scene.deposit(ray, one, per=per, where=where, groups=groups)  # raises for wrong arguments
     if per == "length" and not np.isfinite(scene.bounds).all():
         return job
     limits = TermLimits(max(size, BLOCK), _largest(weights), np.inf)
-    fixed = partial_sums(scene, ray, one, limits=limits, per=per, workers=1, where=where).fixed
+    fixed = partial_sums(scene, ray, one, limits=limits, per=per, workers=1, where=where, groups=groups).fixed
     shifts = len(fixed.shifts)
     bits = fixed.bits or BITS - (limits.rays - 1).bit_length()  # 0: no part of the scene is visited
     return job._replace(limits=limits, bits=bits, shifts=shifts)
@@ -88,9 +90,10 @@ class Sums:
         """False if some terms of a block are missing: an error came while they were added."""
 
     def add_block(self, scene: Scene, rays: Rays, workers: int, arguments: Arguments) -> None:
-        """Add the terms of the rays of a block; their weights are among the arguments."""
+        """Add the terms of the rays of a block; their weights and groups are among the arguments."""
         job, weights = self._job, arguments.get("weights")
-        options: Any = {"workers": workers, "where": arguments.get("where"), "per": job.per}
+        options: Any = {name: arguments.get(name) for name in ("where", GROUPS)}
+        options |= {"workers": workers, "per": job.per}
         if job.limits is None:
             terms, shifts = scene.deposit(rays, weights, **options), self._shifts
         else:

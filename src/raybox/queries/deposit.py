@@ -186,11 +186,11 @@ def _chunks(
     *,
     weights: Any = None,
     per: Per = "length",
-    where: MaskInput = None,
+    **how: Any,
 ) -> Iterator[ChunkResults]:
     # reproducible: a cast that was interrupted continues to the same bytes
     fixed = per == "hit" or bool(np.isfinite(scene.bounds).all())
-    sums = scene.deposit(rays, weights, per=per, workers=workers, where=where, reproducible=fixed)
+    sums = scene.deposit(rays, weights, per=per, workers=workers, reproducible=fixed, **how)
     columns: Columns = {"index": range(len(sums)), **sum_columns("deposit", sums)}
     yield ChunkResults(0, lambda _: columns)
 
@@ -231,6 +231,7 @@ def partial_sums(
     per: Per = "length",
     workers: int = -1,
     where: MaskInput = None,
+    groups: GroupsInput = None,
 ) -> FixedSums:
     """Return the sums of some rays in fixed point, to be added to those of others.
 
@@ -240,7 +241,7 @@ def partial_sums(
         Of one geometry.
     rays : Rays
         Some of the rays.
-    weights, per, workers, where
+    weights, per, workers, where, groups
         As for `Scene.deposit`, of these rays.
     limits : TermLimits
         Those of all rays: sums within the same limits add up to the bits of one call.
@@ -252,7 +253,7 @@ def partial_sums(
     """
     given, channels = arguments.check_weights(weights, rays, workers)
     options = DepositOptions(given, per == "hit", limits, channels, (), is_list=False)
-    (sums,) = scene._run(_PARTIAL, rays, options, workers=workers, where=where).sums
+    (sums,) = scene._run(_PARTIAL, rays, options, workers=workers, where=where, groups=groups).sums
     return cast("FixedSums", sums)
 
 

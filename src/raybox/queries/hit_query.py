@@ -46,7 +46,7 @@ from raybox.traversal.workspace import (
     list_undecided,
     packet_ray,
 )
-from raybox.validation import Floats, Ints, MaskInput
+from raybox.validation import Floats, Ints
 
 I = TypeVar("I", int, Ints)  # noqa: E741  # an index, or those of many hits
 _AHEAD = 16  # results go all over the arrays: their places are prefetched so many before (3 % of `nearest`)
@@ -328,9 +328,9 @@ def _present(results: HitFold, shape: tuple[int, ...], source: Source, _options:
 
 
 def _chunks(
-    query: Query[None, F, Hits], scene: Any, rays: Rays, first: int, workers: int, where: MaskInput = None
+    query: Query[None, F, Hits], scene: Any, rays: Rays, first: int, workers: int, **how: Any
 ) -> Iterator[ChunkResults]:
-    hits = scene._run(query, rays, workers=workers, where=where)
+    hits = scene._run(query, rays, workers=workers, **how)
     yield ChunkResults(int(np.count_nonzero(hits.hit)), partial(hit_columns, rays, hits, first))
 
 

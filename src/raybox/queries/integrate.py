@@ -120,10 +120,10 @@ def _dtypes(_dimension: int, _ids: Any, values: Any = None) -> dict[str, np.dtyp
 
 
 def _chunks(
-    scene: Any, rays: Rays, first: int, workers: int, values: Any = None, where: MaskInput = None
+    scene: Any, rays: Rays, first: int, workers: int, values: Any = None, **how: Any
 ) -> Iterator[ChunkResults]:
     # reproducible: a cast that was interrupted continues to the same bytes
-    sums = scene.integrate(rays, values, workers=workers, where=where, reproducible=True)
+    sums = scene.integrate(rays, values, workers=workers, reproducible=True, **how)
     columns: Columns = {"ray": range(first, first + len(sums)), **sum_columns("integral", sums)}
     hit = np.count_nonzero(sums.reshape(len(sums), -1).any(axis=1))
     yield ChunkResults(int(hit), lambda _: columns)

@@ -50,7 +50,7 @@ from raybox.traversal.workspace import (
     list_undecided,
     packet_ray,
 )
-from raybox.validation import Bools, Ints, MaskInput
+from raybox.validation import Bools, Ints
 
 N = TypeVar("N", int, Bools | Ints, Lanes)
 """A number, those of many rays, or of the rays of a vector"""
@@ -282,9 +282,9 @@ def _chunks(
     rays: Rays,
     first: int,
     workers: int,
-    where: MaskInput = None,
+    **how: Any,
 ) -> Iterator[ChunkResults]:
-    yield number_results(query.name, first, scene._run(query, rays, workers=workers, where=where))
+    yield number_results(query.name, first, scene._run(query, rays, workers=workers, **how))
 
 
 def _present(results: NumberFold, shape: tuple[int, ...], _source: Source, _options: None) -> NDArray[Any]:

@@ -108,7 +108,10 @@ class FileColumns(NamedTuple):
     dtypes: Callable[..., dict[str, np.dtype[Any]]]
     """(dimension, ids, arguments by name) -> the columns and their dtypes"""
     chunks: Callable[..., Iterator[ChunkResults]]
-    """(scene, rays, number of the first ray, workers, arguments and `where` by name) -> results, in order"""
+    """(scene, rays, number of the first ray, workers, arguments by name) -> results, in order
+
+    Arguments: those below, `where`, and `groups`, if any.
+    """
     rows: RowsOf = "rays"
     """"primitives": a row for each primitive in each chunk; the output is the sum of all chunks"""
     arguments: Mapping[str, Argument] = MappingProxyType({})

@@ -3,7 +3,7 @@
 from typing import Any
 
 from raybox.queries import all_hits, count, deposit, first, integrate, nearest, occluded, segments
-from raybox.queries.query import FileColumns, Opt, Public, Query, Res
+from raybox.queries.query import Argument, FileColumns, Opt, Public, Query, Res
 from raybox.traversal.protocol import register
 
 
@@ -20,6 +20,7 @@ class QueryMethods(
     """The methods of a scene that run queries."""
 
 
+GROUPS = "groups"
 QUERIES: dict[str, Query[Any, Any, Any]] = {}
 """Queries by name."""
 
@@ -53,6 +54,12 @@ def columns_of(query: str) -> FileColumns:
     columns = QUERIES[query].columns
     assert columns is not None
     return columns
+
+
+def arguments_of(query: str) -> dict[str, Argument]:
+    """Return the arguments that a cast of a query may be given: its own, and the groups of rays."""
+    groups = {} if query == segments.QUERY.name else {GROUPS: Argument.PER_RAY}  # a grid has none
+    return {**columns_of(query).arguments, **groups}
 
 
 add(nearest.QUERY)

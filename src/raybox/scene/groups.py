@@ -16,7 +16,8 @@ from raybox.queries.query import GroupsInput
 from raybox.validation import ArrayInput, Ints, Ints32, freeze
 
 COMMON = -1
-_RULE = "groups must be -1, for all, or a number from 0 on"
+RULE = "groups must be -1, for all, or a number from 0 on"
+WAY_OUT = "Number worlds from 0 on, and give -1 to what is common to all"
 
 
 class GroupRows(NamedTuple):
@@ -76,8 +77,7 @@ def _of_rows(groups: GroupsInput, geometry: Geometry) -> Ints | None:
 def _checked(groups: ArrayInput, noun: str) -> Ints:
     made = validation.integers(groups, "groups")
     if (low := made < COMMON).any():
-        way_out = "Number worlds from 0 on, and give -1 to what is common to all"
-        validation.refuse_rows(low, _RULE, {"groups": made}, noun, way_out)
+        validation.refuse_rows(low, RULE, {"groups": made}, noun, WAY_OUT)
     return made
 
 
