@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays
+from raybox.geometry import Boxes, Grid, Instances, Mesh, Planes, Rays, object_rows
+from raybox.geometry.labels import Labels
 from raybox.geometry.mesh import object_count
 from raybox.geometry.row_ids import checked_ids
 from raybox.hits import AllHits, Hits
@@ -38,7 +39,8 @@ from raybox.io.formats.saved_columns import (
 )
 from raybox.io.formats.tables import BLOCK_ROWS
 from raybox.io.formats.typed_labels import objects
-from raybox.scene.scene import Scene
+from raybox.scene.groups import GroupRows
+from raybox.scene.scene import Scene, state_of
 from raybox.validation import Array
 
 _PACKAGES = {".parquet": ("pyarrow", "io"), ".las": ("laspy", "las"), ".laz": ("laspy", "las")}
@@ -67,7 +69,8 @@ def save(
         and `AllHits`.
     content : geometry, list of geometries, Scene, Rays, Hits, AllHits, ObjectHits or dict
         The content. Geometries (Boxes, Mesh, Grid, Planes, Instances) are saved with ids, labels and objects,
-        a scene as its geometry. A dict of columns of one length is written as it is.
+        a scene as its geometry, with its groups, but of a mesh with objects, as the label ``group``:
+        ``Scene(boxes, groups=boxes.labels["group"])``. A dict of columns of one length is written as it is.
     ids : sequence of str, optional
         One for each box of the scene: a column ``id`` beside the boxes, or beside the ``index`` of results.
         Without, those of the boxes and `Hits.ids`, if there are any.
@@ -120,7 +123,8 @@ def save(
     if columns and not is_results:
         raise InvalidInput(f"columns are for Hits and AllHits; got {kind}. Leave them out.")
     if isinstance(content, Scene):
-        content = content.geometry
+        labelled = [_with_groups(part.geometry, part.groups) for part in state_of(content).parts]
+        content = labelled if state_of(content).is_list else labelled[0]
     if isinstance(content, Boxes) and ids is not None:
         if len(ids) != len(content):
             raise InvalidInput(f"ids must name every box: got {len(ids)} for {len(content)} boxes")
@@ -137,6 +141,14 @@ def save(
                 _write_csv(labels_file, table, table.keys())
         elif target.suffix.lower() in point_files.SUFFIXES and table_path.is_file():
             table_path.unlink()  # that of an earlier file
+
+
+def _with_groups(geometry: Any, groups: GroupRows | None) -> Any:
+    """Return a geometry with its groups as the label ``group``, if each of its rows is an object."""
+    if groups is None or object_rows(geometry).numbers is not None:
+        return geometry
+    labels = Labels({**geometry.labels, "group": groups.of_rows})
+    return geometry._with(geometry._attributes._replace(labels=labels))
 
 
 def check_target(path: Path, extensions: Sequence[str] = ()) -> None:
