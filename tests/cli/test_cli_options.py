@@ -40,6 +40,7 @@ def folder(tmp_path, monkeypatch):
         ("--format NAME", ["cast", "pick", "view", "info"]),
         ("--exit-status", ["cast", "pick"]),
         ("--carry NAMES", ["cast"]),
+        ("--group-column NAME", ["cast"]),
         ("--chunk N", ["cast"]),
         ("--layout NAMES", ["cast", "pick", "view", "info"]),
         ("--invalid [raise|miss|skip]", ["cast", "pick", "view", "info"]),

@@ -8,6 +8,7 @@ import pytest
 import raybox as rb
 from commands import raybox
 from raybox.scene import geometry_parts
+from streaming import with_column
 
 RNG = np.random.default_rng(2)
 CORNERS = RNG.random((60, 1, 3)) + 0.3 * RNG.random((60, 3, 3))
@@ -68,6 +69,35 @@ def test_cast_without_a_build(folder, monkeypatch, name):
     assert json.loads(summary)["scene"] == f"{name}.scene"
 
 
+GROUPS, OWN = RNG.integers(-1, 3, 60), RNG.integers(-1, 4, 50)
+NEAR = rb.Rays(RAYS.origins, CORNERS[:50].mean(axis=1) - RAYS.origins)
+OF_OBJECTS = rb.Mesh(MESH.vertices, MESH.faces, objects=MESH.objects, labels={"group": GROUPS[:30]})
+WORLDS = {
+    "boxes": (BOXES, GROUPS),
+    "mesh": (OF_OBJECTS, np.repeat(GROUPS[:30], 2)),
+    "list": ([BOXES, GRID], [GROUPS, None]),
+}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_cast_of_groups(folder, name):
+    """Groups of a saved scene; and of the label, also that of saved boxes."""
+    geometry, groups = WORLDS[name]
+    scene = rb.Scene(geometry, groups=groups)
+    scene.save("worlds.scene")
+    for ending in ("npz", "csv", "parquet")[: 3 if name == "boxes" else 1]:
+        rb.save(f"worlds.{ending}", scene)
+    with_column(folder / "rays.csv", NEAR, "world", OWN)
+    hits = scene.nearest(NEAR, groups=OWN)
+    assert 5 < hits.hit.sum() < 50
+    rb.save("wanted.csv", hits)
+    for path in folder.glob("worlds.*"):
+        printed("cast", path.name, "rays.csv", "-o", "found.csv", "--group-column", "world", "--force")
+        assert (folder / "found.csv").read_bytes() == (folder / "wanted.csv").read_bytes()
+    if name == "boxes":
+        np.testing.assert_array_equal(rb.load("worlds.npz").labels["group"], GROUPS)
+
+
 @every
 def test_info(folder, name):
     wanted, found = (json.loads(printed("info", f"{name}.{kind}", "--json")) for kind in ("npz", "scene"))
@@ -90,5 +120,16 @@ def test_errors_are_one_line(folder):
     assert "No such file" in printed("pick", "none.scene", *PICK, status=2)
     (folder / "x.scene").write_bytes(b"x")
     assert "is a file, not the folder" in printed("pick", "x.scene", *PICK, status=2)
+    rb.Scene(BOXES, groups=GROUPS).save("worlds.scene")
+    rb.save("text.npz", rb.Boxes(BOXES.lower, BOXES.upper, labels={"group": ["a"] * 60}))
+    cast = "rays.npz", "-o", "out.csv", "--group-column", "world"
+    for scene, more, problem in (
+        ("worlds.scene", cast[:-2], "SCENE has groups. Pass --group-column"),
+        ("boxes.scene", cast, "SCENE has no groups. Save one"),
+        ("mesh.npz", cast, "SCENE has no label group"),
+        ("text.npz", cast, "label group of SCENE is not an integer"),
+        ("worlds.scene", cast, "has no named columns of groups; give rays in .csv or .parquet"),
+    ):
+        assert problem in printed("cast", scene, *more, status=2)
     text = printed("cast", "boxes.scene", "rays.npz", "-o", "boxes.scene/upper.npy", "--force", status=2)
     assert "must not be an input" in text or "is also an input" in text

@@ -12,16 +12,25 @@ from raybox.cli.common import as_json
 from raybox.cli.inputs import STDIN, TableChoice, check_format, format_names, input_files, shown
 from raybox.cli.notices import QUIET, notice, print_versions, verbosity
 from raybox.cli.outputs import check_new, check_no_input, force_option, stdout
-from raybox.cli.scenes import SceneOptions, load_scene, origin_option, scene_options, size_of
+from raybox.cli.scenes import (
+    SceneOptions,
+    geometries,
+    load_scene,
+    origin_option,
+    scene_options,
+    size_of,
+)
 from raybox.errors import printable
 from raybox.queries.names import Per
 
 if TYPE_CHECKING:
     from raybox.casting import Summary
     from raybox.cli.scenes import SceneContent
-    from raybox.validation import Array
+    from raybox.scene.scene import Scene
+    from raybox.validation import Array, Ints
 
 _ARRAYS = "values", "weights"
+_GROUP = "group"
 _COUNTED = {"all": "hits", "segments": "segments", "deposit": "sums above or below zero"}
 
 
@@ -71,6 +80,12 @@ def _format_names() -> list[str]:
     "--carry",
     metavar="NAMES",
     help="Columns of RAYS to write, too, such as id,time, or all; .csv and .parquet only.",
+)
+@click.option(
+    "--group-column",
+    metavar="NAME",
+    help="The column of RAYS with the group of each: it meets boxes of its own group and of -1. SCENE is a "
+    "folder of a scene with groups, or has the label group.",
 )
 @scene_options
 @click.option(
@@ -209,10 +224,10 @@ def _check_out(out: str, options: dict[str, Any], inputs: Sequence[str], query: 
 def _cast(geometry: "SceneContent", rays: Sequence[str], out: str, query: str, **how: Any) -> "Summary":
     """Cast, and return the summary; when interrupted, print how many rays are stored."""
     from raybox import casting
-    from raybox.scene.scene import Scene
     from raybox.threads.chunks import check_workers
 
     check_workers(how["workers"])
+    scene = _scene(geometry, how["group_column"])
     options: dict[str, Any] = {name: _load_array(how[name]) for name in _ARRAYS}
     options |= {
         name: how[name] for name in ("per", "origin", "invalid", "layout", "workers", "where", "format")
@@ -221,20 +236,42 @@ def _cast(geometry: "SceneContent", rays: Sequence[str], out: str, query: str, *
     options |= {"chunk": how["chunk"]} if how["chunk"] else {}
     options |= {"blocks": _numbers(how["blocks"])} if how["blocks"] else {}
     shown = sys.stderr.isatty() and verbosity() > QUIET if how["progress"] is None else how["progress"]
-    given = options | {"query": query, "progress": shown}
+    given = options | {"query": query, "progress": shown, "groups": how["group_column"]}
     try:
         to = stdout() if out == STDIN else out
-        return casting.cast(
-            geometry if isinstance(geometry, Scene) else Scene(geometry),
-            rays,
-            to,
-            cluster=how["cluster"],
-            **given,
-        )
+        return casting.cast(scene, rays, to, cluster=how["cluster"], **given)
     except KeyboardInterrupt as interrupt:
         for note in getattr(interrupt, "__notes__", ()):
             click.echo(f"raybox: {printable(note)}", err=True)
         raise
+
+
+def _scene(content: "SceneContent", group_column: str | None) -> "Scene":
+    """Return the scene, with groups if rays have some: those of a saved scene, or of the label."""
+    from raybox.geometry import object_rows
+    from raybox.scene.scene import Scene
+
+    if isinstance(content, Scene):
+        if content.groups is not None and group_column is None:
+            raise click.UsageError("SCENE has groups. Pass --group-column, the column of those of RAYS.")
+        if content.groups is None and group_column is not None:
+            way_out = "Save one that has: Scene(geometry, groups=...).save(path)."
+            raise click.UsageError(f"--group-column: SCENE has no groups. {way_out}")
+        return content
+    if group_column is None:
+        return Scene(content)
+    groups = list["Ints | None"]()
+    for one in geometries(content):
+        rows = object_rows(one)
+        label = rows.attributes.labels.get(_GROUP)
+        if label is not None and label.dtype.kind != "i":
+            raise click.UsageError(f"The label {_GROUP} of SCENE is not an integer in each row. Correct it.")
+        groups.append(label if label is None or rows.numbers is None else label[rows.numbers])
+    if all(one is None for one in groups):
+        raise click.UsageError(
+            f"--group-column: SCENE has no label {_GROUP}. Add a column {_GROUP} of integers to its boxes."
+        )
+    return Scene(content, groups=groups if isinstance(content, list) else groups[0])
 
 
 def _finish(out: str) -> "Summary":
