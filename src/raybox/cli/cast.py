@@ -84,7 +84,7 @@ def _format_names() -> list[str]:
 @click.option(
     "--group-column",
     metavar="NAME",
-    help="The column of RAYS with the group of each: it meets boxes of its own group and of -1. SCENE is a "
+    help="The column of RAYS with the group of each, which hits boxes of its own and of -1. SCENE is a "
     "folder of a scene with groups, or has the label group.",
 )
 @scene_options

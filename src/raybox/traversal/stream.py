@@ -279,6 +279,7 @@ def traverse_starts(
     while row >= 0:
         for node in range(starts[row, 0], starts[row, 0] + starts[row, 1]):
             if ends_rays(recorder) and number > 1:
+                pad(workspace.lists, whole(workspace.lists[0]), number)
                 number = drop_ended(recorder, workspace, 0, number)
             if number > 0:
                 _traverse_below(job, recorder, workspace, octant, whole(node), number)
