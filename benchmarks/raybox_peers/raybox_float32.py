@@ -23,7 +23,6 @@ from raybox.queries.nearest.certain import CertainNearest
 from raybox.queries.nearest.query import SPEED
 from raybox.queries.nearest.stream import Nearest
 from raybox.queries.scheduler import run
-from raybox.traversal.certain_hits import record_hits
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import StreamHooks, register
 from raybox.traversal.ray_setup import RESULT, STOP, frame_of
@@ -87,7 +86,7 @@ _HOOKS = StreamHooks(
     CandidateRecorder,
     record=_record,
     write_results=_write_results,
-    intersect_lists=record_hits(_FirstCandidate),
+    certain_hits=_FirstCandidate,
     record_certain=_record_certain,
     defers_float64=yes,
 )
