@@ -16,6 +16,7 @@ from raybox.queries import batches
 from raybox.traversal.workspace import make_workspace, work_counts
 from scenes import as_rays, random_scene, truth
 from sorting import sort_more_than
+from test_uninitialised_memory import PATTERNS, fresh_memory
 
 NOBODY = 10**15  # a group without primitives
 
@@ -159,6 +160,26 @@ def test_a_camera_in_one_world():
         np.testing.assert_array_equal(got.index, np.where(want.hit, rows[want.index], -1))
         np.testing.assert_array_equal(scene.count(camera, groups=world), rb.Scene(boxes[rows]).count(camera))
     assert want.hit.any()
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_no_result_depends_on_memory_that_is_not_written(pattern):
+    rng = np.random.default_rng(65)
+    groups = numbered(rng, [30, 130, 5], 20)
+    pairs = random_scene(65, len(groups), 500, size=0.5)
+    scene, rays, own = (
+        rb.Scene(rb.Boxes(*pairs[4:]), groups=groups),
+        as_rays(pairs),
+        ray_groups(rng, groups, 500),
+    )
+    queries = scene.nearest, scene.count, scene.occluded, scene.all
+    for limits in ({"groups": own}, {"groups": own, "exclude": scene.nearest(rays, groups=own)}):
+        want = [query(rays, **limits) for query in queries]
+        with fresh_memory(PATTERNS[pattern]) as calls:
+            got = [query(rays, **limits) for query in queries]
+        for one, other in zip(got, want, strict=True):
+            assert one.equals(other) if hasattr(one, "equals") else np.array_equal(one, other)
+        assert calls["raybox.compiler.huge_pages"] > 10
 
 
 def test_other_geometries_and_lists():
