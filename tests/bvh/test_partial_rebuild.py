@@ -7,7 +7,7 @@ import pytest
 
 import raybox as rb
 from raybox.bvh import partial_rebuild
-from raybox.bvh.build import build, build_part
+from raybox.bvh.build import build, build_some
 from raybox.bvh.node import CHILD, EMPTY, MAX_DEPTH
 from raybox.bvh.partial_rebuild import Costs, measure
 from raybox.bvh.refit import copy_nodes, refit_into
@@ -172,11 +172,11 @@ def test_the_depth_of_a_part_continues_that_of_the_top(small_tasks, monkeypatch)
     tree = build(*boxes)
     depths = {}
 
-    def record(rows, task, quality):
-        depths[rows.view(np.int32)[:, 3].min()] = task.depth
-        return build_part(rows, task, quality)
+    def record(framed, numbers, depth, quality):
+        depths[numbers.min()] = depth
+        return build_some(framed, numbers, depth, quality)
 
-    monkeypatch.setattr(partial_rebuild, "build_part", record)
+    monkeypatch.setattr(partial_rebuild, "build_some", record)
     for k in range(tree.parts.size):
         force_rebuild(tree, boxes, [k], monkeypatch)
     depth = {0: 1}
@@ -319,13 +319,12 @@ def test_memory_of_a_tree_is_not_reused_for_one_of_another_size(frames):
 def test_the_whole_is_rebuilt_where_parts_are_no_better(frames, monkeypatch):
     tries = []
 
-    def poorly(rows, task, quality):
+    def poorly(framed, numbers, _depth, quality):
         """Build a part by number alone, of boxes in random order."""
-        tries.append(len(rows))
-        rows[:] = rows[np.random.default_rng(0).permutation(len(rows))]
-        return build_part(rows, task._replace(depth=49), quality)
+        tries.append(len(numbers))
+        return build_some(framed, np.random.default_rng(0).permutation(numbers), 49, quality)
 
-    monkeypatch.setattr(partial_rebuild, "build_part", poorly)
+    monkeypatch.setattr(partial_rebuild, "build_some", poorly)
     scene = rb.Scene(rb.Boxes(*frames[0]))
     scene.update(rb.Boxes(*frames[10]))
     assert tries

@@ -37,7 +37,7 @@ def assert_sound(rays, dims=3):
     assert np.array_equal(origins[:, :dims], rays.origins.reshape(-1, dims), equal_nan=True)
     assert np.array_equal(rows.directions[:, :dims], rays.directions.reshape(-1, dims), equal_nan=True)
     assert not rows.directions[:, dims:].any()
-    for row, t in zip(rows[2:], (rays.t_min, rays.t_max), strict=True):
+    for row, t in zip((rows.t_min, rows.t_max), (rays.t_min, rays.t_max), strict=True):
         assert row.shape in ((1,), (count,))
         assert np.array_equal(np.broadcast_to(row, count), t.reshape(-1))
     for values in rows:
