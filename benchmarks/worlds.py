@@ -8,11 +8,13 @@ alone.
 import argparse
 import time
 from collections.abc import Callable
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 
 import raybox as rb
+from raybox.bench import timing
 
 FLOOR = np.array([[-1e3, -1e3, -1.0]]), np.array([[1e3, 1e3, 0.0]])
 APART = 1024.0  # between worlds that are moved apart by hand
@@ -46,19 +48,6 @@ def flat(worlds: Worlds, offsets: np.ndarray | float = 0.0) -> tuple[rb.Boxes, r
     boxes = rb.Boxes(np.concatenate([lower, floor[0]]), np.concatenate([upper, floor[1]]))
     origins = (worlds.origins + offsets).reshape(-1, 3)
     return boxes, rb.Rays(origins, worlds.directions.reshape(-1, 3), t_max=RANGE)
-
-
-def seconds(steps: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Return the median processor time of each step, taken in turns."""
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    for step in steps.values():
-        step()
-    for _ in range(rounds):
-        for name, step in steps.items():
-            begin = time.process_time()
-            step()
-            times[name].append(time.process_time() - begin)
-    return {name: float(np.median(some)) for name, some in times.items()}
 
 
 def own_steps(made: Worlds) -> dict[str, Callable[[], object]]:
@@ -95,7 +84,8 @@ def warp_step(made: Worlds) -> Callable[[], object]:
     """Return a refit and the rays of Warp's grouped tree, by its kernel for boxes."""
     import warp as wp
 
-    wp.config.quiet = True
+    from raybox_peers.warp_bvh import enter
+
     wp.init()
     count, boxes, rays = *made.lower.shape[:2], made.origins.shape[1]
     number = np.append(np.repeat(np.arange(count), boxes), count).astype(np.int32)
@@ -112,6 +102,7 @@ def warp_step(made: Worlds) -> Callable[[], object]:
         out: wp.array(dtype=int),
     ):
         k = wp.tid()
+        inverse = wp.cw_div(wp.vec3(1.0, 1.0, 1.0), ways[k])
         best = wp.float32(1e30)  # a variable, where 1e30 would be a constant of the kernel
         found = wp.int32(-1)
         i = wp.int32(0)
@@ -121,15 +112,9 @@ def warp_step(made: Worlds) -> Callable[[], object]:
             turn += 1
             query = wp.bvh_query_ray(tree, origins[k], ways[k], root)
             while wp.bvh_query_next(query, i, best):
-                near = wp.float32(0.0)
-                far = wp.float32(1e30)
-                for a in range(3):
-                    one = (lower[i][a] - origins[k][a]) / ways[k][a]
-                    other = (upper[i][a] - origins[k][a]) / ways[k][a]
-                    near = wp.max(near, wp.min(one, other))
-                    far = wp.min(far, wp.max(one, other))
-                if near <= far and near < best:
-                    best = near
+                t = enter(origins[k], inverse, lower[i], upper[i])
+                if t >= 0.0 and t < best:
+                    best = t
                     found = i
         out[k] = found
 
@@ -191,7 +176,10 @@ def main() -> None:
             steps[name] = make()
         except ImportError as error:
             print(f"{name}: {error}")
-    for name, spent in seconds(steps, options.rounds).items():
+    for step in steps.values():
+        step()
+    for name, times in timing.alternate(steps, options.rounds, time.process_time).items():
+        spent = median(times)
         scale = options.worlds / some if "MuJoCo" in name else 1.0
         note = f", all {options.worlds}: {spent * scale * 1e3:.0f} ms" if scale > 1 else ""
         print(f"{name}: {spent * 1e3:.1f} ms{note}")

@@ -162,10 +162,12 @@ def integers(value: ArrayInput, name: str) -> Ints:
 
 
 def spread(numbers: Ints, name: str, shape: tuple[int, ...]) -> Ints:
-    """Return integers broadcast to the shape of rays."""
+    """Return integers for each ray of a shape, flat; one for all if there is only one."""
+    if numbers.size == 1:
+        return numbers.reshape(1)
     if numbers.ndim <= len(shape):
         with suppress(ValueError):
-            return np.broadcast_to(numbers, shape)
+            return np.broadcast_to(numbers, shape).reshape(-1)
     raise InvalidInput(
         f"{name} must broadcast to the shape of the rays, {shape}; got shape {numbers.shape}. Add or drop an "
         f"axis, {name}[..., None], or give one number for all."

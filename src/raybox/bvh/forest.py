@@ -2,7 +2,7 @@
 
 The boxes of a small group are a span of nodes without inner slots, one after the other; those of a large one
 are a tree. A *top* above all of them makes the whole a tree like any other, which is checked, refitted and
-stored as such. No ray starts there: worlds that overlap in space would be walked for each other's rays.
+stored as such. No ray starts there: in worlds that overlap in space, it would visit nodes of all.
 
     nodes   | top ... | nodes of small groups ... | trees of large groups: the parts |
 
@@ -22,6 +22,14 @@ from raybox.validation import Floats, Ints, Ints32
 
 FLAT = MAX_STARTS * WIDTH
 """Boxes of a group without inner nodes, at most"""
+
+
+class TreeGroups(NamedTuple):
+    """The groups of a tree's boxes."""
+
+    of_boxes: Ints
+    """0: common to all; else from 1 to `count`"""
+    count: int  # type: ignore[assignment]  # not the method of tuples
 
 
 class _Layout(NamedTuple):
@@ -46,16 +54,13 @@ class _Layout(NamedTuple):
 
 
 def build_forest(
-    lower: Floats, upper: Floats, groups: Ints, count: int, *, quality: str = "balanced", threads: int = 1
+    lower: Floats, upper: Floats, groups: TreeGroups, *, quality: str = "balanced", threads: int = 1
 ) -> Tree:
-    """Return the tree of boxes in groups.
-
-    lower, upper: float64, (boxes, 3). groups: of each box, 0 if it is common to all, else from 1 to `count`.
-    """
+    """Return the tree of boxes in groups, given as float64 arrays of shape (boxes, 3)."""
     lower, upper = frozen(lower), frozen(upper)
     frame = choose_frame(lower, upper)
     boxes = FramedBoxes(lower, upper, frame.center, 2.0**frame.exponent)
-    layout = _layout(groups, count)
+    layout = _layout(groups)
     nodes, subtrees = _flat_nodes(layout), list[Subtree]()
     with TaskRunner(threads) as run_each:
         numbers = [layout.order[layout.begins[g] : layout.begins[g + 1]] for g in layout.large]
@@ -73,8 +78,8 @@ def build_forest(
     return tree._replace(root=root_of(joined.nodes), starts=_starts(layout, joined))
 
 
-def _layout(groups: Ints, count: int) -> _Layout:
-    sizes = np.bincount(groups, minlength=count + 1)
+def _layout(groups: TreeGroups) -> _Layout:
+    sizes = np.bincount(groups.of_boxes, minlength=groups.count + 1)
     is_flat = sizes <= FLAT
     lengths = np.where(is_flat, -(-sizes // WIDTH), 0)
     large = np.flatnonzero(~is_flat)
@@ -82,7 +87,7 @@ def _layout(groups: Ints, count: int) -> _Layout:
     while levels[0] > 1:
         levels.insert(0, -(-levels[0] // WIDTH))
     ends = np.cumsum(lengths)
-    order = np.argsort(groups, kind="stable")
+    order = np.argsort(groups.of_boxes, kind="stable")
     return _Layout(order, np.append(0, np.cumsum(sizes)), large, ends - lengths, lengths, levels)
 
 
@@ -118,8 +123,8 @@ def _starts(layout: _Layout, joined: JoinedNodes) -> Ints32:
     return starts
 
 
-def broken_starts(tree: Tree, groups: Ints) -> str:
-    """Return the first rule that the starts of a valid tree break, or an empty text. groups: of each box."""
+def broken_starts(tree: Tree, groups: TreeGroups) -> str:
+    """Return the first rule that the starts of a valid tree break, or an empty text."""
     first, count = tree.starts.T.astype(np.int64)
     if (
         (first < 0).any()
@@ -143,6 +148,6 @@ def broken_starts(tree: Tree, groups: Ints) -> str:
         row_of[below] = row_of[nodes[node]]
         nodes = below
     node, slot = np.nonzero((children < 0) & (children != EMPTY))
-    if not np.array_equal(row_of[node], groups[~children[node, slot]]):
+    if not np.array_equal(row_of[node], groups.of_boxes[~children[node, slot]]):
         return "a box is not in the nodes of its group"
     return ""

@@ -17,11 +17,11 @@ import numpy as np
 
 from raybox.bvh.build import Subtree, build, build_some, join
 from raybox.bvh.build_threads import TaskRunner
-from raybox.bvh.forest import build_forest
+from raybox.bvh.forest import TreeGroups, build_forest
 from raybox.bvh.frame import FramedBoxes, frozen
 from raybox.bvh.node import CHILD, EMPTY, Tree
 from raybox.bvh.refit import area_of, bulk_limits, copy_nodes, cost_of, refit_into
-from raybox.validation import Floats, Floats32, Ints, Ints32
+from raybox.validation import Floats, Floats32, Ints32
 
 # Both are multiples of the cost as built. Parts are rebuilt until the cost should be _TARGET: with 1.2 rays
 # visit 10 % more nodes, and updates are no faster. Beyond _LIMIT the whole tree is rebuilt: with 1.3 rays
@@ -157,14 +157,6 @@ def _replace(
     return tree._replace(**joined._asdict())
 
 
-class TreeGroups(NamedTuple):
-    """The groups of a tree's boxes."""
-
-    of_boxes: Ints
-    """0: common to all; else from 1 to `count`"""
-    count: int  # type: ignore[assignment]  # not the method of tuples
-
-
 class RefitPolicy:
     """How the tree of a scene is built and updated.
 
@@ -185,13 +177,13 @@ class RefitPolicy:
         self.spare, self.built = [], None
         how = partial(build, lower, upper)
         if self.groups is not None:
-            how = partial(build_forest, lower, upper, *self.groups)
+            how = partial(build_forest, lower, upper, self.groups)
         return self._shared(how(quality=self.quality, threads=self.threads))
 
     def move(self, tree: Tree, old: tuple[Floats, Floats], new: tuple[Floats, Floats]) -> Tree:
         """Return a tree for boxes (lower, upper) that have moved."""
         nodes = self.spare.pop() if self.spare else copy_nodes(tree.nodes)
-        if self.groups and not tree.parts.size:  # no node is walked to another: none can become poor
+        if self.groups and not tree.parts.size:  # spans have no inner nodes that could become poor
             return self._shared(refit_into(nodes, tree, *new, threads=self.threads)[0])
         if self.built is None:
             self.built = measure(tree._replace(nodes=nodes), *old, threads=self.threads)

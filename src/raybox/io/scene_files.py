@@ -358,7 +358,7 @@ def _map_groups(files: _Files, tree: Tree) -> tuple[Tree, GroupRows]:
         own = groups.of_rows
         are_known = (numbers[:1] >= 0).all() and (np.diff(numbers) > 0).all()
         are_known = are_known and ((own == COMMON) | np.isin(own, numbers)).all()
-        problem = broken_starts(tree, groups.of_tree().of_boxes) if are_known else "a group without a number"
+        problem = broken_starts(tree, groups.of_tree()) if are_known else "a group without a number"
         files.require(not problem, problem)
     return tree, groups
 

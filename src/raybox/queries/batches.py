@@ -128,17 +128,17 @@ def traverse_batch(
         done = _traverse_unsorted(job, rays, span, recording)
         yield Traversed([done], np.arange(count, dtype=np.int32), done.undecided, [])
         return
-    order = _take_order(count)
+    order, job = _take_order(count), job._replace(rays=rays)
     if rays.starts.size > 1:
-        yield _traverse_by_starts(job._replace(rays=rays), span, recording, order, run)
+        yield _traverse_by_starts(job, span, recording, order, run)
         _ORDERS.put_back(order)
         return
-    keyed = _sort(job._replace(rays=rays), span, recording, order, run)
+    keyed = _sort(job, span, recording, order, run)
     single = order.order[order.starts[SINGLE_RAY_KEY] : order.starts[MISS_KEY]].astype(np.int64)
     size = _group_size(recording, order.starts[: SINGLE_RAY_KEY + 1], run.threads)
 
     def traverse(begin: int, end: int) -> StreamPart[R]:
-        return _traverse_sorted(job._replace(rays=rays), Span(span.begin, begin, end), recording, order, size)
+        return _traverse_sorted(job, Span(span.begin, begin, end), recording, order, size)
 
     streams = run(traverse, order.starts[SINGLE_RAY_KEY], min_chunk=size)
     undecided = [single, *(part.undecided for part in keyed), *(part.undecided for part in streams)]

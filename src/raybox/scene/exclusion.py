@@ -99,9 +99,7 @@ def _objects(exclude_object: Any, rows: SceneRows, shape: tuple[int, ...]) -> Ex
 
 
 def _spread(values: ArrayInput, name: str, shape: tuple[int, ...]) -> Ints:
-    """Return integers for each ray, flat; one for all if there is only one."""
-    numbers = validation.integers(values, name)
-    return numbers.reshape(1) if numbers.size == 1 else validation.spread(numbers, name, shape).reshape(-1)
+    return validation.spread(validation.integers(values, name), name, shape)
 
 
 def _require(valid: Bools, numbers: Ints, name: str, rule: str) -> None:

@@ -122,7 +122,7 @@ def make_all(
 ) -> tuple[Part, ...]:
     """Build the parts of a scene."""
     given = listed(geometry)
-    for one in given:
+    for one in given if groups is not None else ():  # before their groups are
         _check_kind(one)
     each = checked_groups(groups, given, isinstance(geometry, list | tuple))
     parts = tuple(make(one, quality, workers, own) for one, own in zip(given, each, strict=True))
@@ -188,8 +188,7 @@ def make(geometry: Geometry, quality: str, workers: int, groups: GroupRows | Non
         rows = _instance_rows(geometry, inner)
     box_rows = bounds(rows)
     tree = refit_policy.build(*box_rows)
-    made = _made(geometry, rows, tree, refit_policy, inner, box_rows=lambda: box_rows)
-    return made._replace(groups=groups)
+    return _made(geometry, rows, tree, refit_policy, inner, box_rows=lambda: box_rows, groups=groups)
 
 
 class InstanceArrays(NamedTuple):
@@ -248,9 +247,9 @@ def restored(geometry: Geometry, state: TreeState, quality: str) -> Part:
     if isinstance(geometry, Instances) and state.inner:
         inner = restored(geometry.geometry, state.inner, quality)
         rows: Rows = _instance_rows(geometry, inner, cast("InstanceArrays | None", state.rows))
-        return _made(geometry, rows, state.tree, refit_policy, inner)._replace(groups=groups)
+        return _made(geometry, rows, state.tree, refit_policy, inner, groups=groups)
     rows = geometry._rows() if state.rows is None else state.rows
-    return _made(geometry, rows, state.tree, refit_policy, frame=state.frame)._replace(groups=groups)
+    return _made(geometry, rows, state.tree, refit_policy, frame=state.frame, groups=groups)
 
 
 def moved(part: Part, geometry: Geometry) -> Part:
@@ -267,8 +266,9 @@ def moved(part: Part, geometry: Geometry) -> Part:
         rows = geometry._rows()
     box_rows = bounds(rows)
     tree = part.refit_policy.move(part.tree, part.box_rows, box_rows)
-    made = _made(geometry, rows, tree, part.refit_policy, inner, box_rows=lambda: box_rows)
-    return made._replace(groups=part.groups)
+    return _made(
+        geometry, rows, tree, part.refit_policy, inner, box_rows=lambda: box_rows, groups=part.groups
+    )
 
 
 class View(NamedTuple):
@@ -324,8 +324,8 @@ def check(part: Part) -> None:
     """Raise `RayboxError` unless the tree of a part is valid."""
     if isinstance(part.tree, Tree):
         check_tree(part.tree, *part.box_rows)
-        if part.groups is not None:
-            require(not (rule := broken_starts(part.tree, part.groups.of_tree().of_boxes)), rule)
+        if (groups := part.refit_policy.groups) is not None:
+            require(not (rule := broken_starts(part.tree, groups)), rule)
     else:
         own_tree(part.rows).check(part.tree, part.rows)
     if part.inner:
@@ -361,6 +361,7 @@ def _made(
     *,
     box_rows: Callable[[], tuple[Floats, Floats]] | None = None,
     frame: Frame | None = None,
+    groups: GroupRows | None = None,
 ) -> Part:
     if frame is None and isinstance(tree, Tree) and has_simd(rows):
         frame = frame_of(tree)
@@ -372,6 +373,7 @@ def _made(
         frame,
         refit_policy,
         inner,
+        groups,
     )
 
 

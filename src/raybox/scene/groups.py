@@ -1,6 +1,6 @@
-"""Groups: of each primitive the world that it is in, and of each ray the one that it meets.
+"""Groups: the world of each primitive, and that of each ray.
 
--1 is common to all. A ray of group g meets the primitives of g and of -1, a ray of -1 those of -1 alone.
+-1 is common to all. A ray of group g hits primitives of g and of -1, a ray of -1 those of -1 alone.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox import validation
-from raybox.bvh.partial_rebuild import TreeGroups
+from raybox.bvh.forest import TreeGroups
 from raybox.errors import InvalidInput
 from raybox.geometry import Geometry, Grid
 from raybox.queries.query import GroupsInput
@@ -96,10 +96,8 @@ def starts_of(groups: GroupRows | None, given: GroupsInput, shape: tuple[int, ..
             "rays need groups, as the scene has some: each hits what is in its own, and what is common to "
             "all. Pass groups=, one for each ray or one for all; rays of -1 hit what is common alone."
         )
-    numbers = _checked(given, "ray")
-    if numbers.size != 1:
-        numbers = validation.spread(numbers, "groups", shape)
-    starts = _places(groups.numbers, numbers.reshape(-1)).astype(np.int32)
+    numbers = validation.spread(_checked(given, "ray"), "groups", shape)
+    starts = _places(groups.numbers, numbers).astype(np.int32)
     if starts.size > 1 and (starts == starts[0]).all():
         starts = starts[:1].copy()
     freeze(starts)

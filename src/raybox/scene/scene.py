@@ -411,10 +411,11 @@ def _unpickled(version: str, is_list: bool, quality: Quality, parts: list[PartSt
     if version != __version__:
         geometries = [part.geometry for part in parts]
         groups = [part.tree.groups and part.tree.groups.of_rows for part in parts]
-        some = None if all(one is None for one in groups) else groups
-        made = Scene(geometries, groups=some, quality=quality)
-        made._is_list = is_list
-        return made
+        if not is_list:
+            return Scene(geometries[0], groups=groups[0], quality=quality)
+        return Scene(
+            geometries, groups=groups if any(own is not None for own in groups) else None, quality=quality
+        )
     return restore(is_list, quality, [part._replace(tree=part.tree.copied()) for part in parts])
 
 
