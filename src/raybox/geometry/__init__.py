@@ -13,7 +13,15 @@ from raybox.geometry.planes import Planes
 from raybox.geometry.ray_input import Invalid
 from raybox.geometry.rays import Rays
 from raybox.geometry.row_ids import Ids
-from raybox.geometry.rows import BoxRows, GridRows, MovingBoxRows, PlaneRows, RayRows, Rows, TriangleRows
+from raybox.geometry.rows import (
+    BoxRows,
+    GridRows,
+    MovingBoxRows,
+    PlaneRows,
+    PrimitiveRows,
+    RayRows,
+    TriangleRows,
+)
 from raybox.geometry.transforms import around
 
 Bounded = Boxes | Mesh
@@ -39,9 +47,9 @@ __all__ = [
     "ObjectRows",
     "PlaneRows",
     "Planes",
+    "PrimitiveRows",
     "RayRows",
     "Rays",
-    "Rows",
     "TriangleRows",
     "around",
     "checked_labels",

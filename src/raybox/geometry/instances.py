@@ -22,7 +22,7 @@ from raybox.geometry.labels import (
 )
 from raybox.geometry.mesh import Mesh
 from raybox.geometry.row_ids import IdsInput, RowIndex, listed_rows
-from raybox.geometry.rows import BoxRows, Rows, TriangleRows
+from raybox.geometry.rows import BoxRows, PrimitiveRows, TriangleRows
 from raybox.geometry.transforms import around
 from raybox.validation import ArrayInput, Bools, Floats
 
@@ -37,7 +37,7 @@ class InstanceRows(NamedTuple):
 
     rows: BoxRows | TriangleRows
     """rows of the geometry, for kernels"""
-    tree: Rows
+    tree: PrimitiveRows
     """tree of the geometry"""
     size: int
     """number of rows of the geometry"""
@@ -57,7 +57,7 @@ class InstanceRows(NamedTuple):
     """(1,): whether floats left anything about the current ray undecided"""
     undecided_rays: Bools
     """(N,): the same for each ray"""
-    scratch: Rows
+    scratch: PrimitiveRows
     """memory of one thread for two rows of the geometry, in world coordinates"""
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from raybox.validation import Floats, Ints, Ints32, freeze
 
 
-class Rows(Protocol):
+class PrimitiveRows(Protocol):
     """Arrays of any container: a `NamedTuple`, whose class chooses the kernels."""
 
     def _asdict(self) -> dict[str, object]: ...

@@ -20,9 +20,9 @@ from raybox.geometry import (
     InstanceRows,
     MovingBoxes,
     ObjectRows,
+    PrimitiveRows,
     RayRows,
     Rays,
-    Rows,
     with_scratch,
 )
 from raybox.geometry.labels import shown_names
@@ -53,7 +53,7 @@ class PrimitiveIds(NamedTuple):
 class SceneRows(NamedTuple):
     """The geometries whose primitives hit ids count."""
 
-    parts: tuple[Rows, ...]  # rows of each geometry, for kernels
+    parts: tuple[PrimitiveRows, ...]  # rows of each geometry, for kernels
     starts: tuple[int, ...] = (0,)  # first hit id of each geometry
     sizes: tuple[int, ...] = ()  # number of primitives, or instances, of each geometry; of all hits of rays
     objects: tuple[ObjectRows, ...] = (NO_OBJECTS,)  # of the primitives of each geometry
@@ -73,7 +73,7 @@ class Source(NamedTuple):
     position: Ints | None = None  # k of each hit, if these are some of a query's hits
 
     @property
-    def parts(self) -> tuple[Rows, ...]:
+    def parts(self) -> tuple[PrimitiveRows, ...]:
         """Rows of each geometry, for kernels."""
         return self.scene.parts
 
@@ -201,7 +201,7 @@ def source_of(rays: Rays, scene: SceneRows) -> Source:
     return tuple.__new__(Source, (rays, scene, 1, 1, 0, None))
 
 
-def _index_and_primitive(rows: Rows, hit_id: Ints) -> PrimitiveIds:
+def _index_and_primitive(rows: PrimitiveRows, hit_id: Ints) -> PrimitiveIds:
     """Return index and primitive for hit ids of one geometry: both are the id except for instances."""
     if not isinstance(rows, InstanceRows):
         return PrimitiveIds(hit_id, hit_id)
@@ -323,7 +323,9 @@ def _only_rays(rays: Rays | MovingBoxes, ray_of: Ints) -> tuple[Rays | MovingBox
     return rays.reshape(-1)[ray_of], np.arange(ray_of.size, dtype=np.int64)
 
 
-def _derive(rays: Rays | MovingBoxes, rows: Rows, hits: tuple[Ints, Ints], loop: str, *out: Floats) -> None:
+def _derive(
+    rays: Rays | MovingBoxes, rows: PrimitiveRows, hits: tuple[Ints, Ints], loop: str, *out: Floats
+) -> None:
     """Write a derived field for hits of one geometry; hits: numbers of rays and of primitives."""
     if isinstance(rays, Rays) and loop in _EXACT:
         _EXACT[loop](rays._rows(), rows, hits, *out)
@@ -358,7 +360,7 @@ def _set_weights(contact: FirstContact, k: int, out: Floats) -> None:
     out[k] = contact.weights
 
 
-def _write_points(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], points: Floats) -> None:
+def _write_points(rays: RayRows, rows: PrimitiveRows, hits: tuple[Ints, Ints], points: Floats) -> None:
     """Write the points of first contact by exact times; those without exact times stay."""
     for k, (ray, number) in enumerate(zip(*(numbers.tolist() for numbers in hits), strict=True)):
         point = exact_table.contact_point(rows, exact_table.ray_at(rays, ray), number)
@@ -366,7 +368,7 @@ def _write_points(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], points: Fl
             points[k] = point[: points.shape[1]]
 
 
-def _write_distances(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], distances: Floats) -> None:
+def _write_distances(rays: RayRows, rows: PrimitiveRows, hits: tuple[Ints, Ints], distances: Floats) -> None:
     """Write the distances of first contacts by exact times; those without exact times stay."""
     for k, (ray, number) in enumerate(zip(*(numbers.tolist() for numbers in hits), strict=True)):
         distance = exact_table.contact_distance(rows, exact_table.ray_at(rays, ray), number)
@@ -374,7 +376,7 @@ def _write_distances(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], distanc
             distances[k] = distance
 
 
-_EXACT: dict[str, Callable[[RayRows, Rows, tuple[Ints, Ints], Floats], None]] = {
+_EXACT: dict[str, Callable[[RayRows, PrimitiveRows, tuple[Ints, Ints], Floats], None]] = {
     "distances_of": _write_distances,
     "lengths_of": write_exactly,
     "points_of": _write_points,

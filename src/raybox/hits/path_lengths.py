@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox.geometry import BoxRows, RayRows, Rows
+from raybox.geometry import BoxRows, PrimitiveRows, RayRows
 from raybox.hits.path_length import MODERATE, NORMAL
 from raybox.primitives import exact_table
 from raybox.validation import Bools, Floats, Ints
@@ -47,7 +47,7 @@ def distances(rays: RayRows, ray_of: Ints, t: Floats) -> PathLengths:
     return PathLengths(np.copysign(found, t), lost)
 
 
-def write_exactly(rays: RayRows, rows: Rows, hits: tuple[Ints, Ints], lengths: Floats) -> None:
+def write_exactly(rays: RayRows, rows: PrimitiveRows, hits: tuple[Ints, Ints], lengths: Floats) -> None:
     """Write the lengths of paths by exact times; those of primitives without exact times stay.
 
     hits: numbers of rays and of primitives.

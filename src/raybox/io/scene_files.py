@@ -48,7 +48,7 @@ from raybox.geometry import (
     ObjectRows,
     PlaneRows,
     Planes,
-    Rows,
+    PrimitiveRows,
     TriangleRows,
     cell_bits,
     grid,
@@ -320,7 +320,7 @@ class _Mapped(NamedTuple):
     """A geometry, and its rows for kernels; None: those that it computes itself."""
 
     geometry: Geometry
-    rows: Rows | None
+    rows: PrimitiveRows | None
 
 
 def _map_part(files: _Files, large_pages: bool) -> PartState:

@@ -14,7 +14,7 @@ import numpy as np
 from raybox.exact import definition, instance_definition, paths
 from raybox.exact.definition import BoxSpan, Crossing, Ratio, Ray1, Vector
 from raybox.exact.triangle_normal import EVEN, NARROW, NEAR_OVERFLOW
-from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, RayRows, Rows, TriangleRows
+from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, PrimitiveRows, RayRows, TriangleRows
 from raybox.validation import Floats
 
 _AXES = np.eye(3)
@@ -221,28 +221,28 @@ def ray_at(rays: RayRows, i: int) -> Ray1:
     return Ray1(tuple(origin), tuple(direction), float(low), float(high))
 
 
-def exact_time(rows: Rows, ray: Ray1, i: int) -> Ratio | None:
+def exact_time(rows: PrimitiveRows, ray: Ray1, i: int) -> Ratio | None:
     """Return the exact time of the first contact with primitive i, or None."""
     functions = TABLE[type(rows)]
     assert functions is not None  # as scenes of several geometries check
     return functions.time(rows, ray, i)
 
 
-def path_length(rows: Rows, ray: Ray1, i: int) -> float | None:
+def path_length(rows: PrimitiveRows, ray: Ray1, i: int) -> float | None:
     """Return the length of a ray inside of primitive i, by exact times; None if these are not known."""
     functions = TABLE.get(type(rows))
     span = functions and functions.span(rows, ray, i)
     return span and paths.length(ray, span.enter, span.leave)
 
 
-def contact_point(rows: Rows, ray: Ray1, i: int) -> Vector | None:
+def contact_point(rows: PrimitiveRows, ray: Ray1, i: int) -> Vector | None:
     """Return the point of first contact with primitive i, each coordinate rounded once; None if unknown."""
     functions = TABLE.get(type(rows))
     time = functions and functions.time(rows, ray, i)
     return time and paths.point(ray, time)
 
 
-def contact_distance(rows: Rows, ray: Ray1, i: int) -> float | None:
+def contact_distance(rows: PrimitiveRows, ray: Ray1, i: int) -> float | None:
     """Return the distance of first contact, by its exact time; None if unknown."""
     functions = TABLE.get(type(rows))
     time = functions and functions.time(rows, ray, i)

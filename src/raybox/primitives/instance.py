@@ -12,7 +12,7 @@ import numpy as np
 from raybox.compiler.decorators import Namesakes, device, inlined
 from raybox.exact import double_double
 from raybox.exact.double_double import Vector3
-from raybox.geometry import BoxRows, InstanceRows, Rows, TriangleRows
+from raybox.geometry import BoxRows, InstanceRows, PrimitiveRows, TriangleRows
 from raybox.primitives import instance_box, instance_triangle, instance_world
 from raybox.primitives.instance_ray import InstanceRay, to_instance, world_ray
 from raybox.primitives.ray import Ray
@@ -25,25 +25,38 @@ FILLS_BOXES = False
 class InnerPrimitive(Protocol):
     """The kernels of a primitive that can be instanced; i, j: rows of the inner geometry."""
 
-    def decide(self, inner: Rows, rows: InstanceRows, local: InstanceRay, i: int, /) -> tuple[int, float]:
+    def decide(
+        self, inner: PrimitiveRows, rows: InstanceRows, local: InstanceRay, i: int, /
+    ) -> tuple[int, float]:
         """Return (status, first contact rounded once)."""
         ...
 
     def tie(
-        self, inner: Rows, rows: InstanceRows, one: InstanceRay, i: int, other: InstanceRay, j: int, /
+        self,
+        inner: PrimitiveRows,
+        rows: InstanceRows,
+        one: InstanceRay,
+        i: int,
+        other: InstanceRay,
+        j: int,
+        /,
     ) -> tuple[bool, int]:
         """Return (certain, order of the first contacts with i and j, both hit: -1, 0 or 1)."""
         ...
 
-    def span(self, inner: Rows, rows: InstanceRows, local: InstanceRay, i: int, /) -> tuple[float, float]:
+    def span(
+        self, inner: PrimitiveRows, rows: InstanceRows, local: InstanceRay, i: int, /
+    ) -> tuple[float, float]:
         """Return where the whole line enters and leaves row i, which it hits."""
         ...
 
-    def normal(self, inner: Rows, rows: InstanceRows, local: InstanceRay, i: int, /) -> Vector3:
+    def normal(self, inner: PrimitiveRows, rows: InstanceRows, local: InstanceRay, i: int, /) -> Vector3:
         """Return the normal at the first contact, in the instance's coordinates."""
         ...
 
-    def weights(self, inner: Rows, rows: InstanceRows, local: InstanceRay, i: int, /) -> tuple[float, float]:
+    def weights(
+        self, inner: PrimitiveRows, rows: InstanceRows, local: InstanceRay, i: int, /
+    ) -> tuple[float, float]:
         """Return the barycentric weights at the first contact."""
         ...
 

@@ -14,7 +14,7 @@ import numpy as np
 from raybox.compiler.decorators import Namesakes, declare, device
 from raybox.exact import double_double
 from raybox.exact.double_double import Vector3, is_moderate
-from raybox.geometry import BoxRows, InstanceRows, Rows, TriangleRows
+from raybox.geometry import BoxRows, InstanceRows, PrimitiveRows, TriangleRows
 from raybox.primitives import box, triangle
 from raybox.primitives.instance_ray import InstanceRay, world_ray
 from raybox.primitives.protocol import Primitive
@@ -116,10 +116,12 @@ def _triangle_to_world(
 
 
 _TO_WORLD: dict[type, object] = {BoxRows: _box_to_world, TriangleRows: _triangle_to_world}
-_to_world: Callable[[Rows, Rows, InstanceRows, int, int, int], bool] = declare("to_world", _TO_WORLD.get)
+_to_world: Callable[[PrimitiveRows, PrimitiveRows, InstanceRows, int, int, int], bool] = declare(
+    "to_world", _TO_WORLD.get
+)
 """(inner, scratch, rows, instance, i, place): write the image of row i to row `place` of the scratch rows;
 return whether it is exact."""
-_SCRATCH = cast("Primitive[Rows, Ray]", Namesakes({BoxRows: box, TriangleRows: triangle}))
+_SCRATCH = cast("Primitive[PrimitiveRows, Ray]", Namesakes({BoxRows: box, TriangleRows: triangle}))
 _intersect, _tie, _span, _normal = _SCRATCH.intersect, _SCRATCH.tie, _SCRATCH.span, _SCRATCH.normal
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.entry_points import entry
-from raybox.geometry import MovingBoxRows, RayRows, Rows
+from raybox.geometry import MovingBoxRows, PrimitiveRows, RayRows
 from raybox.primitives.ray import get_ray, is_empty
 from raybox.primitives.table import intersect, normal, span, tie, weights
 from raybox.validation import Floats, Ints
@@ -33,7 +33,7 @@ def ray_of(pairing: Pairing, k: int) -> int:
 
 @inlined
 def decide_pair(
-    rays: RayRows | MovingBoxRows, rows: Rows, pairing: Pairing, k: int, index: Ints, t: Floats
+    rays: RayRows | MovingBoxRows, rows: PrimitiveRows, pairing: Pairing, k: int, index: Ints, t: Floats
 ) -> None:
     """Write index (-1: miss) and first contact of pair k."""
     ray = get_ray(rays, ray_of(pairing, k))
@@ -50,7 +50,7 @@ def decide_pair(
 @entry
 def intersect_pairs(
     rays: RayRows | MovingBoxRows,
-    rows: Rows,
+    rows: PrimitiveRows,
     pairing: Pairing,
     span_of: tuple[int, int],
     index: Ints,
@@ -63,7 +63,12 @@ def intersect_pairs(
 
 @entry
 def spans_of(
-    rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: Ints, t_enter: Floats, t_exit: Floats
+    rays: RayRows | MovingBoxRows,
+    rows: PrimitiveRows,
+    ray_of: Ints,
+    index: Ints,
+    t_enter: Floats,
+    t_exit: Floats,
 ) -> None:
     """Write where each line enters and leaves the primitive that it hits; NaN for a miss."""
     for k in range(index.size):
@@ -75,7 +80,9 @@ def spans_of(
 
 
 @entry
-def normals_of(rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: Ints, normals: Floats) -> None:
+def normals_of(
+    rays: RayRows | MovingBoxRows, rows: PrimitiveRows, ray_of: Ints, index: Ints, normals: Floats
+) -> None:
     """Write the unit normal at each first contact; NaN for a miss."""
     for k in range(index.size):
         if index[k] < 0:
@@ -85,7 +92,9 @@ def normals_of(rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: I
 
 
 @entry
-def weights_of(rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: Ints, uv: Floats) -> None:
+def weights_of(
+    rays: RayRows | MovingBoxRows, rows: PrimitiveRows, ray_of: Ints, index: Ints, uv: Floats
+) -> None:
     """Write the barycentric weights at each first contact; NaN for a miss."""
     for k in range(index.size):
         if index[k] < 0:
@@ -95,7 +104,9 @@ def weights_of(rays: RayRows | MovingBoxRows, rows: Rows, ray_of: Ints, index: I
 
 
 @entry
-def write_orders(rays: RayRows, rows: Rows, ray_of: Ints, first: Ints, second: Ints, orders: Ints) -> None:
+def write_orders(
+    rays: RayRows, rows: PrimitiveRows, ray_of: Ints, first: Ints, second: Ints, orders: Ints
+) -> None:
     """Write the order of the exact times, -1, 0 or 1, at which a ray hits two primitives; it hits both."""
     for k in range(ray_of.size):
         orders[k] = tie(rows, get_ray(rays, ray_of[k]), first[k], second[k])

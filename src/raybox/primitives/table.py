@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from raybox.compiler.decorators import Namesakes, declare, device, dispatch, namesakes, no, yes
 from raybox.compiler.intrinsics import Fields
 from raybox.compiler.simd import Builder, Lanes
-from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, Rows, TriangleRows
+from raybox.geometry import BoxRows, GridRows, InstanceRows, PlaneRows, PrimitiveRows, TriangleRows
 from raybox.primitives import box, exact_table, grid, instance, plane, triangle
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.instance_ray import AnyRay
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     _CHECKED = box, triangle, box
 
 
-def bounds(rows: Rows) -> tuple[Floats, Floats]:
+def bounds(rows: PrimitiveRows) -> tuple[Floats, Floats]:
     """Return the bounds of the primitives, lower and upper, (M, 3) each: plain NumPy."""
     lower, upper = TABLE[type(rows)].bounds(rows)
     return lower, upper
 
 
-def own_tree(rows: Rows) -> Any:
+def own_tree(rows: PrimitiveRows) -> Any:
     """Return the module of the tree that a primitive has instead of a tree of boxes, or None.
 
     It has the functions ``build(rows)``, ``check(tree, rows)`` and ``stats(tree, rows)``, and
@@ -62,18 +62,18 @@ def own_tree(rows: Rows) -> Any:
     return getattr(TABLE.get(type(rows)), "TREE", None)
 
 
-def has_simd(rows: Rows) -> bool:
+def has_simd(rows: PrimitiveRows) -> bool:
     """Return whether many pairs with these primitives are classified at a time."""
     return hasattr(TABLE[type(rows)], "classify")
 
 
-def has_lengths(rows: Rows) -> bool:
+def has_lengths(rows: PrimitiveRows) -> bool:
     """Return whether lengths of rays inside these primitives, or inside instances of these, are computed."""
     inner = rows.rows if isinstance(rows, InstanceRows) else rows
     return isinstance(inner, GridRows) or hasattr(TABLE[type(inner)], "write_lengths")
 
 
-def fills_boxes(rows: Rows | Fields) -> bool:
+def fills_boxes(rows: PrimitiveRows | Fields) -> bool:
     """Return whether a ray that hits the box of a primitive hits the primitive."""
     return _fills_boxes(TABLE[rows.__class__])  # not `type`, for vector code, whose rows are wrapped
 
@@ -93,23 +93,23 @@ def has_planes(rows: Fields) -> bool:
     return hasattr(TABLE[rows.__class__], "entry_planes")
 
 
-_KERNELS = cast("Primitive[Rows, AnyRay]", Namesakes(TABLE))
+_KERNELS = cast("Primitive[PrimitiveRows, AnyRay]", Namesakes(TABLE))
 intersect = _KERNELS.intersect
 tie = _KERNELS.tie
 span = _KERNELS.span
 normal = _KERNELS.normal
 weights = _KERNELS.weights
 
-_VECTOR_KERNELS = cast("VectorPrimitive[Rows]", Namesakes(TABLE))
+_VECTOR_KERNELS = cast("VectorPrimitive[PrimitiveRows]", Namesakes(TABLE))
 prefetch_rows = _VECTOR_KERNELS.prefetch_rows
 classify = _VECTOR_KERNELS.classify
 first_contacts = _VECTOR_KERNELS.first_contacts
 certain_order = _VECTOR_KERNELS.certain_order
 
-write_lengths = cast("LongPrimitive[Rows]", Namesakes(TABLE)).write_lengths
+write_lengths = cast("LongPrimitive[PrimitiveRows]", Namesakes(TABLE)).write_lengths
 
 
-def has_volumes(rows: Rows | Fields) -> bool:
+def has_volumes(rows: PrimitiveRows | Fields) -> bool:
     """Return whether packets of rays are tested by signed volumes: see `triangle_packet`."""
     return has_volumes_of(rows.__class__)
 
@@ -126,20 +126,20 @@ def _optional(kernel: F) -> F:
 
 @_optional
 @device
-def hits(rows: Rows, ray: AnyRay, i: int) -> bool:
+def hits(rows: PrimitiveRows, ray: AnyRay, i: int) -> bool:
     """Return whether a ray hits primitive i; the ray's range is not empty."""
     return intersect(rows, ray, i)[0]
 
 
 @_optional
 @device
-def finish_ray(_rows: Rows, _k: int) -> None:
+def finish_ray(_rows: PrimitiveRows, _k: int) -> None:
     """Finish ray k: instances write whether it is undecided, other rows write nothing."""
 
 
 @_optional
 @device
-def entry_times(rows: Rows, exact: Floats, pairs: Pairs, count: int) -> None:
+def entry_times(rows: PrimitiveRows, exact: Floats, pairs: Pairs, count: int) -> None:
     """Write first contacts of hits whose status is the plane of entry: see `box_planes`."""
     if fills_boxes(rows):
         first_contacts(rows, exact, pairs, count)

@@ -15,7 +15,7 @@ import numpy as np
 from raybox.compiler.decorators import inlined
 from raybox.exact import definition
 from raybox.exact.definition import Ratio
-from raybox.geometry import InstanceRows, Rows
+from raybox.geometry import InstanceRows, PrimitiveRows
 from raybox.primitives import exact_table
 from raybox.primitives.instance_ray import AnyRay
 from raybox.traversal.job import Job
@@ -34,7 +34,7 @@ class Candidates(NamedTuple):
 
 
 @inlined
-def _add(recorder: Candidates, _rows: Rows, _ray: AnyRay, i: int) -> float:
+def _add(recorder: Candidates, _rows: PrimitiveRows, _ray: AnyRay, i: int) -> float:
     place = recorder.count[0]
     if place < recorder.index.size:
         recorder.index[place] = i

@@ -11,7 +11,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.struct_ref import struct
 from raybox.errors import InvalidInput
-from raybox.geometry import Cull, Rays, Rows
+from raybox.geometry import Cull, PrimitiveRows, Rays
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
@@ -175,7 +175,7 @@ def _start(recorder: ExactFirst, k: int) -> ExactFirst:
 
 
 @inlined
-def _resolve(recorder: ExactFirst, rows: Rows, ray: AnyRay, i: int) -> float:
+def _resolve(recorder: ExactFirst, rows: PrimitiveRows, ray: AnyRay, i: int) -> float:
     hit, t = intersect(rows, ray, i)
     size = recorder.index.size
     if hit:

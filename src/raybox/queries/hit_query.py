@@ -16,7 +16,7 @@ import numpy as np
 from raybox.compiler.decorators import declare_method, device, inlined, no, whole, yes
 from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller
 from raybox.compiler.simd import Builder, Lanes
-from raybox.geometry import Rays, Rows
+from raybox.geometry import PrimitiveRows, Rays
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.box_simd import Pairs
@@ -260,7 +260,7 @@ def _start(recorder: HitOfRay, k: int) -> HitOfRay:
 
 
 @inlined
-def _resolve(recorder: HitOfRay, rows: Rows, ray: AnyRay, i: int) -> float:
+def _resolve(recorder: HitOfRay, rows: PrimitiveRows, ray: AnyRay, i: int) -> float:
     hit, t = intersect(rows, ray, i)
     index, times, k = recorder.fold.index, recorder.fold.t, recorder.ray
     if hit and (index[k] < 0 or _replaces(recorder, rows, ray, i, t)):
@@ -269,7 +269,7 @@ def _resolve(recorder: HitOfRay, rows: Rows, ray: AnyRay, i: int) -> float:
 
 
 @inlined
-def _replaces(recorder: HitOfRay, rows: Rows, ray: AnyRay, i: int, t: float) -> bool:
+def _replaces(recorder: HitOfRay, rows: PrimitiveRows, ray: AnyRay, i: int, t: float) -> bool:
     """Return whether a hit is preferred to the one so far: by their times, exactly where they are equal."""
     j, other = recorder.fold.index[recorder.ray], recorder.fold.t[recorder.ray]
     order = (t > other) - (t < other) if t != other else tie(rows, ray, i, j)

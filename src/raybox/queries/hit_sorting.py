@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from raybox.compiler.decorators import declare, device
-from raybox.geometry import Rows
+from raybox.geometry import PrimitiveRows
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.table import tie
 from raybox.validation import Floats, Ints
@@ -41,7 +41,7 @@ class ByTime(NamedTuple):
 class Exactly(NamedTuple):
     """Order one ray's hits by exact time, then by index."""
 
-    rows: Rows
+    rows: PrimitiveRows
     ray: AnyRay
 
 
@@ -99,7 +99,7 @@ def _merge(how: ByTime | Exactly, hits: HitArrays, bounds: tuple[int, int, int])
 
 
 @device
-def is_before(rows: Rows, ray: AnyRay, one: Contact, other: Contact) -> bool:
+def is_before(rows: PrimitiveRows, ray: AnyRay, one: Contact, other: Contact) -> bool:
     """Return whether the first of two hits (index, t) comes first: exactly, by index where they tie."""
     i, t_i = one
     j, t_j = other

@@ -18,7 +18,7 @@ from raybox.compiler.decorators import declare_method, device, inlined, no, whol
 from raybox.compiler.intrinsics import Fields, prefetch_to_write, smaller
 from raybox.compiler.simd import F32, I32, Builder, Lanes, Scalar, constant, splat
 from raybox.compiler.simd_arrays import Register, bits
-from raybox.geometry import Rays, Rows
+from raybox.geometry import PrimitiveRows, Rays
 from raybox.geometry.ray_rows import select_rows
 from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
@@ -240,7 +240,7 @@ def _start(recorder: NumberOfRay, k: int) -> NumberOfRay:
 
 
 @inlined
-def _resolve(recorder: NumberOfRay, rows: Rows, ray: AnyRay, i: int) -> float:
+def _resolve(recorder: NumberOfRay, rows: PrimitiveRows, ray: AnyRay, i: int) -> float:
     if hits(rows, ray, i):
         numbers, k = recorder.fold.numbers, recorder.ray
         numbers[k] = merge(recorder.fold, numbers[k], 1)

@@ -26,7 +26,7 @@ from typing import (
 import numpy as np
 
 from raybox.errors import InvalidInput
-from raybox.geometry import Cull, RayRows, Rays, Rows
+from raybox.geometry import Cull, PrimitiveRows, RayRows, Rays
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.queries.columns import ChunkResults
@@ -60,7 +60,7 @@ class Request(NamedTuple):
 class Target(NamedTuple):
     """What a query runs on, as far as its options depend on it."""
 
-    rows: tuple[Rows, ...]
+    rows: tuple[PrimitiveRows, ...]
     """of each geometry"""
     counts: tuple[int, ...]
     """the length of each geometry"""

@@ -26,8 +26,8 @@ from raybox.geometry import (
     InstanceRows,
     Instances,
     ObjectRows,
+    PrimitiveRows,
     RayRows,
-    Rows,
     TriangleRows,
     around,
     facing,
@@ -55,8 +55,8 @@ class Part(NamedTuple):
     """One geometry of a scene, and what is built from it."""
 
     geometry: Geometry
-    rows: Rows
-    tree: Rows  # a `Tree`, or that of `own_tree`
+    rows: PrimitiveRows
+    tree: PrimitiveRows  # a `Tree`, or that of `own_tree`
     bounds: Callable[[], tuple[Floats, Floats]]  # of each row, computed by the first call
     frame: Frame | None  # of the tree, for primitives with vector code
     refit_policy: RefitPolicy
@@ -204,12 +204,12 @@ class InstanceArrays(NamedTuple):
 class TreeState(NamedTuple):
     """What a geometry's part is restored from, without a build."""
 
-    tree: Rows
+    tree: PrimitiveRows
     built: Costs | None = None
     """the costs of the tree as built, once an update has measured them"""
     inner: "TreeState | None" = None
     """of instances: that of their geometry"""
-    rows: Rows | None = None
+    rows: PrimitiveRows | None = None
     """the rows for kernels, of instances `InstanceArrays`; None: computed from the geometry"""
     frame: Frame | None = None
     """None: computed from the tree"""
@@ -246,7 +246,7 @@ def restored(geometry: Geometry, state: TreeState, quality: str) -> Part:
     refit_policy.built = state.built
     if isinstance(geometry, Instances) and state.inner:
         inner = restored(geometry.geometry, state.inner, quality)
-        rows: Rows = _instance_rows(geometry, inner, cast("InstanceArrays | None", state.rows))
+        rows: PrimitiveRows = _instance_rows(geometry, inner, cast("InstanceArrays | None", state.rows))
         return _made(geometry, rows, state.tree, refit_policy, inner, groups=groups)
     rows = geometry._rows() if state.rows is None else state.rows
     return _made(geometry, rows, state.tree, refit_policy, frame=state.frame, groups=groups)
@@ -261,7 +261,7 @@ def moved(part: Part, geometry: Geometry) -> Part:
     if isinstance(geometry, Instances):
         if inner is None or geometry.geometry is not inner.geometry:
             inner = make(geometry.geometry, part.refit_policy.quality, part.refit_policy.threads)
-        rows: Rows = _instance_rows(geometry, inner)
+        rows: PrimitiveRows = _instance_rows(geometry, inner)
     else:
         rows = geometry._rows()
     box_rows = bounds(rows)
@@ -316,7 +316,7 @@ def sided(made: tuple[Part, ...], cull: Cull) -> list[Cull]:
     return sides
 
 
-def _has_sides(rows: Rows) -> bool:
+def _has_sides(rows: PrimitiveRows) -> bool:
     return hasattr(rows.rows if isinstance(rows, InstanceRows) else rows, "cull_back")
 
 
@@ -354,8 +354,8 @@ def _measured(part: Part) -> dict[str, float]:
 
 def _made(
     geometry: Geometry,
-    rows: Rows,
-    tree: Rows,
+    rows: PrimitiveRows,
+    tree: PrimitiveRows,
     refit_policy: RefitPolicy,
     inner: Part | None = None,
     *,

@@ -9,7 +9,7 @@ import numpy as np
 
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import InvalidInput
-from raybox.geometry import BoxRows, Cull, Geometry, RayRows, Rays, Rows, facing, object_rows
+from raybox.geometry import BoxRows, Cull, Geometry, PrimitiveRows, RayRows, Rays, facing, object_rows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import SceneRows, Source
 from raybox.primitives import box_pairs
@@ -39,7 +39,7 @@ class _PairTask(NamedTuple):
     """Pairs of rays and rows, and their results."""
 
     rays: RayRows
-    rows: Rows
+    rows: PrimitiveRows
     pairing: Pairing
     index: Ints  # type: ignore[assignment]  # not the method of tuples
     t: Floats
@@ -115,13 +115,13 @@ def intersect(
     return Hits(index.reshape(shape), t.reshape(shape), source)
 
 
-def _check(rays: object, geometry: Geometry) -> Rows:
+def _check(rays: object, geometry: Geometry) -> PrimitiveRows:
     """Return the rows of a geometry; refuse arguments of wrong types or dimensions."""
     if not isinstance(rays, Rays):
         raise InvalidInput(
             f"rays must be raybox.Rays; got {type(rays).__name__}. Make some: Rays(origins, directions)."
         )
-    rows: Rows | None = rows_of(geometry)
+    rows: PrimitiveRows | None = rows_of(geometry)
     if rows is None:
         raise InvalidInput(
             f"geometry must be Boxes, Planes or Mesh; got {type(geometry).__name__}. "

@@ -8,7 +8,7 @@ from raybox.bvh.cell_tree import CellTree
 from raybox.bvh.node import Tree
 from raybox.compiler.decorators import inlined
 from raybox.compiler.struct_ref import struct
-from raybox.geometry import GridRows, RayRows, Rows
+from raybox.geometry import GridRows, PrimitiveRows, RayRows
 from raybox.traversal.ray_setup import Frame
 from raybox.validation import Bools, Ints
 
@@ -21,7 +21,7 @@ class Job(NamedTuple):
     """What a query runs on: a tree, the rows of its primitives, rays, and which primitives may be hit."""
 
     tree: Tree  # of a grid: a `CellTree`, see `cells_of`
-    rows: Rows
+    rows: PrimitiveRows
     rays: RayRows  # of a sweep: MovingBoxRows, which `get_ray` reads, too
     allowed: Bools  # for each primitive, or empty: all
     frame: Frame | None = None  # of the tree, for primitives with vector code

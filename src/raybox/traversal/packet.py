@@ -25,7 +25,7 @@ from raybox.bvh.node import CHILD, ROW
 from raybox.compiler.decorators import declare, device, no, whole
 from raybox.compiler.intrinsics import Fields, lowest_bit, vector_code, void
 from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar
-from raybox.geometry import Rows
+from raybox.geometry import PrimitiveRows
 from raybox.primitives.table import has_volumes_of
 from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
@@ -125,7 +125,12 @@ _intersect_box: _IntersectBox = declare("intersect_box", _intersection_of)
 
 @device
 def _list_boxes(
-    _rows: Rows, recorder: PacketRecorder, job: Job, workspace: Workspace, slots: NodeSlots, span: ListSpan
+    _rows: PrimitiveRows,
+    recorder: PacketRecorder,
+    job: Job,
+    workspace: Workspace,
+    slots: NodeSlots,
+    span: ListSpan,
 ) -> None:
     """Write lists of all slots: boxes are tested by `intersect_packet_lists`."""
     intersect_all(recorder, job, workspace, slots, span)
@@ -133,7 +138,7 @@ def _list_boxes(
 
 @device
 def _test_lists(
-    _rows: Rows, recorder: PacketRecorder, job: Job, workspace: Workspace, slots: LeafSlots
+    _rows: PrimitiveRows, recorder: PacketRecorder, job: Job, workspace: Workspace, slots: LeafSlots
 ) -> None:
     node, octant, mask = slots.node, slots.octant, slots.possible
     while mask != 0:
@@ -147,7 +152,12 @@ def _test_lists(
 
 @device
 def _intersect_boxes(
-    _rows: Rows, recorder: PacketRecorder, job: Job, workspace: Workspace, slots: LeafSlots, packet: int
+    _rows: PrimitiveRows,
+    recorder: PacketRecorder,
+    job: Job,
+    workspace: Workspace,
+    slots: LeafSlots,
+    packet: int,
 ) -> None:
     """Test one packet against the boxes in some slots of a node."""
     node, octant, mask = slots.node, slots.octant, slots.possible
@@ -163,13 +173,13 @@ def _chosen(triangles: object, boxes: object) -> Callable[[type], object]:
     return lambda kind: triangles if has_volumes_of(kind) else boxes
 
 
-_test_box_lists: Callable[[Rows, PacketRecorder, Job, Workspace, LeafSlots], None] = declare(
+_test_box_lists: Callable[[PrimitiveRows, PacketRecorder, Job, Workspace, LeafSlots], None] = declare(
     "test_box_lists", _chosen(no, _test_lists), inline=True
 )
-_intersect_lists: Callable[[Rows, PacketRecorder, Job, Workspace, NodeSlots, ListSpan], None] = declare(
-    "intersect_packets", _chosen(intersect_triangle_lists, _list_boxes), inline=True
+_intersect_lists: Callable[[PrimitiveRows, PacketRecorder, Job, Workspace, NodeSlots, ListSpan], None] = (
+    declare("intersect_packets", _chosen(intersect_triangle_lists, _list_boxes), inline=True)
 )
-_intersect_single: Callable[[Rows, PacketRecorder, Job, Workspace, LeafSlots, int], None] = declare(
+_intersect_single: Callable[[PrimitiveRows, PacketRecorder, Job, Workspace, LeafSlots, int], None] = declare(
     "intersect_packet", _chosen(intersect_single_triangles, _intersect_boxes), inline=True
 )
 
@@ -198,7 +208,7 @@ def _sort_lists(
     _intersect_lists(job.rows, recorder, job, workspace, slots, span)
 
 
-_prefetch_triangles: Callable[[Rows, Job, int], None] = declare(
+_prefetch_triangles: Callable[[PrimitiveRows, Job, int], None] = declare(
     "prefetch_triangles", _chosen(prefetch_triangles, no), inline=True
 )
 

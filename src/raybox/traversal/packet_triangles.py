@@ -17,7 +17,7 @@ from raybox.compiler.decorators import declare, device, whole
 from raybox.compiler.intrinsics import Fields, int64, lowest_bit, vector_code, void
 from raybox.compiler.simd import F32, I1, I32, I64, Builder, Lanes, Scalar, constant, mask_of, splat
 from raybox.compiler.simd_arrays import Memory, Register, bits
-from raybox.geometry import Rows
+from raybox.geometry import PrimitiveRows
 from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.table import prefetch_rows
 from raybox.primitives.triangle_packet import (
@@ -222,7 +222,7 @@ def _leaf_mask(b: Builder, nodes: Memory, workspace: Fields, slots: Fields, pack
 
 
 @device
-def prefetch_triangles(rows: Rows, job: Job, node: int) -> None:
+def prefetch_triangles(rows: PrimitiveRows, job: Job, node: int) -> None:
     """Prefetch the triangles of a node, which itself was prefetched before."""
     nodes = job.tree.nodes
     mask = used(nodes, node * ROW) & boxes(nodes, node * ROW)
@@ -234,7 +234,12 @@ def prefetch_triangles(rows: Rows, job: Job, node: int) -> None:
 
 @device
 def intersect_triangle_lists(
-    _rows: Rows, recorder: PacketRecorder, job: Job, workspace: Workspace, slots: NodeSlots, span: ListSpan
+    _rows: PrimitiveRows,
+    recorder: PacketRecorder,
+    job: Job,
+    workspace: Workspace,
+    slots: NodeSlots,
+    span: ListSpan,
 ) -> None:
     """Test the packets of a list against the triangles of a node; write lists of its inner nodes."""
     intersect_all(recorder, job, workspace, NodeSlots(slots.row, slots.octant, 0, slots.inner), span)
@@ -251,7 +256,12 @@ def intersect_triangle_lists(
 
 @device
 def intersect_single_triangles(
-    _rows: Rows, recorder: PacketRecorder, job: Job, workspace: Workspace, slots: LeafSlots, packet: int
+    _rows: PrimitiveRows,
+    recorder: PacketRecorder,
+    job: Job,
+    workspace: Workspace,
+    slots: LeafSlots,
+    packet: int,
 ) -> None:
     """Test one packet against the triangles in some slots of a node."""
     set_up_node(job, recorder, slots.node, slots.possible)

@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 from raybox.compiler.decorators import Namesakes, device, inlined, no, yes
 from raybox.compiler.intrinsics import Fields
 from raybox.compiler.simd import Builder, Lanes, Scalar
-from raybox.geometry import Rows
+from raybox.geometry import PrimitiveRows
 from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import Ray
@@ -143,7 +143,7 @@ class ExactHooks(NamedTuple, Generic[R]):
     """A query in the single-ray traversal, which decides each primitive exactly as it comes."""
 
     recorder: type[R]
-    resolve: Callable[[R, Rows, AnyRay, int], float]
+    resolve: Callable[[R, PrimitiveRows, AnyRay, int], float]
     """Decide primitive i exactly and record it; return the time after which no hit matters, NaN: none."""
     start: Callable[[R, int], R] = start_with_all
     """Return the state of ray k, which has hit nothing yet."""

@@ -14,7 +14,7 @@ from raybox.compiler.decorators import accessor, declare, inlined, whole
 from raybox.compiler.intrinsics import int64, lowest_bit, vector_code
 from raybox.compiler.simd import F32, I64, Builder, Scalar, greater, lesser, splat
 from raybox.compiler.simd_arrays import Memory
-from raybox.geometry import Rows
+from raybox.geometry import PrimitiveRows
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import Mover, Ray, excluded_by, get_ray, is_empty, start_of
 from raybox.primitives.table import TABLE, finish_ray
@@ -155,7 +155,9 @@ def is_excluded(job: Job, excluded: int, i: int) -> bool:
 
 
 @inlined
-def resolve_other(recorder: Recorder, job: Job, rows: Rows, ray: AnyRay, i: int, scratch: Scratch) -> float:
+def resolve_other(
+    recorder: Recorder, job: Job, rows: PrimitiveRows, ray: AnyRay, i: int, scratch: Scratch
+) -> float:
     """Resolve primitive i as the query does, unless it is what the ray does not hit."""
     if is_excluded(job, scratch.given[_EXCLUDED], i):
         return np.inf
@@ -176,7 +178,7 @@ def earlier(limit: float, time: float, stop: np.float32, slabs: RaySlabs) -> tup
 
 @inlined
 def traverse_tree(
-    rows: Rows, job: Job, slabs: RaySlabs, ray: AnyRay, recorder: Recorder, scratch: Scratch
+    rows: PrimitiveRows, job: Job, slabs: RaySlabs, ray: AnyRay, recorder: Recorder, scratch: Scratch
 ) -> float:
     """Resolve every allowed primitive whose box the ray may hit, nearest first, until none matters.
 
@@ -224,7 +226,9 @@ traverse_rows = _by_rows(traverse_tree, TREE_TRAVERSALS)
 
 
 @inlined
-def traverse_by_slabs(rows: Rows, job: Job, ray: Ray | Mover, recorder: Recorder, scratch: Scratch) -> None:
+def traverse_by_slabs(
+    rows: PrimitiveRows, job: Job, ray: Ray | Mover, recorder: Recorder, scratch: Scratch
+) -> None:
     """Set up the slabs of a ray and traverse the tree, unless the ray misses all of it."""
     hit, slabs = make_ray_slabs(job.tree, ray, SHARP)
     if hit:
@@ -247,7 +251,9 @@ def traverse(job: Job, k: int, recorder: Recorder, scratch: Scratch) -> None:
 
 
 @inlined
-def traverse_one_by_one(_rows: Rows, job: Job, span: RaySpan, scratch: Scratch, recorder: Recorder) -> int:
+def traverse_one_by_one(
+    _rows: PrimitiveRows, job: Job, span: RaySpan, scratch: Scratch, recorder: Recorder
+) -> int:
     """Write the results of a span of rays; return the first without room, or its end."""
     for k in range(span.begin, span.end):
         state = start(recorder, k)

@@ -9,7 +9,7 @@ from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import Fields, int64, vector_code
 from raybox.compiler.simd import F64, I32, I64, Builder, Scalar, constant, splat, steps
 from raybox.compiler.simd_arrays import Register, loop
-from raybox.geometry import Rows
+from raybox.geometry import PrimitiveRows
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.ray import T_MIN
 from raybox.primitives.status import HIT, UNDECIDED_INDEX, UNKNOWN_ORDER
@@ -81,7 +81,7 @@ def _write_row(
 
 
 @inlined
-def _sort_ties(rows: Rows, hits: HitArrays, row: Span, rays64: Floats, r: int) -> bool:
+def _sort_ties(rows: PrimitiveRows, hits: HitArrays, row: Span, rays64: Floats, r: int) -> bool:
     """Sort the hits of ray r whose times are equal but for rounding; return False if their order is open.
 
     row: they are sorted by time, then by index.

@@ -9,7 +9,7 @@ import numpy as np
 from raybox.compiler import huge_pages
 from raybox.compiler.buffer_pool import BufferPool
 from raybox.compiler.decorators import device, inlined
-from raybox.geometry import RayRows, Rows
+from raybox.geometry import PrimitiveRows, RayRows
 from raybox.geometry.ray_rows import ray_count, select_rows
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.instance_ray import AnyRay
@@ -73,7 +73,7 @@ def _start(recorder: ExactAllHits, _k: int) -> ExactAllHits:
 
 
 @inlined
-def _resolve(recorder: ExactAllHits, rows: Rows, ray: AnyRay, i: int) -> float:
+def _resolve(recorder: ExactAllHits, rows: PrimitiveRows, ray: AnyRay, i: int) -> float:
     hit, t = intersect(rows, ray, i)
     if hit:
         place = recorder.used[0] + recorder.count[0]

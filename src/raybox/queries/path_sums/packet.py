@@ -14,7 +14,7 @@ from raybox.compiler.decorators import device, whole
 from raybox.compiler.intrinsics import Fields, int64, lowest_bit, smaller, vector_code, void
 from raybox.compiler.simd import F64, I1, I32, I64, Builder, Lanes, Scalar, constant, mask_of, splat
 from raybox.compiler.simd_arrays import Memory, Register, loop
-from raybox.geometry import Rows
+from raybox.geometry import PrimitiveRows
 from raybox.primitives.box_lengths import (
     CrossingRays,
     PairSpan,
@@ -159,7 +159,7 @@ def _planes_of(b: Builder, rows: Fields, at: _PacketHit) -> list[tuple[Scalar, S
 
 
 @device
-def _add_resolved(recorder: PathRecorder[RaySums], rows: Rows, workspace: Workspace) -> None:
+def _add_resolved(recorder: PathRecorder[RaySums], rows: PrimitiveRows, workspace: Workspace) -> None:
     """Add the lengths inside of boxes that were undecided, and turned out to be hit."""
     memory, pairs, count = recorder.memory, recorder.pairs, recorder.pair_count[0]
     values = recorder.sums.values

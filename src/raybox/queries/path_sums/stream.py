@@ -13,7 +13,7 @@ from raybox.compiler.decorators import device, no, whole, yes
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import prefetch, smaller
 from raybox.compiler.struct_ref import struct
-from raybox.geometry import BoxRows, Rows
+from raybox.geometry import BoxRows, PrimitiveRows
 from raybox.primitives.box_lengths import CROSSING_WORDS, CrossingRays, PairSpan, write_crossing
 from raybox.primitives.box_simd import fill_up
 from raybox.primitives.status import UNDECIDED_INDEX
@@ -195,7 +195,7 @@ def _start_rays(recorder: PathRecorder[PathSums], order: Order, workspace: Works
 
 
 @device
-def _add_pairs(recorder: PathRecorder[PathSums], rows: Rows, count: int) -> None:
+def _add_pairs(recorder: PathRecorder[PathSums], rows: PrimitiveRows, count: int) -> None:
     """Add the lengths of so many pairs."""
     pairs, lengths = recorder.pairs, recorder.memory.lengths
     rays = CrossingRays(recorder.memory.crossings, recorder.memory.speeds)
