@@ -72,7 +72,7 @@ class AllHits(HitTables):
 
     @cached_property
     def _primitives(self) -> PrimitiveIds:
-        return self._source.primitives_of(self._hit_id)
+        return self._source.scene.primitives_of(self._hit_id)
 
     @property
     def _rays(self) -> Rays:
@@ -109,12 +109,12 @@ class AllHits(HitTables):
 
         0 in a scene of one.
         """
-        return self._source.geometry_of(self._hit_id)
+        return self._source.scene.geometry_of(self._hit_id)
 
     @cached_property
     def object(self) -> Ints:
         """Number of the object of each hit, in its geometry; see `Hits.object`."""
-        return self._source.objects_of(self._hit_id)
+        return self._source.scene.objects_of(self._hit_id)
 
     @cached_property
     def ids(self) -> Ids:
@@ -127,7 +127,7 @@ class AllHits(HitTables):
         InvalidInput
             If no geometry of the scene has ids. See `Boxes` and `Mesh`; :func:`load` reads them.
         """
-        return self._source.ids_of(self._hit_id)
+        return self._source.scene.ids_of(self._hit_id)
 
     def by_object(self) -> ObjectHits:
         """Return a row for each ray and each object that it hits.

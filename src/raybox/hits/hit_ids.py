@@ -58,49 +58,11 @@ class SceneRows(NamedTuple):
     sizes: tuple[int, ...] = ()  # number of primitives, or instances, of each geometry; of all hits of rays
     objects: tuple[ObjectRows, ...] = (NO_OBJECTS,)  # of the primitives of each geometry
 
-
-class Source(NamedTuple):
-    """Rays and geometries of the hits of a query.
-
-    Hit k is of ray ``(k // inner) * row + (k % inner) * column``.
-    """
-
-    rays: Rays | MovingBoxes
-    scene: SceneRows
-    inner: int = 1
-    row: int = 1
-    column: int = 0
-    position: Ints | None = None  # k of each hit, if these are some of a query's hits
-
-    @property
-    def parts(self) -> tuple[PrimitiveRows, ...]:
-        """Rows of each geometry, for kernels."""
-        return self.scene.parts
-
-    @property
-    def starts(self) -> tuple[int, ...]:
-        """The first hit id of each geometry."""
-        return self.scene.starts
-
-    @property
-    def objects(self) -> tuple[ObjectRows, ...]:
-        """The objects of the primitives of each geometry."""
-        return self.scene.objects
-
     @property
     def ids_are_rows(self) -> bool:
         """Whether hit ids are the rows of the only geometry."""
-        parts = self.scene.parts
+        parts = self.parts
         return len(parts) == 1 and type(parts[0]) is not InstanceRows
-
-    def positions(self, size: int) -> Ints:
-        """Return k of each hit, its number among all hits of the query."""
-        return np.arange(size, dtype=np.int64) if self.position is None else self.position
-
-    def ray_of(self, size: int) -> Ints:
-        """Return the number of each hit's ray."""
-        k = self.positions(size)
-        return (k // self.inner) * self.row + (k % self.inner) * self.column
 
     def geometry_of(self, hit_id: Ints) -> Ints:
         """Return the geometry's number for each hit id; -1 for a miss."""
@@ -190,6 +152,44 @@ class Source(NamedTuple):
     def label_type(self, name: str) -> type:
         """Return the type of a label's values in all geometries."""
         return label_type(self.objects, name)
+
+
+class Source(NamedTuple):
+    """Rays and geometries of the hits of a query.
+
+    Hit k is of ray ``(k // inner) * row + (k % inner) * column``.
+    """
+
+    rays: Rays | MovingBoxes
+    scene: SceneRows
+    inner: int = 1
+    row: int = 1
+    column: int = 0
+    position: Ints | None = None  # k of each hit, if these are some of a query's hits
+
+    @property
+    def parts(self) -> tuple[PrimitiveRows, ...]:
+        """Rows of each geometry, for kernels."""
+        return self.scene.parts
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The first hit id of each geometry."""
+        return self.scene.starts
+
+    @property
+    def objects(self) -> tuple[ObjectRows, ...]:
+        """The objects of the primitives of each geometry."""
+        return self.scene.objects
+
+    def positions(self, size: int) -> Ints:
+        """Return k of each hit, its number among all hits of the query."""
+        return np.arange(size, dtype=np.int64) if self.position is None else self.position
+
+    def ray_of(self, size: int) -> Ints:
+        """Return the number of each hit's ray."""
+        k = self.positions(size)
+        return (k // self.inner) * self.row + (k % self.inner) * self.column
 
     def freeze(self) -> None:
         """Set the arrays read-only, of a source that was pickled or copied."""

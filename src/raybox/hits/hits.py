@@ -65,7 +65,7 @@ class Hits(HitTables):
 
     @cached_property
     def _primitives(self) -> PrimitiveIds:
-        return self._source.primitives_of(self._hit_id)
+        return self._source.scene.primitives_of(self._hit_id)
 
     @property
     def index(self) -> Ints:
@@ -73,7 +73,7 @@ class Hits(HitTables):
 
         For `Instances`, the instance.
         """
-        return self._hit_id if self._source.ids_are_rows else self._primitives.index
+        return self._hit_id if self._source.scene.ids_are_rows else self._primitives.index
 
     @property
     def primitive(self) -> Ints:
@@ -89,7 +89,7 @@ class Hits(HitTables):
 
         0 in a scene of one, -1 for a miss.
         """
-        return self._source.geometry_of(self._hit_id)
+        return self._source.scene.geometry_of(self._hit_id)
 
     @cached_property
     def object(self) -> Ints:
@@ -98,7 +98,7 @@ class Hits(HitTables):
         It counts within the geometry. Of a mesh, ``mesh.objects`` of the triangle; of boxes, cells and planes
         the row, of `Instances` the copy. Mask misses before you index by it.
         """
-        return self._source.objects_of(self._hit_id)
+        return self._source.scene.objects_of(self._hit_id)
 
     @cached_property
     def ids(self) -> Ids:
@@ -120,7 +120,7 @@ class Hits(HitTables):
         >>> scene.nearest(rb.Rays([[0, 0], [4, 0], [0, 9]], [1, 0])).ids
         array(['door', 'wall', None], dtype=object)
         """
-        return self._source.ids_of(self._hit_id)
+        return self._source.scene.ids_of(self._hit_id)
 
     @property
     def t(self) -> Floats:

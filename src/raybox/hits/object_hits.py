@@ -50,12 +50,12 @@ class ObjectHits(HitTables):
     @cached_property
     def geometry(self) -> Ints:
         """Number of the geometry of each object; 0 in a scene of one."""
-        return self._source.geometry_of(self._hit_id)
+        return self._source.scene.geometry_of(self._hit_id)
 
     @cached_property
     def object(self) -> Ints:
         """Number of each object in its geometry; see `Hits.object`."""
-        return self._source.objects_of(self._hit_id)
+        return self._source.scene.objects_of(self._hit_id)
 
     @property
     def t_first(self) -> Floats:
@@ -78,7 +78,7 @@ class ObjectHits(HitTables):
 
         Of `Instances` without ids, that of the first contact.
         """
-        return self._source.ids_of(self._hit_id)
+        return self._source.scene.ids_of(self._hit_id)
 
     def __len__(self) -> int:
         return len(self._rows[0])
@@ -91,7 +91,7 @@ class ObjectHits(HitTables):
         columns: Columns = {"ray": self.ray, "object": self.object}
         if len(self._source.parts) > 1:
             columns["geometry"] = self.geometry
-        if self._source.has_ids:
+        if self._source.scene.has_ids:
             columns["id"] = self.ids
         return columns | {"t_first": self.t_first, "t_last": self.t_last, "contacts": self.contacts}
 
@@ -107,7 +107,7 @@ class ObjectHits(HitTables):
 
 def by_object(ray: Ints, hit_id: Ints, t: Floats, source: Source) -> ObjectHits:
     """Return a row for each ray and object, of hits in the order of `AllHits`."""
-    keys = _keys(ray, source.objects_of(hit_id), source.geometry_of(hit_id))
+    keys = _keys(ray, source.scene.objects_of(hit_id), source.scene.geometry_of(hit_id))
     order = np.lexsort(keys)  # stable: hits of one ray and object stay sorted by time
     changes = np.zeros(len(ray), dtype=np.bool_)
     changes[:1] = True

@@ -52,7 +52,7 @@ class HitTables(ArrayContainer):
     @property
     def _named(self) -> tuple[Ids | None, LabelColumns]:
         """Ids and labels of what was hit, for `equals`."""
-        ids = self._source.ids_of(self._hit_id) if self._source.has_ids else None
+        ids = self._source.scene.ids_of(self._hit_id) if self._source.scene.has_ids else None
         return ids, self.labels()
 
     @overload
@@ -91,9 +91,9 @@ class HitTables(ArrayContainer):
         (array(['ground', 'first', None], dtype=object), array([2.5, 4. , nan]))
         """
         if len(names) == 1:
-            return self._source.label_of(self._hit_id, names[0])
-        found = names or self._source.label_names
-        return ReadOnly({name: self._source.label_of(self._hit_id, name) for name in found})
+            return self._source.scene.label_of(self._hit_id, names[0])
+        found = names or self._source.scene.label_names
+        return ReadOnly({name: self._source.scene.label_of(self._hit_id, name) for name in found})
 
     def to_dict(self, *, labels: LabelNames = False) -> Columns:
         """Return the hits as named columns, with the names of files that `raybox cast` writes.
@@ -133,7 +133,7 @@ class HitTables(ArrayContainer):
         """Return the label of each added column; names differ from other columns'."""
         listed = [labels] if isinstance(labels, str) else labels
         if isinstance(listed, bool):
-            listed = self._source.label_names if listed else []
+            listed = self._source.scene.label_names if listed else []
         names: dict[str, str] = {}
         for name in listed:
             names[label_column(name, {*columns, *names})] = name
@@ -171,7 +171,9 @@ class HitTables(ArrayContainer):
                 mask = columns["index"] < 0 if name in ("x", "y", "z") else None
                 made[name] = arrow.array(values, mask=mask)
         for own, name in self._label_names(labels, columns).items():
-            made[own] = _arrow_labels(arrow, self.labels(name).reshape(-1), self._source.label_type(name))
+            made[own] = _arrow_labels(
+                arrow, self.labels(name).reshape(-1), self._source.scene.label_type(name)
+            )
         return arrow.table(made)
 
     @in_default_environment
@@ -258,7 +260,7 @@ def number_columns(source: Source, hits: _NumberedHits, ray: Ints) -> Columns:
     if any(objects.numbers is not None for objects in source.objects):
         columns["object"] = hits.object.reshape(-1)
     columns |= part_columns(source, hits)
-    if source.has_ids:
+    if source.scene.has_ids:
         columns["id"] = hits.ids.reshape(-1)
     return columns
 
