@@ -1,0 +1,1 @@
+"""Spatial queries: what boxes hold points, overlap boxes, are near points, or meet a convex region."""
