@@ -222,12 +222,12 @@ def ratio(num: Big, den: Big) -> float:
         if side > 0 and not math.isinf(above):
             q = above
         elif side >= 0:
-            q = np.inf if math.isinf(above) else _even(q, above)
+            q = np.inf if math.isinf(above) else even(q, above)
             break
         elif q > 0.0 and _beside_middle(num, den, np.nextafter(q, 0.0), q) <= 0:
             below = np.nextafter(q, 0.0)
             if _beside_middle(num, den, below, q) == 0:
-                q = _even(below, q)
+                q = even(below, q)
                 break
             q = below
         else:
@@ -236,7 +236,7 @@ def ratio(num: Big, den: Big) -> float:
 
 
 @device
-def _even(low: float, high: float) -> float:
+def even(low: float, high: float) -> float:
     """Return the one of two neighbours whose last bit is 0.
 
     It is their middle, rounded.
@@ -245,15 +245,20 @@ def _even(low: float, high: float) -> float:
 
 
 @allocating
-def _beside_middle(num: Big, den: Big, low: float, high: float) -> int:
-    """Return the order of num/den (both positive) and the middle of two neighbours."""
+def middle(low: float, high: float) -> Big:
+    """Return the middle of two neighbours; beyond the largest float, of the one that would follow."""
     if math.isinf(high):
         gap = low - np.nextafter(low, 0.0)
         twice = add(add(from_float(low), from_float(low)), from_float(gap))
     else:
         twice = add(from_float(low), from_float(high))
-    middle = Big(twice.sign, twice.limbs, twice.exponent - 1)
-    return sub(num, mul(middle, den)).sign
+    return Big(twice.sign, twice.limbs, twice.exponent - 1)
+
+
+@allocating
+def _beside_middle(num: Big, den: Big, low: float, high: float) -> int:
+    """Return the order of num/den (both positive) and the middle of two neighbours."""
+    return sub(num, mul(middle(low, high), den)).sign
 
 
 @apart(Signature(int64, (float64,) * 6))
