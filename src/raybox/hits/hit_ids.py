@@ -193,7 +193,7 @@ class Source(NamedTuple):
 
     def freeze(self) -> None:
         """Set the arrays read-only, of a source that was pickled or copied."""
-        _freeze_all((self.scene, self.position))
+        freeze_all((self.scene, self.position))
 
 
 def source_of(rays: Rays, scene: SceneRows) -> Source:
@@ -223,11 +223,11 @@ def restored(kind: Callable[..., H], source: Source, *arrays: Array) -> H:
     return kind(*arrays, source)
 
 
-def _freeze_all(values: tuple[object, ...]) -> None:
+def freeze_all(values: tuple[object, ...]) -> None:
     """Set all arrays in nested tuples read-only."""
     for value in values:
         if isinstance(value, tuple):
-            _freeze_all(value)
+            freeze_all(value)
         elif isinstance(value, np.ndarray):
             freeze(value)
 

@@ -17,7 +17,7 @@ from raybox.compiler.float_environment import guard_class, in_default_environmen
 from raybox.errors import RayboxError
 from raybox.geometry import Ids, InstanceRows
 from raybox.geometry.array_container import ArrayContainer, ReadOnly
-from raybox.hits.hit_ids import LabelColumns, Source, frozen
+from raybox.hits.hit_ids import LabelColumns, SceneRows, Source, frozen
 from raybox.validation import Array, Ints
 
 if TYPE_CHECKING:
@@ -50,9 +50,14 @@ class HitTables(ArrayContainer):
     _hit_id: Ints
 
     @property
+    def _scene_rows(self) -> SceneRows:
+        """The geometries whose primitives were hit."""
+        return self._source.scene
+
+    @property
     def _named(self) -> tuple[Ids | None, LabelColumns]:
         """Ids and labels of what was hit, for `equals`."""
-        ids = self._source.scene.ids_of(self._hit_id) if self._source.scene.has_ids else None
+        ids = self._scene_rows.ids_of(self._hit_id) if self._scene_rows.has_ids else None
         return ids, self.labels()
 
     @overload
@@ -91,9 +96,9 @@ class HitTables(ArrayContainer):
         (array(['ground', 'first', None], dtype=object), array([2.5, 4. , nan]))
         """
         if len(names) == 1:
-            return self._source.scene.label_of(self._hit_id, names[0])
-        found = names or self._source.scene.label_names
-        return ReadOnly({name: self._source.scene.label_of(self._hit_id, name) for name in found})
+            return self._scene_rows.label_of(self._hit_id, names[0])
+        found = names or self._scene_rows.label_names
+        return ReadOnly({name: self._scene_rows.label_of(self._hit_id, name) for name in found})
 
     def to_dict(self, *, labels: LabelNames = False) -> Columns:
         """Return the hits as named columns, with the names of files that `raybox cast` writes.
@@ -133,7 +138,7 @@ class HitTables(ArrayContainer):
         """Return the label of each added column; names differ from other columns'."""
         listed = [labels] if isinstance(labels, str) else labels
         if isinstance(listed, bool):
-            listed = self._source.scene.label_names if listed else []
+            listed = self._scene_rows.label_names if listed else []
         names: dict[str, str] = {}
         for name in listed:
             names[label_column(name, {*columns, *names})] = name
@@ -171,9 +176,7 @@ class HitTables(ArrayContainer):
                 mask = columns["index"] < 0 if name in ("x", "y", "z") else None
                 made[name] = arrow.array(values, mask=mask)
         for own, name in self._label_names(labels, columns).items():
-            made[own] = _arrow_labels(
-                arrow, self.labels(name).reshape(-1), self._source.scene.label_type(name)
-            )
+            made[own] = _arrow_labels(arrow, self.labels(name).reshape(-1), self._scene_rows.label_type(name))
         return arrow.table(made)
 
     @in_default_environment

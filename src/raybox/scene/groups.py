@@ -81,22 +81,25 @@ def _checked(groups: ArrayInput, noun: str) -> Ints:
     return made
 
 
-def starts_of(groups: GroupRows | None, given: GroupsInput, shape: tuple[int, ...]) -> Ints32:
-    """Return at which row of `Tree.starts` each ray starts: (1,) if it is the same for all.
+def starts_of(
+    groups: GroupRows | None, given: GroupsInput, shape: tuple[int, ...], noun: str = "ray"
+) -> Ints32:
+    """Return at which row of `Tree.starts` each ray, or query, starts: (1,) if it is the same for all.
 
     groups: those of a geometry of the scene; given: those of the rays.
     """
+    many = {"ray": "rays", "query": "queries"}[noun]
     if groups is None:
         raise InvalidInput(
-            "rays have groups, and the scene has none. Make it with them, Scene(geometry, groups=...), or "
+            f"{many} have groups, and the scene has none. Make it with them, Scene(geometry, groups=...), or "
             "leave groups out."
         )
     if given is None:
         raise InvalidInput(
-            "rays need groups, as the scene has some: each hits what is in its own, and what is common to "
-            "all. Pass groups=, one for each ray or one for all; rays of -1 hit what is common alone."
+            f"{many} need groups, as the scene has some: each hits what is in its own, and what is common to "
+            f"all. Pass groups=, one for each {noun} or one for all; {many} of -1 hit what is common alone."
         )
-    numbers = validation.spread(_checked(given, "ray"), "groups", shape)
+    numbers = validation.spread(_checked(given, noun), "groups", shape)
     starts = _places(groups.numbers, numbers).astype(np.int32)
     if starts.size > 1 and (starts == starts[0]).all():
         starts = starts[:1].copy()

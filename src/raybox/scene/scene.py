@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from math import prod
-from typing import Any, NamedTuple, Never, final
+from typing import Any, NamedTuple, Never, cast, final
 
 import numpy as np
 
@@ -32,16 +32,19 @@ from raybox.queries.query import (
 )
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
+from raybox.scene.box_targets import target_of
 from raybox.scene.exclusion import exclusion_of
 from raybox.scene.geometry_parts import Part, TreeState, View
 from raybox.scene.groups import starts_of
+from raybox.spatial.table import SpatialMethods
+from raybox.spatial.target import SearchTarget, WhereInput
 from raybox.traversal.job import Job
 from raybox.validation import Bools, Floats, Ints, MaskInput
 
 
 @final
 @guard_class("geometry")
-class Scene(QueryMethods):
+class Scene(QueryMethods, SpatialMethods):
     """Geometry that rays may hit, built once and queried many times.
 
     Every result is exact: it equals that of rational arithmetic on the given numbers. A tree in float32 finds
@@ -320,6 +323,21 @@ class Scene(QueryMethods):
         except MemoryError as error:
             subject = f"{query.name} of {prod(rays.shape):,} rays"
             raise out_of_memory(error, subject, "query fewer rays at a time") from error.__cause__
+
+    @property
+    def _dimension(self) -> int:
+        return self._parts[0].geometry.ndim_space
+
+    def _target(
+        self, method: str, shape: tuple[int, ...], where: WhereInput, groups: GroupsInput
+    ) -> SearchTarget:
+        """Return what a spatial query runs on."""
+        parts, each = self._parts, cast("MaskInput", where)
+        found = target_of(parts, each if self._is_list or where is None else [each], method)
+        own = next((part.groups for part in parts if part.groups), None)
+        if own is None and groups is None:
+            return found
+        return found._replace(starts=starts_of(own, groups, shape, "query"))
 
     def _view(self, where: MaskInput, cull: Cull) -> View:
         """Return what queries read of the scene; without masks and culled sides it is stored."""

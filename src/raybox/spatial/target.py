@@ -1,12 +1,18 @@
 """What spatial queries run on: the boxes of each geometry of a scene, with their trees."""
 
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias, TypedDict
 
 from raybox.bvh.cell_tree import CellTree
 from raybox.bvh.node import Tree
 from raybox.geometry import BoxRows, GridRows
+from raybox.geometry.rows import NO_STARTS
 from raybox.hits.hit_ids import SceneRows
-from raybox.validation import Bools
+from raybox.validation import ArrayInput, Bools, Ints32, MaskInput
+
+WhereInput: TypeAlias = MaskInput | Sequence[MaskInput]
+"""Which boxes may be found, as users pass it."""
 
 
 class TargetPart(NamedTuple):
@@ -19,13 +25,50 @@ class TargetPart(NamedTuple):
     """which rows may be found, (M,); empty: all"""
     first: int
     """the number of row 0, among the rows of all geometries"""
+    size: int
+    """the number of rows"""
 
 
-class Target(NamedTuple):
-    """The boxes of a scene."""
+class SearchTarget(NamedTuple):
+    """The boxes of a scene, as one call searches them."""
 
     parts: tuple[TargetPart, ...]
     scene: SceneRows
     """each geometry as a row of boxes, with ids and labels"""
     dimension: int
     """D: 2 or 3"""
+    starts: Ints32 = NO_STARTS
+    """of queries: see `QueryBoxes.starts`"""
+
+
+class SearchOptions(TypedDict, total=False):
+    """How a scene is searched: arguments of all methods, with their defaults None, -1 and False."""
+
+    where: WhereInput
+    groups: ArrayInput | None
+    workers: int
+    progress: bool
+
+
+class RunSettings(NamedTuple):
+    """How a search is run; its result does not depend on it."""
+
+    workers: int
+    """threads; -1: all cores"""
+    progress: bool
+    """whether a bar is shown"""
+
+
+class Searchable(ABC):
+    """The base of the classes that give a scene the methods of spatial queries."""
+
+    @property
+    @abstractmethod
+    def _dimension(self) -> int:
+        """D: 2 or 3."""
+
+    @abstractmethod
+    def _target(
+        self, method: str, shape: tuple[int, ...], where: WhereInput, groups: ArrayInput | None
+    ) -> SearchTarget:
+        """Return what queries of a shape run on; raise `InvalidInput` for geometries without an answer."""

@@ -121,17 +121,17 @@ def run_chunks(
 
 @contextmanager
 def chunk_runner(
-    total: int, *, workers: int = -1, progress: bool = False, least: int = _FIRST
+    total: int, *, workers: int = -1, progress: bool = False, least: int = _FIRST, noun: str = "rays"
 ) -> Iterator[Run]:
     """Yield a function that runs chunk loops over so many rays, with threads for all of its calls.
 
-    least: rays for each thread, at least.
+    least: rays for each thread, at least; noun: of what is counted, for the bar.
     """
     threads = min(check_workers(workers), max(1, total // least))
     if total <= _FIRST and not progress:
         yield InlineRun()
         return
-    with progress_bar("rays", total, shown=progress) as bar, _thread_pool(threads - 1) as pool:
+    with progress_bar(noun, total, shown=progress) as bar, _thread_pool(threads - 1) as pool:
         yield ThreadedRun(threads, pool, bar.update)
 
 

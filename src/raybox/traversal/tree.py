@@ -5,7 +5,7 @@ Tables name the geometries that are traversed in another way (`raybox.traversal.
 
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from raybox.traversal.job import Job, RaySpan, Recorder
 from raybox.traversal.node_test import near_and_far
 from raybox.traversal.protocol import finish, resolve, start
 from raybox.traversal.single_ray_setup import SHARP, RaySlabs, latest, make_ray_slabs
-from raybox.traversal.workspace import Workspace
 from raybox.validation import Bools, Floats32, Ints, Ints32
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -97,12 +96,18 @@ def intersect_slots(
     return (near <= far).mask()
 
 
-@inlined
-def push(scratch: Scratch | Workspace, base: int, top: int, node: int, time: float) -> int:
-    """Push a node so that the nearest of those above `base` is on top; return the new top.
+class NodeStack(Protocol):
+    """The arrays of a stack of nodes."""
 
-    scratch: anything with the arrays `node` and `time`.
-    """
+    @property
+    def node(self) -> Ints32: ...  # noqa: D102
+    @property
+    def time(self) -> Floats32: ...  # noqa: D102
+
+
+@inlined
+def push(scratch: NodeStack, base: int, top: int, node: int, time: float) -> int:
+    """Push a node so that the nearest of those above `base` is on top; return the new top."""
     place = top
     while place > base and scratch.time[place - 1] < time:
         scratch.node[place] = scratch.node[place - 1]

@@ -1,0 +1,60 @@
+"""The boxes of a scene's geometries, as spatial queries search them."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, NoReturn
+
+from raybox.errors import InvalidInput
+from raybox.geometry import BoxRows, GridRows, Instances, Mesh, Planes
+from raybox.geometry.object_rows import NO_OBJECTS, ObjectRows
+from raybox.hits.hit_ids import SceneRows
+from raybox.scene.geometry_parts import Part, masks
+from raybox.spatial.target import SearchTarget, TargetPart
+from raybox.validation import Bools, MaskInput
+
+_OF_BOXES = frozenset(["overlapping", "join", "intersecting"])
+"""Methods that answer for the boxes around triangles and copies, too."""
+
+
+def target_of(parts: tuple[Part, ...], where: MaskInput | Sequence[MaskInput], method: str) -> SearchTarget:
+    """Return what a spatial query runs on."""
+    for part in parts:
+        _check(part.geometry, method)
+    sizes = tuple(len(part.geometry) for part in parts)
+    starts = tuple(accumulate(sizes[:-1], initial=0))
+    each = [_part(*one) for one in zip(parts, masks(where, parts), starts, strict=True)]
+    rows = tuple(part.rows for part in each)
+    scene = SceneRows(rows, starts, sizes, tuple(map(_objects, parts)))
+    return SearchTarget(tuple(each), scene, parts[0].geometry.ndim_space)
+
+
+def _part(part: Part, allowed: Bools, first: int) -> TargetPart:
+    tree: Any = part.tree
+    rows = part.rows if isinstance(part.rows, BoxRows | GridRows) else BoxRows(*part.box_rows)
+    return TargetPart(rows, tree, allowed, first, len(part.geometry))
+
+
+def _objects(part: Part) -> ObjectRows:
+    """Return the objects of rows; those of copies without names of their own have none."""
+    objects = part.objects
+    if not isinstance(part.geometry, Instances):
+        return objects
+    attributes = objects.attributes
+    return ObjectRows(None, attributes) if attributes.ids is not None or attributes.labels else NO_OBJECTS
+
+
+def _check(geometry: object, method: str) -> None:
+    """Raise `InvalidInput` for a geometry without an answer."""
+    if isinstance(geometry, Planes):
+        _refuse(geometry, method, "planes have no bounds. Search the other geometries, each in a scene")
+    if method in _OF_BOXES or not isinstance(geometry, Mesh | Instances):
+        return
+    boxes = "of the boxes around triangles: Scene(Boxes.of_triangles(vertices, faces))"
+    if isinstance(geometry, Instances):
+        boxes = "of the boxes around copies: overlapping"
+    inside = "Of points inside of a closed mesh: Mesh.contains; " if method == "containing" else "Search "
+    _refuse(geometry, method, f"{inside}{boxes}")
+
+
+def _refuse(geometry: object, method: str, way_out: str) -> NoReturn:
+    raise InvalidInput(f"{method} is of boxes and grids; the scene holds {geometry!r}. {way_out}.")

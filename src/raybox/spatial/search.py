@@ -1,0 +1,120 @@
+"""Run box queries on all geometries of a scene, in batches on threads."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from raybox.compiler import huge_pages
+from raybox.spatial.cells import Cells
+from raybox.spatial.found_rows import FoundPart, FoundRoom, place_rows
+from raybox.spatial.overlap_cells import find_in_cells
+from raybox.spatial.overlap_tree import BoxTree, find_in_tree, make_stack
+from raybox.spatial.query_boxes import QueryBoxes, curve_order, select_queries
+from raybox.spatial.target import RunSettings, SearchTarget, TargetPart
+from raybox.threads.chunks import Run, chunk_runner, uncounted
+from raybox.traversal.job import RaySpan
+from raybox.validation import Ints, Ints32
+
+BATCH = 1 << 20  # queries that are sorted together
+_LEAST = 256  # queries of a chunk, at least
+_FIRST_ROOM = 1 << 12
+
+
+class FoundRows(NamedTuple):
+    """The rows that queries found, as numbers among those of all geometries."""
+
+    offsets: Ints
+    """(N + 1,): those of query i are offsets[i] <= k < offsets[i + 1], in order"""
+    numbers: Ints
+
+
+def searched(part: TargetPart) -> BoxTree | Cells:
+    """Return the boxes of a geometry as kernels read them."""
+    kind = Cells if hasattr(part.rows, "blocks") else BoxTree
+    return kind(part.tree, part.rows, part.allowed, part.first)  # type: ignore[arg-type]
+
+
+def _find(boxes: BoxTree | Cells, queries: QueryBoxes, span: RaySpan, room: FoundRoom) -> int:
+    if isinstance(boxes, Cells):
+        return find_in_cells(boxes, queries, span, room)
+    return find_in_tree(boxes, queries, span, make_stack(), room)
+
+
+def count_rows(target: SearchTarget, queries: QueryBoxes, how: RunSettings) -> Ints:
+    """Return how many boxes each query finds, (N,)."""
+    total = len(queries.lower)
+    found = np.zeros(total, np.int64)
+    with chunk_runner(total, workers=how.workers, progress=how.progress, noun="queries") as threads:
+        for begin in range(0, total, BATCH):
+            batch = _batch(queries, begin)
+            for part in target.parts:
+                found[begin : begin + BATCH] += _search_part(part, batch, threads, stores=False).counts
+    return found
+
+
+def find_rows(target: SearchTarget, queries: QueryBoxes, how: RunSettings) -> FoundRows:
+    """Return the boxes that each query finds, sorted by number."""
+    total = len(queries.lower)
+    with chunk_runner(total, workers=how.workers, progress=how.progress, noun="queries") as threads:
+        batches = [_find_batch(target, _batch(queries, begin), threads) for begin in range(0, total, BATCH)]
+    if len(batches) == 1:
+        return batches[0]
+    counts = [np.diff(batch.offsets) for batch in batches]
+    offsets = _offsets_of(np.concatenate([np.empty(0, np.int64), *counts]))
+    return FoundRows(offsets, np.concatenate([np.empty(0, np.int64), *(batch.numbers for batch in batches)]))
+
+
+def _batch(queries: QueryBoxes, begin: int) -> QueryBoxes:
+    """Return up to `BATCH` queries, with the order in which they are searched."""
+    some = queries if len(queries.lower) <= BATCH else select_queries(queries, begin, begin + BATCH)
+    return some._replace(order=curve_order(some.lower, some.upper))
+
+
+class _PartRows(NamedTuple):
+    """What queries found in one geometry."""
+
+    counts: Ints
+    found: list[FoundPart]
+
+
+def _search_part(part: TargetPart, queries: QueryBoxes, threads: Run, *, stores: bool) -> _PartRows:
+    """Return the rows of one geometry, or only how many there are."""
+    boxes, counts = searched(part), np.zeros(len(queries.lower), np.int64)
+
+    def work(begin: int, end: int) -> list[FoundPart]:
+        size, found = _FIRST_ROOM if stores else 0, list[FoundPart]()
+        while begin < end:
+            room = FoundRoom(np.empty(size, np.int64), np.zeros(1, np.int64), counts)
+            stop = _find(boxes, queries, RaySpan(begin, end), room)
+            found.append(FoundPart(begin, stop, room.rows[: room.used[0]].copy()))
+            needed = counts[queries.order[stop] if queries.order.size else stop] if stop < end else 0
+            begin, size = stop, max(2 * size, int(needed))
+        return found
+
+    parts = threads(work, len(counts), min_chunk=_LEAST)
+    return _PartRows(counts, [one for found in parts for one in found])
+
+
+def _find_batch(target: SearchTarget, queries: QueryBoxes, threads: Run) -> FoundRows:
+    """Return the boxes that the queries of a batch find."""
+    parts = [_search_part(part, queries, threads, stores=True) for part in target.parts]
+    offsets = _offsets_of(np.sum([part.counts for part in parts], axis=0))
+    numbers = huge_pages.pooled((int(offsets[-1]),), np.int64)
+    ends = offsets[:-1].copy()
+    for own, part in zip(parts, target.parts, strict=True):
+        place = partial(_place, queries.order, own, part.first, (ends, numbers))
+        threads(place, len(own.found), done=uncounted, min_chunk=1)
+    return FoundRows(offsets, numbers)
+
+
+def _place(order: Ints32, part: _PartRows, first: int, to: tuple[Ints, Ints], begin: int, end: int) -> None:
+    """Copy some of the rows of a geometry to where queries have the next, and to the rows of all."""
+    for one in part.found[begin:end]:
+        place_rows(one, order, part.counts, first, *to)
+
+
+def _offsets_of(counts: Ints) -> Ints:
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets

@@ -1,0 +1,12 @@
+"""The table of spatial queries: each is a file beside this one, and a line here."""
+
+from raybox.spatial import closest, containing, overlapping, within_distance
+
+
+class SpatialMethods(
+    containing.ContainingMethod,
+    overlapping.OverlappingMethod,
+    within_distance.WithinDistanceMethod,
+    closest.ClosestMethod,
+):
+    """The methods of a scene that search for boxes without rays."""
