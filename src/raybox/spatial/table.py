@@ -1,6 +1,6 @@
 """The table of spatial queries: each is a file beside this one, and a line here."""
 
-from raybox.spatial import closest, containing, overlapping, within_distance
+from raybox.spatial import closest, containing, join, overlapping, within_distance
 
 
 class SpatialMethods(
@@ -8,5 +8,6 @@ class SpatialMethods(
     overlapping.OverlappingMethod,
     within_distance.WithinDistanceMethod,
     closest.ClosestMethod,
+    join.JoinMethod,
 ):
     """The methods of a scene that search for boxes without rays."""
