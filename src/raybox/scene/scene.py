@@ -342,11 +342,8 @@ class Scene(QueryMethods, SpatialMethods):
         """Return what a join with a scene runs on."""
         scene = cast("Scene", other)
         own, others = self._parts, scene._parts
-        targets = (
-            target_of(own, self._masked(where), "join"),
-            target_of(others, scene._masked(other_where), "join"),
-        )
-        return join_target(*targets, own, others)
+        found = target_of(own, self._masked(where), "join")
+        return join_target(found, target_of(others, scene._masked(other_where), "join"), own, others)
 
     def _masked(self, where: WhereInput) -> MaskInput | Sequence[MaskInput]:
         """Return masks as those of a list."""

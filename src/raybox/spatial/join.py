@@ -60,8 +60,8 @@ class JoinMethod(Searchable):
     ) -> Ints | Iterator[Ints]:
         """Return all pairs of boxes of two scenes, or of one, that overlap or are near each other.
 
-        Boxes are closed: touching counts, as does a gap of exactly the distance. Gaps are compared exactly. Of
-        meshes and `Instances`, pairs are of the boxes around triangles and copies. In scenes with groups,
+        Boxes are closed: touching counts, as does a gap of exactly the distance. Gaps are compared exactly.
+        Of meshes and `Instances`, pairs are of the boxes around triangles and copies. In scenes with groups,
         boxes are compared with those of their own group and with those common to all.
 
         Parameters

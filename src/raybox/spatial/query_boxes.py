@@ -39,7 +39,7 @@ class QueryBoxes(NamedTuple):
     order: Ints32 = NO_ORDER
     """(N,): in which they are searched; (0,): in their own"""
     numbers: Ints = NO_NUMBERS
-    """(N,): among the rows that are searched, of which each then finds those after it; (0,): they are others"""
+    """(N,): among the rows that are searched, of which each finds those after it; (0,): they are others"""
 
 
 N = TypeVar("N", bound=np.generic)
