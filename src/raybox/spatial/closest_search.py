@@ -20,7 +20,8 @@ def find_closest(target: SearchTarget, points: QueryBoxes, k: int, how: RunSetti
     """Return the k boxes nearest to each point; -1 and infinity where there are fewer."""
     total, most = len(points.lower), max(1, min(k, sum(part.size for part in target.parts)))
     found = _no_rows(total, most, carried=len(target.parts) > 1)
-    with chunk_runner(total, workers=how.workers, progress=how.progress, noun="points") as threads:
+    steps = total * len(target.parts)
+    with chunk_runner(steps, workers=how.workers, progress=how.progress, noun="points") as threads:
         for number, batch in enumerate(batches(points)):
             some = _some(found, slice(number * BATCH, (number + 1) * BATCH))
             for part in target.parts:

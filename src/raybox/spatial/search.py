@@ -48,8 +48,8 @@ def _find(boxes: BoxTree | Cells, queries: QueryBoxes, span: RaySpan, room: Foun
 
 def count_rows(target: SearchTarget, queries: QueryBoxes, how: RunSettings) -> Ints:
     """Return how many boxes each query finds, (N,)."""
-    total = len(queries.lower)
-    found = np.zeros(total, np.int64)
+    total = len(queries.lower) * len(target.parts)
+    found = np.zeros(len(queries.lower), np.int64)
     with chunk_runner(total, workers=how.workers, progress=how.progress, noun="queries") as threads:
         for number, batch in enumerate(batches(queries)):
             some = slice(number * BATCH, (number + 1) * BATCH)
@@ -60,7 +60,7 @@ def count_rows(target: SearchTarget, queries: QueryBoxes, how: RunSettings) -> I
 
 def find_rows(target: SearchTarget, queries: QueryBoxes, how: RunSettings) -> FoundRows:
     """Return the boxes that each query finds, sorted by number."""
-    total = len(queries.lower)
+    total = len(queries.lower) * len(target.parts)
     with chunk_runner(total, workers=how.workers, progress=how.progress, noun="queries") as threads:
         found = [_find_batch(target, batch, threads) for batch in batches(queries)]
     if len(found) == 1:
