@@ -152,8 +152,7 @@ def test_a_frustum_ends_half_a_pixel_around_the_outer_centres():
                 (middle * right / 0.8 + right / 2, -step),
                 (middle * right / 0.8 + right / 2, below + step),
             ):
-                columns, rows = np.broadcast_arrays(columns, rows)
-                directions = moved(rays, columns, rows)
+                directions = moved(rays, *np.broadcast_arrays(columns, rows))
                 found = view.contains(rays.origins[0, 0] + 3.0 * directions)
                 assert (found == inside).all()
                 checked += 1

@@ -7,7 +7,6 @@ Before that, a plane with the whole box outside, or a corner of the box inside o
 """
 
 import math
-from fractions import Fraction
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -24,9 +23,9 @@ class Shared(NamedTuple):
 
 def in_integers(numbers):
     """Return rational numbers times a common denominator."""
-    fractions = [Fraction(x) for x in numbers]
-    scale = math.lcm(*(x.denominator for x in fractions))
-    return [int(x * scale) for x in fractions]
+    ratios = [x.as_integer_ratio() for x in numbers]
+    scale = math.lcm(*(below for _, below in ratios))
+    return [above * (scale // below) for above, below in ratios]
 
 
 def box_planes(lower, upper, far):
@@ -66,13 +65,25 @@ def excess(plane, point, below):
     return sum(a * x for a, x in zip(plane, point, strict=False)) - plane[-1] * below
 
 
-def shared(normals, offsets, lower, upper):
-    """Return what one box and the region n . p <= k share."""
+def region_planes(normals, offsets):
+    """Return planes in integers."""
+    rows = zip(np.asarray(normals).tolist(), np.asarray(offsets).tolist(), strict=True)
+    return [in_integers([*normal, offset]) for normal, offset in rows]
+
+
+def shared(region, lower, upper):
+    """Return what one box and the region of these planes in integers share."""
     lower, upper = [float(x) for x in lower], [float(x) for x in upper]
-    region = [in_integers([*n, k]) for n, k in zip(np.asarray(normals).tolist(), offsets, strict=True)]
-    if math.inf in lower or -math.inf in upper or not passes_planes(region, lower, upper):
+    if math.inf in lower or -math.inf in upper:
         return Shared(False, False, False)
-    if has_corner_inside(region, lower, upper):
+    *numbers, below = in_integers([x if math.isfinite(x) else 0.0 for x in (*lower, *upper)] + [1])
+    bounds = [
+        (low if math.isfinite(a) else None, high if math.isfinite(b) else None)
+        for low, high, a, b in zip(numbers[: len(lower)], numbers[len(lower) :], lower, upper, strict=True)
+    ]
+    if not passes_planes(region, bounds, below):
+        return Shared(False, False, False)
+    if has_corner_inside(region, bounds, below):
         return Shared(True, False, True)
     finite = box_planes(lower, upper, 1)
     far = 6 * max(abs(x) for plane in [*region, *finite] for x in plane) ** len(lower) + 1
@@ -83,22 +94,16 @@ def shared(normals, offsets, lower, upper):
     return Shared(bool(corners), touch and bool(corners), True)
 
 
-def has_corner_inside(region, lower, upper):
-    """Return whether a corner of a box is inside of all planes, and on none."""
-    corners = [
-        in_integers([*one, 1])
-        for one in product(*zip(lower, upper, strict=True))
-        if all(map(math.isfinite, one))
-    ]
-    return any(all(excess(plane, one[:-1], one[-1]) < 0 for plane in region) for one in corners)
+def has_corner_inside(region, bounds, below):
+    """Return whether a corner of a box is inside of all planes, and on none; bounds are over `below`."""
+    corners = [one for one in product(*bounds) if None not in one]
+    return any(all(excess(plane, one, below) < 0 for plane in region) for one in corners)
 
 
-def passes_planes(region, lower, upper):
-    """Return whether a box is outside of no plane alone."""
-    for *normal, offset in region:
-        ends = [(low if a > 0 else high) for a, low, high in zip(normal, lower, upper, strict=True) if a]
-        if all(map(math.isfinite, ends)):
-            weights = [a for a in normal if a]
-            if sum(a * Fraction(x) for a, x in zip(weights, ends, strict=True)) > offset:
-                return False
+def passes_planes(region, bounds, below):
+    """Return whether a box is outside of no plane alone; bounds are over `below`, None without one."""
+    for plane in region:
+        ends = [(low if a > 0 else high) if a else 0 for a, (low, high) in zip(plane, bounds, strict=False)]
+        if None not in ends and excess(plane, ends, below) > 0:
+            return False
     return True

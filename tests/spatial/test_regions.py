@@ -16,7 +16,7 @@ from raybox.spatial import region_boxes
 from raybox.spatial.region_search import rows_in
 from raybox.spatial.target import TargetPart
 from raybox.validation import NO_MASK
-from region_truth import shared
+from region_truth import region_planes, shared
 
 pytestmark = pytest.mark.core
 
@@ -39,8 +39,8 @@ def found_in(case, allowed=NO_MASK):
 
 def true_of(case):
     """Return what each box shares with the region."""
-    region = case.region.normals, case.region.offsets.tolist()
-    return [shared(*region, *box) for box in zip(case.lower, case.upper, strict=True)]
+    region = region_planes(case.region.normals, case.region.offsets)
+    return [shared(region, *box) for box in zip(case.lower, case.upper, strict=True)]
 
 
 class Counts:
@@ -103,11 +103,11 @@ def test_numbers_of_all_magnitudes(dim):
 
 
 def test_regions_without_a_point_or_without_a_volume():
-    counts = compare(families.empty, 20)
+    counts = compare(families.empty, 12)
     assert counts.found == 0
-    assert counts.passed > 30
-    counts = compare(families.flat, 30)
-    assert min(counts.touched, counts.missed) > 100
+    assert counts.passed > 20
+    counts = compare(families.flat, 20)
+    assert min(counts.touched, counts.missed) > 60
 
 
 def test_no_planes_and_no_boxes():

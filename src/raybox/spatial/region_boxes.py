@@ -1,7 +1,7 @@
 """Which closed boxes share a point with a convex region: in float64 with proven margins, then exactly.
 
     outside    the whole box is outside of a plane of the region, or of one of `raybox.spatial.region_edges`
-    inside     a point of the box is inside of all planes: its centre, or the middle of what both share
+    inside     all of the box is, or a point of it: the middle of what both share
     undecided  integers of any length decide whether the inequalities of both have a solution
 
 The margins are those of `raybox.exact.half_spaces`. Of n . p, the least in a box is at its lower bounds where
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybox.exact.feasibility import Inequality, is_feasible
-from raybox.exact.half_spaces import Excess, Plane, excess, planes_of
+from raybox.exact.half_spaces import Excess, Plane, are_inside, excess, planes_of
 from raybox.exact.plane_signs import integers
 from raybox.geometry import BoxRows, Region
 from raybox.geometry.rows import in_space
@@ -48,7 +48,12 @@ class BoxColumns(NamedTuple):
 class RegionPlanes(NamedTuple):
     """A region, with all that tests of boxes need; in 2D the third coordinate has no weight."""
 
+    normals: Floats
+    """(M, 3)"""
+    offsets: Floats
+    """(M,)"""
     planes: list[Plane]
+    """the same"""
     exact: list[Inequality]
     """the planes in integers"""
     edges: Edges
@@ -68,9 +73,8 @@ def region_planes(region: Region) -> RegionPlanes:
     normals, offsets = in_space(region.normals), region.offsets
     exact = [tuple(row) for row in integers(np.column_stack([normals, offsets])).tolist()]
     edges = edges_of(normals, offsets)
-    return RegionPlanes(
-        planes_of(normals, offsets), exact, edges, outer_planes(edges, exact), not is_feasible(exact, 3)
-    )
+    outer, is_empty = outer_planes(edges, exact), not is_feasible(exact, 3)
+    return RegionPlanes(normals, offsets, planes_of(normals, offsets), exact, edges, outer, is_empty)
 
 
 def columns_of(boxes: BoxRows, rows: Ints) -> BoxColumns:
@@ -113,9 +117,9 @@ def _share_a_point(region: RegionPlanes, boxes: BoxColumns) -> Bools:
     outside |= ~hold_points(boxes)
     inside &= ~outside
     rest = np.flatnonzero(~(outside | inside))
-    certain = _have_middle_inside(region, boxes.of(rest))
-    inside[rest[certain]] = True
-    rest = rest[~certain]
+    found = _have_middle_inside(region, boxes.of(rest))
+    inside[rest[found]] = True
+    rest = rest[~found]
     rest = rest[~_are_outside(region.outer.at_edges, boxes.of(rest))]
     inside[rest] = _share_a_point_exactly(region, boxes.of(rest))
     return inside
@@ -139,20 +143,12 @@ def _most(plane: Plane, boxes: BoxColumns) -> Excess:
     return excess(plane, [x[n > 0.0] for n, x in zip(plane.normal, zip(*boxes, strict=True), strict=True)])
 
 
-def _are_inside(planes: list[Plane], points: Columns) -> Bools:
-    """Return which points are certainly inside of all planes."""
-    inside = np.ones(len(points[0]), np.bool_)
-    for plane in planes:
-        inside &= excess(plane, points).is_inside
-    return inside
-
-
 def _have_middle_inside(region: RegionPlanes, boxes: BoxColumns) -> Bools:
-    """Return of which boxes a point is certainly inside of the region: the mean of edges that both share.
+    """Return of which boxes a point is found in the region: the mean of edges that both share.
 
     Each corner of what a box and a region share ends a part of an edge of one that is in the other, so the
     mean of the middles of these parts is not on a plane, unless all that they share is. It is computed in
-    float64, and then tested.
+    float64, and then tested exactly.
     """
     with np.errstate(all="ignore"):
         finite = _finite_boxes(region.edges, boxes)
@@ -160,8 +156,10 @@ def _have_middle_inside(region: RegionPlanes, boxes: BoxColumns) -> Bools:
         _add_box_edges(region.planes, finite, sums)
         _add_region_edges(region.edges, finite, sums)
         middles = sums[:3] / sums[3]
-        points = [np.clip(x, low, high) for x, low, high in zip(middles, *boxes, strict=True)]
-        return _are_inside(region.planes, points)
+        points = np.clip(middles, boxes.lower, boxes.upper).T
+    found: Bools = np.isfinite(points).all(axis=1)
+    found[found] = are_inside(region.normals, region.offsets, points[found])
+    return found
 
 
 def _finite_boxes(edges: Edges, boxes: BoxColumns) -> BoxColumns:
