@@ -42,6 +42,22 @@ def test_points_and_gaps():
     assert not is_feasible([(0, 0, 0, -1)], 3)
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+def test_planes_through_one_point(dim):
+    """All have that point in common, often no other; less than that has none or more."""
+    alone = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        normals, point = rng.integers(-3, 4, (rng.integers(3, 9), dim)), rng.integers(-5, 6, dim)
+        normals[~normals.any(axis=1), 0] = 1
+        inequalities = [tuple(row) for row in np.column_stack([normals, normals @ point]).tolist()]
+        assert is_feasible(inequalities, dim)
+        smaller = [(*row, bound - 1) for *row, bound in inequalities]
+        assert is_feasible(smaller, dim) == has_corner(smaller, dim)
+        alone += not is_feasible(smaller, dim)
+    assert 20 < alone < 180
+
+
 @given(st.lists(st.tuples(*[st.integers(-9, 9)] * 4).filter(lambda one: any(one[:3])), max_size=8))
 def test_any_inequalities(inequalities):
     assert is_feasible(inequalities, 3) == has_corner(inequalities, 3)
