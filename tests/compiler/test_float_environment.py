@@ -73,6 +73,8 @@ STORED = {
     rb.Mesh: "vertices faces objects ids labels colors properties skipped units up ndim_space triangles"
     " corners",
     rb.Planes: "normals offsets ids labels colors properties skipped units up ndim_space",
+    rb.Region: "normals offsets planes ndim_space",
+    rb.Frustum: "normals offsets planes ndim_space",
     rb.Grid: "shape edges occupied ids labels colors properties skipped units up ndim_space bounds",
     rb.Instances: "geometry transforms ids labels colors properties skipped units up ndim_space",
     rb.Hits: "__init__ index primitive t shape t_enter t_exit",
