@@ -1,6 +1,6 @@
 """The table of spatial queries: each is a file beside this one, and a line here."""
 
-from raybox.spatial import closest, containing, join, overlapping, within_distance
+from raybox.spatial import closest, containing, intersecting, join, overlapping, within_distance
 
 
 class SpatialMethods(
@@ -9,5 +9,6 @@ class SpatialMethods(
     within_distance.WithinDistanceMethod,
     closest.ClosestMethod,
     join.JoinMethod,
+    intersecting.IntersectingMethod,
 ):
     """The methods of a scene that search for boxes without rays."""
