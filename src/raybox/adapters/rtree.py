@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn, SupportsIndex, TypeAlias, final
+from typing import Any, NoReturn, SupportsIndex, TypeAlias, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybox.adapters.rtree_entries import (
+    CoordinateOrder,
     Entries,
     HasDimension,
-    Item,
-    Layout,
+    IndexItem,
+    IndexProperty,
     Objects,
-    Property,
     Row,
     box_of,
     deinterleave,
@@ -28,15 +28,17 @@ from raybox.geometry import Boxes
 from raybox.scene.box_targets import target_of
 from raybox.scene.scene import Scene, state_of
 from raybox.spatial.arguments import check_boxes, distances_of, neighbor_count
-from raybox.spatial.closest_ties import NearestAndTies, find_closest_and_ties
+from raybox.spatial.closest_ties import find_closest_and_ties
+from raybox.spatial.overlap_tree import BoxTree
 from raybox.spatial.query_boxes import QueryBoxes
 from raybox.spatial.search import FoundRows, find_rows, searched
-from raybox.spatial.single_query import find_rows_of_one
+from raybox.spatial.single_query import find_closest_of_one, find_rows_of_one
 from raybox.spatial.target import RunSettings
 from raybox.validation import ArrayInput, Floats, Ints, freeze
 
 __all__ = ["Index", "Item", "Property"]
 
+Item, Property = IndexItem, IndexProperty
 Counts: TypeAlias = NDArray[np.uint64]
 _NO_LIMIT = np.array([np.inf])
 freeze(_NO_LIMIT)
@@ -88,14 +90,14 @@ class Index:
         **others: object,
     ) -> None:
         self.properties = Property() if properties is None else properties
-        layout = Layout(bool(interleaved), dimension_of(self.properties))
+        layout = CoordinateOrder(bool(interleaved), dimension_of(self.properties))
         self._set(entries_of(stream, layout), layout, workers)
 
-    def _set(self, entries: Entries, layout: Layout, workers: int) -> None:
+    def _set(self, entries: Entries, layout: CoordinateOrder, workers: int) -> None:
         self._entries, self._layout, self._how = entries, layout, RunSettings(workers, progress=False)
         self._scene = Scene(entries.boxes, workers=workers)
         self._target = target_of(state_of(self._scene).parts, None, "overlapping")
-        self._searched = searched(self._target.parts[0])
+        self._tree = cast(BoxTree, searched(self._target.parts[0]))
 
     @property
     def interleaved(self) -> bool:
@@ -104,7 +106,7 @@ class Index:
 
     @property
     def scene(self) -> Scene:
-        """The `Scene` of the boxes. Its indices count them in the order in which they were given."""
+        """A `Scene` of the boxes, in the order given. The index does not follow its updates."""
         return self._scene
 
     def intersection(self, coordinates: ArrayInput, objects: Objects = False) -> Iterator[Any]:
@@ -117,16 +119,16 @@ class Index:
         objects : bool or "raw"
             True: return an `Item` of each; "raw": the objects that were given.
         """
-        return self._entries.results(self._overlapping(self._query(coordinates)), objects)
+        return self._entries.results(find_rows_of_one(self._tree, self._query(coordinates)), objects)
 
     def count(self, coordinates: ArrayInput) -> int:
         """Return how many boxes share a point with a box, or contain a point."""
-        return len(self._overlapping(self._query(coordinates)))
+        return len(find_rows_of_one(self._tree, self._query(coordinates)))
 
     def contains(self, coordinates: ArrayInput, objects: Objects = False) -> Iterator[Any]:
         """Return the boxes that lie in a box; they may touch its faces. See `intersection`."""
         query, boxes = self._query(coordinates), self._entries.boxes
-        rows, axes = self._overlapping(query), np.s_[:, : boxes.ndim_space]
+        rows, axes = find_rows_of_one(self._tree, query), np.s_[:, : boxes.ndim_space]
         inside = (boxes.lower[rows] >= query.lower[axes]) & (boxes.upper[rows] <= query.upper[axes])
         return self._entries.results(rows[inside.all(axis=1)], objects)
 
@@ -137,8 +139,12 @@ class Index:
 
         Boxes that overlap are at distance 0. Ties are exact. See `intersection`.
         """
+        k = neighbor_count(num_results, "num_results")
         query = self._query(coordinates)._replace(distances=_NO_LIMIT)
-        return self._entries.results(self._nearest(query, num_results, ties=True).found.numbers, objects)
+        rows = find_closest_of_one(self._tree, query, k) if k < len(self) else None
+        if rows is None:
+            rows = find_closest_and_ties(self._target, query, k, self._how).found.numbers
+        return self._entries.results(rows, objects)
 
     def intersection_v(self, mins: ArrayInput, maxs: ArrayInput) -> tuple[Ints, Counts]:
         """Return the ids of boxes that share a point with each of n boxes, and how many each has.
@@ -183,7 +189,10 @@ class Index:
             given = distances_of(max_dists, "max_dists", (len(queries.lower),), "box")
             distances = np.where(given == 0.0, np.inf, given)
             freeze(distances)
-        nearest = self._nearest(queries._replace(distances=distances), num_results, ties=not strict)
+        queries = queries._replace(distances=distances)
+        nearest = find_closest_and_ties(
+            self._target, queries, neighbor_count(num_results, "num_results"), self._how, ties=not strict
+        )
         ids, counts = self._ids(nearest.found)
         if not return_max_dists:
             return ids, counts
@@ -235,13 +244,6 @@ class Index:
 
     def _queries(self, mins: ArrayInput, maxs: ArrayInput) -> QueryBoxes:
         return QueryBoxes(*check_boxes(Boxes(mins, maxs), self._layout.dimension)._rows())
-
-    def _overlapping(self, query: QueryBoxes) -> Ints:
-        return find_rows_of_one(self._searched, query)
-
-    def _nearest(self, queries: QueryBoxes, num_results: SupportsIndex, ties: bool) -> NearestAndTies:
-        k = neighbor_count(num_results, "num_results")
-        return find_closest_and_ties(self._target, queries, k, self._how, ties=ties)
 
     def _ids(self, found: FoundRows) -> tuple[Ints, Counts]:
         return self._entries.ids[found.numbers], np.diff(found.offsets).astype(np.uint64)

@@ -27,7 +27,7 @@ class HasDimension(Protocol):
         """D: 2 or 3."""
 
 
-class Property:
+class IndexProperty:
     """A replacement for `rtree.index.Property`, of which only dimension and type are read."""
 
     def __init__(self, *, dimension: int = 2, **others: object) -> None:
@@ -35,7 +35,7 @@ class Property:
         vars(self).update(others)
 
 
-class Layout(NamedTuple):
+class CoordinateOrder(NamedTuple):
     """How coordinates are given."""
 
     interleaved: bool
@@ -44,7 +44,7 @@ class Layout(NamedTuple):
     """D: 2 or 3"""
 
 
-class Item(NamedTuple):
+class IndexItem(NamedTuple):
     """A box of an index, with its id and its object. Items are ordered by id."""
 
     id: int
@@ -82,7 +82,7 @@ class Entries(NamedTuple):
         if objects == "raw":
             return iter(each)
         ends = np.stack([self.boxes.lower[rows], self.boxes.upper[rows]], axis=-1)
-        return map(Item, ids, each, ends.reshape(len(ids), 2 * self.boxes.ndim_space).tolist())
+        return map(IndexItem, ids, each, ends.reshape(len(ids), 2 * self.boxes.ndim_space).tolist())
 
 
 class CornerPair(NamedTuple):
@@ -104,7 +104,7 @@ def dimension_of(properties: HasDimension) -> int:
     return int(dimension)
 
 
-def entries_of(stream: object, layout: Layout) -> Entries:
+def entries_of(stream: object, layout: CoordinateOrder) -> Entries:
     """Return what is in rows (id, coordinates, object), in three arrays, or in None."""
     if isinstance(stream, tuple):
         return _of_arrays(stream, layout)
@@ -130,7 +130,7 @@ def _checked_row(row: Any) -> Row:
     return number, coordinates, obj
 
 
-def _of_arrays(arrays: tuple[Any, ...], layout: Layout) -> Entries:
+def _of_arrays(arrays: tuple[Any, ...], layout: CoordinateOrder) -> Entries:
     """Return what is in arrays of ids and corners."""
     if len(arrays) != 3:
         raise InvalidInput(f"a tuple must be the arrays (ids, mins, maxs); got {len(arrays)} values.")
@@ -146,7 +146,7 @@ def _of_arrays(arrays: tuple[Any, ...], layout: Layout) -> Entries:
     return Entries(ids, boxes, None)
 
 
-def corners_of(coordinates: ArrayInput, layout: Layout) -> CornerPair:
+def corners_of(coordinates: ArrayInput, layout: CoordinateOrder) -> CornerPair:
     """Return the corners of coordinates (..., 2 D), or of points (..., D)."""
     found, dimension = validation.floats(coordinates, "coordinates"), layout.dimension
     width = found.shape[-1] if found.ndim else 0
@@ -162,7 +162,7 @@ def corners_of(coordinates: ArrayInput, layout: Layout) -> CornerPair:
     return CornerPair(found[..., ::2], found[..., 1::2])
 
 
-def box_of(coordinates: ArrayInput, layout: Layout) -> BoxRows:
+def box_of(coordinates: ArrayInput, layout: CoordinateOrder) -> BoxRows:
     """Return one box or point."""
     lower, upper = corners_of(coordinates, layout)
     if lower.ndim > 1:

@@ -19,6 +19,8 @@ from raybox.spatial.search import FoundRows, find_rows
 from raybox.spatial.target import RunSettings, SearchTarget
 from raybox.validation import Bools, Floats, Ints, freeze
 
+_GROWTH = 4  # of how many boxes a query searches for, while all of them tie
+
 
 class NearestAndTies(NamedTuple):
     """The rows that are nearest to queries."""
@@ -29,7 +31,7 @@ class NearestAndTies(NamedTuple):
     """(N,): the distance of the last one; infinite if a query found none"""
 
 
-class _Part(NamedTuple):
+class _SomeRows(NamedTuple):
     """What some of the queries found."""
 
     queries: Ints
@@ -61,7 +63,7 @@ def find_closest_and_ties(
     boxes = cast(BoxRows, part.rows)
     size, total = max(1, part.size), len(queries.lower)
     k, left, wanted = min(k, size), np.arange(total), min(k + ties, size)
-    farthest, parts = np.full(total, np.inf), list[_Part]()
+    farthest, parts = np.full(total, np.inf), list[_SomeRows]()
     while left.size:
         some = _select(queries, left)
         nearest = find_closest(target, some, wanted, how)
@@ -73,7 +75,7 @@ def find_closest_and_ties(
         parts.append(_part_of(left, nearest.rows, counts, ~is_cut))
         if touches.any():
             parts.append(_overlapping(target, queries, left[touches], how))
-        left, wanted = left[is_cut & ~touches], min(2 * wanted, size)
+        left, wanted = left[is_cut & ~touches], min(_GROWTH * wanted, size)
     return NearestAndTies(_joined(parts, total), farthest)
 
 
@@ -97,19 +99,19 @@ def _tied_counts(boxes: BoxRows, queries: QueryBoxes, nearest: NearestRows, k: i
     return counts
 
 
-def _part_of(queries: Ints, rows: Ints, counts: Ints, where: Bools) -> _Part:
+def _part_of(queries: Ints, rows: Ints, counts: Ints, where: Bools) -> _SomeRows:
     """Return the first rows of those queries that are finished."""
     is_found = np.arange(rows.shape[1]) < counts[:, None]
-    return _Part(queries[where], counts[where], rows[where[:, None] & is_found])
+    return _SomeRows(queries[where], counts[where], rows[where[:, None] & is_found])
 
 
-def _overlapping(target: SearchTarget, queries: QueryBoxes, some: Ints, how: RunSettings) -> _Part:
+def _overlapping(target: SearchTarget, queries: QueryBoxes, some: Ints, how: RunSettings) -> _SomeRows:
     """Return the rows at distance 0 of some queries."""
     found = find_rows(target, QueryBoxes(*_select(queries, some)[:2]), how)
-    return _Part(some, np.diff(found.offsets), found.numbers)
+    return _SomeRows(some, np.diff(found.offsets), found.numbers)
 
 
-def _joined(parts: list[_Part], total: int) -> FoundRows:
+def _joined(parts: list[_SomeRows], total: int) -> FoundRows:
     """Return the rows of all queries in their order."""
     counts, offsets = np.zeros(total, np.int64), np.zeros(total + 1, np.int64)
     for part in parts:
