@@ -83,6 +83,10 @@ def test_arrays():
     assert solid.bounds == [0.0, 0.0, 0.0, 1.0, 2.0, 3.0]
 
 
+def test_arrays_as_arguments():
+    assert list(index.Index(IDS, BOUNDS[:, :2], BOUNDS[:, 2:]).intersection((1, 1))) == [10, 10]
+
+
 def test_points():
     points = index.Index([(1, (2, 2), None), (2, (3, 3), None)])
     assert list(points.intersection((2, 2, 2.5, 3))) == [1]
@@ -192,6 +196,7 @@ def test_scene_of_an_index():
 
 REFUSED = {
     "a file": (lambda: index.Index("name"), "in memory"),
+    "a file and rows": (lambda: index.Index("name", ROWS), "got 2 values. An index is in memory"),
     "a storage": (lambda: index.Index(7), "in memory"),
     "a row": (lambda: index.Index([(1, (0, 0))]), r"\(id, coordinates, object\)"),
     "two arrays": (lambda: index.Index((IDS, BOUNDS)), r"\(ids, mins, maxs\)"),

@@ -83,7 +83,7 @@ class Index:
     def __init__(
         self,
         stream: Iterable[Row] | tuple[ArrayInput, ...] | None = None,
-        *,
+        *more: object,
         interleaved: bool = True,
         properties: HasDimension | None = None,
         workers: int = -1,
@@ -91,7 +91,7 @@ class Index:
     ) -> None:
         self.properties = Property() if properties is None else properties
         layout = CoordinateOrder(bool(interleaved), dimension_of(self.properties))
-        self._set(entries_of(stream, layout), layout, workers)
+        self._set(entries_of((stream, *more) if more else stream, layout), layout, workers)
 
     def _set(self, entries: Entries, layout: CoordinateOrder, workers: int) -> None:
         self._entries, self._layout, self._how = entries, layout, RunSettings(workers, progress=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -109,15 +109,19 @@ def entries_of(stream: object, layout: CoordinateOrder) -> Entries:
     if isinstance(stream, tuple):
         return _of_arrays(stream, layout)
     if isinstance(stream, str | bytes) or not (stream is None or isinstance(stream, Iterable)):
-        raise InvalidInput(
-            "an index must be of rows (id, coordinates, object), or of arrays (ids, mins, maxs); got "
-            f"{type(stream).__name__}. An index is in memory: files are those of raybox.Scene.save."
-        )
+        _refuse(type(stream).__name__)
     rows = [_checked_row(row) for row in stream or ()]
     if not rows:
         return _of_arrays(((), *2 * [np.empty((0, layout.dimension))]), layout)
     ids, coordinates, objects = zip(*rows, strict=True)
     return _of_arrays((ids, *corners_of(coordinates, layout)), layout)._replace(objects=objects)
+
+
+def _refuse(given: str) -> NoReturn:
+    raise InvalidInput(
+        "an index must be of rows (id, coordinates, object), or of a tuple of arrays (ids, mins, maxs); got "
+        f"{given}. An index is in memory: files are those of raybox.Scene.save."
+    )
 
 
 def _checked_row(row: Any) -> Row:
@@ -133,7 +137,7 @@ def _checked_row(row: Any) -> Row:
 def _of_arrays(arrays: tuple[Any, ...], layout: CoordinateOrder) -> Entries:
     """Return what is in arrays of ids and corners."""
     if len(arrays) != 3:
-        raise InvalidInput(f"a tuple must be the arrays (ids, mins, maxs); got {len(arrays)} values.")
+        _refuse(f"{len(arrays)} values")
     boxes, ids = Boxes(arrays[1], arrays[2]), validation.integers(arrays[0], "ids")
     if ids.shape != (len(boxes),):
         raise InvalidInput(f"ids must have shape ({len(boxes)},), one for each box; got shape {ids.shape}.")
