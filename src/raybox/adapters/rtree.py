@@ -29,10 +29,10 @@ from raybox.scene.box_targets import target_of
 from raybox.scene.scene import Scene, state_of
 from raybox.spatial.arguments import check_boxes, distances_of, neighbor_count
 from raybox.spatial.closest_ties import find_closest_and_ties
-from raybox.spatial.overlap_tree import BoxTree
 from raybox.spatial.query_boxes import QueryBoxes
 from raybox.spatial.search import FoundRows, find_rows, searched
 from raybox.spatial.single_query import find_closest_of_one, find_rows_of_one
+from raybox.spatial.slot_boxes import BoxTree
 from raybox.spatial.target import RunSettings
 from raybox.validation import ArrayInput, Floats, Ints, freeze
 
@@ -97,7 +97,7 @@ class Index:
         self._entries, self._layout, self._how = entries, layout, RunSettings(workers, progress=False)
         self._scene = Scene(entries.boxes, workers=workers)
         self._target = target_of(state_of(self._scene).parts, None, "overlapping")
-        self._tree = cast(BoxTree, searched(self._target.parts[0]))
+        self._tree = cast(BoxTree, searched(self._target, self._target.parts[0]))
 
     @property
     def interleaved(self) -> bool:
