@@ -4,6 +4,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
+from raybox.compiler.float_environment import guard_class
 from raybox.hits import Neighbors
 from raybox.spatial.arguments import distances_of, neighbor_count, points_of
 from raybox.spatial.closest_search import find_closest
@@ -12,6 +13,7 @@ from raybox.spatial.target import RunSettings, Searchable, WhereInput
 from raybox.validation import ArrayInput
 
 
+@guard_class()
 class ClosestMethod(Searchable):
     """Gives a scene the method `closest`."""
 
