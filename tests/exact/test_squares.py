@@ -6,11 +6,12 @@ from itertools import product
 
 import numpy as np
 
-from box_truth import roots, whole
+from box_truth import root, whole
 from loops import loop
 from raybox.exact import squares
 from test_predicate import INF, MAX, TINY, anywhere, sign
 
+UNIT = 2**1074  # of the least float
 TOP = np.nextafter(MAX, 0)
 
 
@@ -68,7 +69,8 @@ def gaps(rng):
 
 
 def sums(x):
-    return ((whole(x[:, :3]) - whole(x[:, 3:])) ** 2).sum(axis=1)
+    """Return squared distances in squares of 1 / UNIT."""
+    return ((whole(x[:, :3], UNIT) - whole(x[:, 3:], UNIT)) ** 2).sum(axis=1).tolist()
 
 
 def test_a_distance_is_rounded_once():
@@ -77,13 +79,13 @@ def test_a_distance_is_rounded_once():
     out = np.empty(len(cases))
     distances(cases, out)
     exact = sums(cases)
-    np.testing.assert_array_equal(out, roots(exact).astype(float))
+    np.testing.assert_array_equal(out, [root(square, UNIT) for square in exact])
     counts = Counter(np.where(out == 0, "zero", np.where(out == INF, "infinite", "else")).tolist())
     counts["denormal"] = int(((out > 0) & (out < 2.0**-1022)).sum())
     finite = np.isfinite(out) & (out < MAX)
-    for value, square in zip(out[finite].tolist(), exact[finite].tolist(), strict=True):
+    for value, square in zip(out[finite].tolist(), np.array(exact, object)[finite], strict=True):
         for other in (np.nextafter(value, 0.0), np.nextafter(value, INF)):
-            middle = (Fraction(value) + Fraction(other)) / 2 * 2**1074
+            middle = (Fraction(value) + Fraction(other)) / 2 * UNIT
             counts["middle"] += middle * middle == square
     assert min(counts.values()) > 20, counts
 
@@ -102,7 +104,7 @@ def test_order_is_exact():
     for other in (two, same, beside, moved):
         out = np.empty(len(one), np.int64)
         orders(one, other, out)
-        want = [sign(a - b) for a, b in zip(sums(one).tolist(), sums(other).tolist(), strict=True)]
+        want = [sign(a - b) for a, b in zip(sums(one), sums(other), strict=True)]
         np.testing.assert_array_equal(out, want)
         counts.update(want)
     assert min(counts.values()) > 2000, counts

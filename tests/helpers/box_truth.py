@@ -1,11 +1,11 @@
-"""The definition of spatial queries: gaps between boxes, in whole numbers of the least float.
+"""The definition of spatial queries: gaps between boxes, in whole numbers.
 
-Nothing here imports raybox. Boxes are closed. Points are boxes without thickness. Two boxes are at the distance
-of their nearest points; a box at infinity on an axis, beside one that is not, is at no distance.
+Nothing here imports raybox. Boxes are closed, and points are boxes without thickness. Two boxes are at the
+distance of their nearest points; a box at infinity on an axis is at none, if they are apart there.
 """
 
 import math
-from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,8 @@ import numpy as np
 from exact import quotient
 
 INF = math.inf
-_ROOT_BITS = 64  # of a root, beyond units of the least float
+_ROOT_BITS = 64  # of a root, beyond the unit
+ratio = np.frompyfunc(lambda x: x.as_integer_ratio() if math.isfinite(x) else (0, 1), 1, 1)
 
 
 class BoxArrays(NamedTuple):
@@ -26,28 +27,33 @@ class BoxArrays(NamedTuple):
 class Gaps(NamedTuple):
     """What is between boxes (Q) and others (M), arrays of shape (Q, M)."""
 
-    squares: np.ndarray  # whole numbers: squared distances in squares of the least float
-    near: np.ndarray  # whether there is a distance at all
+    squares: np.ndarray
+    """squared distances, whole numbers in squares of 1 / unit"""
+    unit: int
+    near: np.ndarray
+    """whether there is a distance at all"""
     overlap: np.ndarray
-    touch: np.ndarray  # whether what they share is on the surface of both
+    touch: np.ndarray
+    """whether what they share is on the surface of both"""
 
 
-def _whole(x: float) -> int:
-    """Return a float in units of the least one, 2^-1074; 0 of infinity."""
-    return int(Fraction(x) * 2**1074) if math.isfinite(x) else 0
+def common_unit(values: np.ndarray) -> int:
+    """Return the least power of two of which all finite values are multiples, as its inverse."""
+    return max((d for _, d in ratio(np.unique(values)).tolist()), default=1)
 
 
-whole = np.frompyfunc(_whole, 1, 1)
+def whole(values: np.ndarray, unit: int) -> np.ndarray:
+    """Return values times a unit, in whole numbers; 0 of infinity."""
+    distinct, places = np.unique(values, return_inverse=True)
+    made = np.array([n * (unit // d) for n, d in ratio(distinct).tolist()], object)
+    return made[places].reshape(np.shape(values))
 
 
-def _root(square: int) -> float:
-    """Return the root of a square rounded once, ties to even; past the largest float it is infinite."""
+def root(square: int, unit: int) -> float:
+    """Return the root of a whole number in squares of 1 / unit, rounded once, or infinite."""
     high = math.isqrt(square << 2 * _ROOT_BITS)
     beyond = high * high != square << 2 * _ROOT_BITS  # a root is whole or irrational: never between these
-    return quotient(2 * high + beyond, 1 << (_ROOT_BITS + 1 + 1074))
-
-
-roots = np.frompyfunc(_root, 1, 1)
+    return quotient(2 * high + beyond, unit << (_ROOT_BITS + 1))
 
 
 def gaps(one: BoxArrays, other: BoxArrays) -> Gaps:
@@ -56,16 +62,19 @@ def gaps(one: BoxArrays, other: BoxArrays) -> Gaps:
     p, q = other.lower, other.upper
     meets = (a <= q) & (p <= b)
     high, low = np.where(meets, 0.0, np.where(p > b, p, a)), np.where(meets, 0.0, np.where(p > b, b, q))
-    squares = ((whole(high) - whole(low)) ** 2).sum(axis=-1)
+    unit = max(map(common_unit, (*one, *other)))
+    squares = ((whole(high, unit) - whole(low, unit)) ** 2).sum(axis=-1)
     overlap = meets.all(axis=-1)
     touch = overlap & ((a == q) | (p == b)).any(axis=-1)
-    return Gaps(squares, (np.isfinite(high) & np.isfinite(low)).all(axis=-1), overlap, touch)
+    return Gaps(squares, unit, (np.isfinite(high) & np.isfinite(low)).all(axis=-1), overlap, touch)
 
 
-def within(found: Gaps, distance: np.ndarray) -> np.ndarray:
-    """Return which boxes are at most so far away, (Q, M), for a distance of each of Q."""
-    limit = distance[:, None]
-    return found.near & ((limit == INF) | (found.squares <= whole(limit) ** 2))
+def order(found: Gaps, distance: np.ndarray) -> np.ndarray:
+    """Return the sign of each distance less one of each of Q, (Q, M); 1 where there is none."""
+    n, d = (np.array(x, object)[:, None] for x in zip(*ratio(distance).tolist(), strict=True))
+    rest = found.squares * d**2 - (n * found.unit) ** 2
+    signs = np.where(distance[:, None] == INF, -1, (rest > 0).astype(int) - (rest < 0).astype(int))
+    return np.where(found.near, signs, 1)
 
 
 class Nearest(NamedTuple):
@@ -73,7 +82,8 @@ class Nearest(NamedTuple):
 
     numbers: np.ndarray
     distances: np.ndarray
-    ties: int  # neighbours in the order, that number alone puts in order
+    ties: int
+    """neighbours in the order of which number alone decides"""
 
 
 def nearest(found: Gaps, allowed: np.ndarray, k: int) -> Nearest:
@@ -81,7 +91,7 @@ def nearest(found: Gaps, allowed: np.ndarray, k: int) -> Nearest:
     numbers, distances, ties = np.full((len(allowed), k), -1), np.full((len(allowed), k), INF), 0
     for q, row in enumerate(allowed & found.near):
         ranked = sorted((found.squares[q, i], i) for i in np.flatnonzero(row).tolist())
-        ties += sum(one[0] == two[0] for one, two in zip(ranked[:k], ranked[1 : k + 1], strict=False))
+        ties += sum(one[0] == two[0] for one, two in pairwise(ranked[: k + 1]))
         for place, (square, i) in enumerate(ranked[:k]):
-            numbers[q, place], distances[q, place] = i, _root(square)
+            numbers[q, place], distances[q, place] = i, root(square, found.unit)
     return Nearest(numbers, distances, ties)
