@@ -50,7 +50,7 @@ def join_target(
 def _part(part: Part, allowed: Bools, first: int) -> TargetPart:
     tree: Any = part.tree
     rows = part.rows if isinstance(part.rows, BoxRows | GridRows) else BoxRows(*part.box_rows)
-    return TargetPart(rows, tree, allowed, first, len(part.geometry))
+    return TargetPart(rows, tree, allowed, first)
 
 
 def _objects(part: Part) -> ObjectRows:
