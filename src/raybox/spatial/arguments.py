@@ -65,14 +65,14 @@ def distances_of(distance: ArrayInput, name: str, shape: tuple[int, ...], noun: 
         ) from None
 
 
-def neighbor_count(k: SupportsIndex) -> int:
+def neighbor_count(k: SupportsIndex, name: str = "k") -> int:
     """Return how many neighbours are wanted, at least 1."""
     try:
         count = 0 if isinstance(k, bool) else index(k)
     except TypeError:
         count = 0
     if count < 1:
-        raise InvalidInput(f"k must be a whole number of boxes, at least 1; got {k!r}.")
+        raise InvalidInput(f"{name} must be a whole number of boxes, at least 1; got {k!r}.")
     return count
 
 
