@@ -16,9 +16,9 @@ from raybox.casting import readers, writers
 from raybox.casting.caster import BlockCaster
 from raybox.casting.columns import rows_of
 from raybox.casting.part import PartFile, PartFolders
+from raybox.hits import file_columns
+from raybox.hits.file_columns import Sparse
 from raybox.io.formats import csv_table, numpy_arrays, point_clouds, zarr_arrays
-from raybox.queries.all_hits import file_columns
-from raybox.queries.columns import Sparse
 from raybox.store.folder import make_folder
 from streaming import (
     BOXES,
@@ -100,7 +100,7 @@ def test_groups_with_carried_columns_of_several_files(tmp_path):
         (WORLDS, {"groups": np.arange(103) - 2}, "groups must be -1, for all, .*; row 0 is -2"),
         (WORLDS, {"groups": "lost"}, "rays.csv: has no column 'lost' of groups; it has world"),
         (WORLDS, {"groups": "t_max"}, "has no column 't_max' of groups"),
-        (WORLDS, {"groups": "world"}, "rays.csv, column world, rays 0 to 102: a group is neither -1"),
+        (WORLDS, {"groups": "world"}, "rays.csv, column world, rows 0 to 102: a group is neither -1"),
     ],
 )
 def test_groups_that_are_refused(tmp_path, scene, how, match):

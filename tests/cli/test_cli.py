@@ -21,7 +21,7 @@ from processes import output_of, python
 from raybox.casting.job import SUFFIXES
 from raybox.cli import main
 from raybox.io.formats.table import extensions
-from raybox.queries.table import columns_of, file_queries
+from raybox.scene.file_queries import columns_of, file_queries
 from waiting import SECONDS
 
 DOCS = Path(__file__).parents[2] / "docs"

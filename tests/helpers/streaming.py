@@ -16,7 +16,7 @@ import pytest
 import raybox as rb
 from raybox.casting.caster import BlockCaster, ReadBlock
 from raybox.casting.columns import QUERIES, rows_of
-from raybox.queries import table as queries
+from raybox.scene import file_queries as queries
 
 pq = pytest.importorskip("pyarrow.parquet")
 zarr = pytest.importorskip("zarr")

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import raybox as rb
 from raybox.cli import main
 from raybox.io.formats.own_results import results_in
-from raybox.queries.table import file_queries
+from raybox.scene.file_queries import file_queries
 from streaming import BOXES, ENDINGS, IDS, RAY_QUERIES, RAYS, SCENE, ids_for, put, results_of
 
 WORDS = {"nearest": "hit", "occluded": "hit", "count": "hit", "integrate": "not zero"}

@@ -23,6 +23,7 @@ from raybox.io.formats.common import ReadOptions
 from raybox.io.formats.loading import check_options
 from raybox.queries.names import Per
 from raybox.queries.query import GroupsInput
+from raybox.scene.file_queries import columns_of, file_queries
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 from raybox.validation import ArrayInput, MaskInput
@@ -47,6 +48,8 @@ def cast(  # noqa: PLR0913
     per: Per | None = None,
     where: MaskInput = None,
     groups: GroupsInput = None,
+    k: int | None = None,
+    max_distance: float | None = None,
     ids: Sequence[str] | None = None,
     labels: Sequence[str] = (),
     carry: Sequence[str] = (),
@@ -160,8 +163,13 @@ def cast(  # noqa: PLR0913
     """
     start = None if origin is None else tuple(map(float, origin))
     options = check_options(ReadOptions("rays", start, False, invalid, layout=layout))
+    reads = columns_of(query).reads if query in file_queries() else "rays"
+    if start is not None and reads != "rays":
+        raise InvalidInput(f"origin turns points into rays, and {query} takes {reads}. Leave it out.")
+    options = options._replace(kind=reads, boxes=reads == "boxes")
     job = CastJob(tuple(paths_of(rays)), options, query, chunk, tuple(labels), tuple(carry))
     given: dict[str, Any] = {"values": values, "weights": weights, "per": per, "groups": groups}
+    given |= {"k": k, "max_distance": max_distance}
     call = prepare(scene, job, out, format, ids, where=where, **given)
     threads = check_workers(workers)
     is_open = call.target is None

@@ -8,17 +8,16 @@ from numpy.typing import NDArray
 
 from raybox.casting import column_kernels
 from raybox.casting.arguments import Value
-from raybox.casting.scenes import objects_of
+from raybox.casting.scenes import SceneObjects, objects_of
 from raybox.errors import InvalidInput
-from raybox.geometry import Instances, ObjectRows
+from raybox.geometry import ObjectRows
 from raybox.geometry.labels import shown_names
 from raybox.geometry.object_rows import label_type
+from raybox.hits.file_columns import Column, Columns, RowsOf, Sparse, row_count
 from raybox.hits.tables import label_column
 from raybox.io.formats.common import checked_texts, require
-from raybox.queries import table
-from raybox.queries.columns import Column, Columns, Sparse, row_count
-from raybox.queries.query import RowsOf
-from raybox.scene.scene import Scene, geometries_of
+from raybox.scene import file_queries as table
+from raybox.scene.scene import Scene
 from raybox.store import checksum
 from raybox.store.checksum import Facts
 from raybox.validation import Array, Dtype, Ints
@@ -153,15 +152,23 @@ def _numbers(named: Sequence[_Named | None], columns: Columns, missing: int) -> 
     return found
 
 
-def object_columns(scene: Scene, ids: Sequence[str] | None) -> ObjectColumns:
+def _parts(scene: Scene, query: str) -> list[SceneObjects]:
+    """Return the objects of each geometry; for points and boxes, without what is instanced."""
+    parts = objects_of(scene)
+    if table.columns_of(query).reads == "rays":
+        return parts
+    return [own._replace(objects=own.objects._replace(inner=None)) for own in parts]
+
+
+def object_columns(scene: Scene, ids: Sequence[str] | None, query: str) -> ObjectColumns:
     """Return the columns of a scene's objects, without labels.
 
     ids: of all objects; by default, those of the geometries.
     """
-    parts = objects_of(scene)
+    parts = _parts(scene, query)
     objects = [_Named(own.objects) for own in parts]
     has_object = any(own.objects.numbers is not None for own in parts)
-    has_copies = any(isinstance(one, Instances) for one in geometries_of(scene))
+    has_copies = any(own.objects.inner is not None for own in parts)
     there = {OBJECT: has_object, GEOMETRY: len(parts) > 1, PRIMITIVE: has_copies}
     if ids is None:
         named = _places([own.objects for own in parts], _id_count)
@@ -222,7 +229,8 @@ def with_labels(
     columns: ObjectColumns, scene: Scene, labels: Sequence[str], spec: OutputSpec
 ) -> tuple[ObjectColumns, OutputSpec]:
     """Return columns with labels, in types of the output; raise `InvalidInput` where there are none."""
-    parts, query = [own.objects for own in objects_of(scene)], spec.query
+    query = spec.query
+    parts = [own.objects for own in _parts(scene, query)]
     if "index" not in spec.dtypes or rows_of(query) == "primitives":
         raise InvalidInput(
             f"labels are of hits; {query!r} has no row for a hit. Leave them out, or take nearest or all."

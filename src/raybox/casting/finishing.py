@@ -28,11 +28,11 @@ from raybox.casting.part import CastPart, PartFile, PartFolders, PartReader, par
 from raybox.casting.sums import Sums, total_of
 from raybox.casting.writers import WRITERS, empty_footer, table_dtype
 from raybox.errors import RayboxError
+from raybox.hits.file_columns import row_count
 from raybox.io.formats import csv_table
 from raybox.io.formats.common import file_error, require
 from raybox.io.formats.numpy_arrays import member
 from raybox.io.formats.tables import QUERY_KEY
-from raybox.queries.columns import row_count
 from raybox.store import checksum
 from raybox.store.checksum import as_bytes
 from raybox.store.disk import OutFile, at, write_all
