@@ -8,8 +8,9 @@ from raybox.errors import InvalidInput
 from raybox.geometry import BoxRows, GridRows, Instances, Mesh, Planes
 from raybox.geometry.object_rows import NO_OBJECTS, ObjectRows
 from raybox.hits.hit_ids import SceneRows
-from raybox.scene.geometry_parts import Part, masks
-from raybox.spatial.target import SearchTarget, TargetPart
+from raybox.scene.geometry_parts import Part, groups_of, masks
+from raybox.scene.groups import join_starts
+from raybox.spatial.target import JoinTarget, SearchTarget, TargetPart
 from raybox.validation import Bools, MaskInput
 
 _OF_BOXES = frozenset(["overlapping", "join", "intersecting"])
@@ -26,6 +27,24 @@ def target_of(parts: tuple[Part, ...], where: MaskInput | Sequence[MaskInput], m
     rows = tuple(part.rows for part in each)
     scene = SceneRows(rows, starts, sizes, tuple(map(_objects, parts)))
     return SearchTarget(tuple(each), scene, parts[0].geometry.ndim_space)
+
+
+def join_target(
+    own: SearchTarget, other: SearchTarget, parts: tuple[Part, ...], others: tuple[Part, ...]
+) -> JoinTarget:
+    """Return what a join of two scenes, or of one with itself, runs on; parts: of each."""
+    if own.dimension != other.dimension:
+        raise InvalidInput(
+            f"scenes must have the same dimensions to be joined; got D = {own.dimension} and D = "
+            f"{other.dimension}. Add or drop a coordinate."
+        )
+    groups, other_groups = groups_of(parts), groups_of(others)
+    if (groups is None) != (other_groups is None):
+        raise InvalidInput(
+            "scenes are joined group by group; one has groups and the other has none. Give both groups, -1 "
+            "for what is common to all."
+        )
+    return JoinTarget(own, other, tuple(join_starts(other_groups, part.groups) for part in parts))
 
 
 def _part(part: Part, allowed: Bools, first: int) -> TargetPart:

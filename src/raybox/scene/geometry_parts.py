@@ -291,8 +291,12 @@ def view(parts: tuple[Part, ...], where: MaskInput | Sequence[MaskInput], cull: 
     jobs = tuple(plan_of(one._replace(first=first)) for one, first in zip(each, starts, strict=True))
     rows, sizes = zip(*((part.rows, len(part.geometry)) for part in parts), strict=True)
     scene_rows = SceneRows(rows, starts, sizes, tuple(part.objects for part in parts))
-    groups = next((part.groups for part in parts if part.groups), None)
-    return View(parts, jobs, scene_rows, parts[0].geometry.ndim_space, groups)
+    return View(parts, jobs, scene_rows, parts[0].geometry.ndim_space, groups_of(parts))
+
+
+def groups_of(parts: tuple[Part, ...]) -> GroupRows | None:
+    """Return the groups of a geometry that has some, for their numbers."""
+    return next((part.groups for part in parts if part.groups), None)
 
 
 def job(part: Part, rays: RayRows, allowed: Bools, cull: Cull) -> Job:

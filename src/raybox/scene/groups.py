@@ -12,7 +12,9 @@ from raybox import validation
 from raybox.bvh.forest import TreeGroups
 from raybox.errors import InvalidInput
 from raybox.geometry import Geometry, Grid
+from raybox.geometry.rows import NO_STARTS
 from raybox.queries.query import GroupsInput
+from raybox.spatial.query_boxes import ALL_GROUPS
 from raybox.validation import ArrayInput, Ints, Ints32, freeze
 
 COMMON = -1
@@ -103,6 +105,19 @@ def starts_of(
     starts = _places(groups.numbers, numbers).astype(np.int32)
     if starts.size > 1 and (starts == starts[0]).all():
         starts = starts[:1].copy()
+    freeze(starts)
+    return starts
+
+
+def join_starts(groups: GroupRows | None, own: GroupRows | None) -> Ints32:
+    """Return at which row of `Tree.starts` of a scene the boxes of a geometry start, or `ALL_GROUPS`.
+
+    groups: of the scene; own: of the geometry, which is common to all without.
+    """
+    if groups is None:
+        return NO_STARTS
+    numbers = np.full(1, COMMON) if own is None else own.of_rows
+    starts = np.where(numbers == COMMON, ALL_GROUPS, _places(groups.numbers, numbers)).astype(np.int32)
     freeze(starts)
     return starts
 

@@ -32,12 +32,12 @@ from raybox.queries.query import (
 )
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
-from raybox.scene.box_targets import target_of
+from raybox.scene.box_targets import join_target, target_of
 from raybox.scene.exclusion import exclusion_of
 from raybox.scene.geometry_parts import Part, TreeState, View
 from raybox.scene.groups import starts_of
 from raybox.spatial.table import SpatialMethods
-from raybox.spatial.target import SearchTarget, WhereInput
+from raybox.spatial.target import JoinTarget, Searchable, SearchTarget, WhereInput
 from raybox.traversal.job import Job
 from raybox.validation import Bools, Floats, Ints, MaskInput
 
@@ -332,20 +332,27 @@ class Scene(QueryMethods, SpatialMethods):
         self, method: str, shape: tuple[int, ...], where: WhereInput, groups: GroupsInput
     ) -> SearchTarget:
         """Return what a spatial query runs on."""
-        parts, each = self._parts, cast("MaskInput", where)
-        found = target_of(parts, each if self._is_list or where is None else [each], method)
-        own = next((part.groups for part in parts if part.groups), None)
+        parts = self._parts
+        found, own = target_of(parts, self._masked(where), method), geometry_parts.groups_of(parts)
         if own is None and groups is None:
             return found
         return found._replace(starts=starts_of(own, groups, shape, "query"))
 
+    def _joined(self, other: Searchable, where: WhereInput, other_where: WhereInput) -> JoinTarget:
+        """Return what a join with a scene runs on."""
+        scene = cast("Scene", other)
+        own, others = self._parts, scene._parts
+        found = target_of(own, self._masked(where), "join")
+        return join_target(found, target_of(others, scene._masked(other_where), "join"), own, others)
+
+    def _masked(self, where: WhereInput) -> MaskInput | Sequence[MaskInput]:
+        """Return masks as those of a list."""
+        return where if self._is_list or where is None else [cast("MaskInput", where)]
+
     def _view(self, where: MaskInput, cull: Cull) -> View:
         """Return what queries read of the scene; without masks and culled sides it is stored."""
         if where is not None or cull is not None:
-            given: MaskInput | Sequence[MaskInput] = where
-            if not self._is_list and where is not None:
-                given = [where]
-            return geometry_parts.view(self._parts, given, cull)
+            return geometry_parts.view(self._parts, self._masked(where), cull)
         self._plain = geometry_parts.view(self._parts, None, None)
         return self._plain
 

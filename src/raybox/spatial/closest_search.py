@@ -6,8 +6,8 @@ from raybox.spatial.cells import Cells
 from raybox.spatial.closest_cells import find_closest_in_cells, make_cell_stack
 from raybox.spatial.closest_tree import find_closest_in_tree, make_search_stack
 from raybox.spatial.neighbor_heap import NearestRows, make_heap
-from raybox.spatial.query_boxes import QueryBoxes, curve_order, select_queries
-from raybox.spatial.search import BATCH, searched
+from raybox.spatial.query_boxes import QueryBoxes
+from raybox.spatial.search import BATCH, batches, searched
 from raybox.spatial.target import RunSettings, SearchTarget, TargetPart
 from raybox.threads.chunks import Run, chunk_runner
 from raybox.traversal.job import RaySpan
@@ -20,10 +20,8 @@ def find_closest(target: SearchTarget, points: QueryBoxes, k: int, how: RunSetti
     total, most = len(points.lower), max(1, min(k, sum(part.size for part in target.parts)))
     found = _no_rows(total, most, carried=len(target.parts) > 1)
     with chunk_runner(total, workers=how.workers, progress=how.progress, noun="points") as threads:
-        for begin in range(0, total, BATCH):
-            batch = select_queries(points, begin, begin + BATCH)
-            batch = batch._replace(order=curve_order(batch.lower, batch.upper))
-            some = _some(found, slice(begin, begin + BATCH))
+        for number, batch in enumerate(batches(points)):
+            some = _some(found, slice(number * BATCH, (number + 1) * BATCH))
             for part in target.parts:
                 _search_part(part, batch, some, threads)
     if most == k:

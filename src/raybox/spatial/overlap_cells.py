@@ -10,7 +10,7 @@ from raybox.compiler.intrinsics import lowest_bit
 from raybox.spatial.cells import Cells, corners_of_cell, range_on, word_of
 from raybox.spatial.found_rows import FoundRoom, end_query, put_row
 from raybox.spatial.gaps import gaps_between, grown, is_within
-from raybox.spatial.query_boxes import Corners, QueryBoxes, corners_of, distance_of, next_query
+from raybox.spatial.query_boxes import Corners, QueryBoxes, corners_of, distance_of, is_before, next_query
 from raybox.traversal.job import RaySpan
 from raybox.traversal.tree import is_allowed
 
@@ -18,7 +18,7 @@ from raybox.traversal.tree import is_allowed
 @inlined
 def _is_found(cells: Cells, queries: QueryBoxes, q: int, box: Corners, i: int) -> bool:
     """Return whether query q finds cell i, which is in the ranges of the query."""
-    if not is_allowed(cells.allowed, ~i) or (queries.is_self and i <= q):
+    if not is_allowed(cells.allowed, ~i) or not is_before(queries, q, cells.first + i):
         return False
     if queries.distances.size == 0:
         return True

@@ -24,6 +24,7 @@ from raybox.spatial.query_boxes import (
     QueryBoxes,
     corners_of,
     distance_of,
+    is_before,
     next_query,
     start_row,
 )
@@ -107,7 +108,7 @@ def push_starts(tree: Tree, row: int, stack: Ints32) -> int:
 @inlined
 def _is_found(boxes: BoxTree, queries: QueryBoxes, q: int, box: Corners, i: int) -> bool:
     """Return whether query q finds box i."""
-    if not is_allowed(boxes.allowed, ~i) or (queries.is_self and i <= q):
+    if not is_allowed(boxes.allowed, ~i) or not is_before(queries, q, boxes.first + i):
         return False
     other = corners_of(boxes.rows.lower, boxes.rows.upper, i)
     if queries.distances.size == 0:

@@ -15,8 +15,8 @@ from raybox.exact.double_double import Vector3
 from raybox.geometry.rows import NO_STARTS
 from raybox.validation import Floats, Ints, Ints32, freeze
 
-NO_DISTANCES, NO_ORDER = np.empty(0), np.empty(0, np.int32)
-freeze(NO_DISTANCES, NO_ORDER)
+NO_DISTANCES, NO_ORDER, NO_NUMBERS = np.empty(0), np.empty(0, np.int32), np.empty(0, np.int64)
+freeze(NO_DISTANCES, NO_ORDER, NO_NUMBERS)
 ALL_GROUPS = -1  # in `QueryBoxes.starts`
 SORTED_FROM = 1 << 11  # queries: fewer are searched in the order given
 _MOST_BITS = 15  # of a place on the curve: its buckets are in a core's second cache
@@ -38,8 +38,8 @@ class QueryBoxes(NamedTuple):
     """(1,) or (N,): the row of `Tree.starts` of the group of each, or `ALL_GROUPS`; (0,): without groups"""
     order: Ints32 = NO_ORDER
     """(N,): in which they are searched; (0,): in their own"""
-    is_self: bool = False
-    """whether they are the boxes that are searched: each then finds those of greater numbers"""
+    numbers: Ints = NO_NUMBERS
+    """(N,): among the rows that are searched, of which each finds those after it; (0,): they are others"""
 
 
 N = TypeVar("N", bound=np.generic)
@@ -70,6 +70,12 @@ def start_row(starts: Ints32, q: int) -> int:
 def distance_of(queries: QueryBoxes, q: int) -> float:
     """Return how far from query q boxes may be."""
     return float(queries.distances[q if queries.distances.size > 1 else 0])
+
+
+@inlined
+def is_before(queries: QueryBoxes, q: int, number: int) -> bool:
+    """Return whether query q comes before a row of the same scene, or is of another."""
+    return queries.numbers.size == 0 or bool(queries.numbers[q] < number)
 
 
 @inlined
@@ -106,7 +112,17 @@ def curve_order(lower: Floats, upper: Floats) -> Ints32:
     find_places(boxes, (0, count), workspace, BITS - bits, places, counts)
     order = np.empty(count, np.int32)
     _write_order(places, BITS - bits, np.cumsum(counts) - counts, order)
+    freeze(order)
     return order
+
+
+def batch_of(queries: QueryBoxes, begin: int, end: int) -> QueryBoxes:
+    """Return the queries begin <= k < end, frozen, with the order in which they are searched."""
+    whole = (begin, end) == (0, len(queries.lower))
+    some = queries if whole else select_queries(queries, begin, end)
+    lower, upper = frozen(some.lower), frozen(some.upper)
+    freeze(some.distances, some.starts, some.numbers)
+    return some._replace(lower=lower, upper=upper, order=curve_order(lower, upper))
 
 
 def select_queries(queries: QueryBoxes, begin: int, end: int) -> QueryBoxes:
@@ -117,6 +133,7 @@ def select_queries(queries: QueryBoxes, begin: int, end: int) -> QueryBoxes:
         upper=queries.upper[some],
         distances=_some(queries.distances, some),
         starts=_some(queries.starts, some),
+        numbers=queries.numbers[some],
         order=NO_ORDER,
     )
 

@@ -1,5 +1,6 @@
 """Run box queries on all geometries of a scene, in batches on threads."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from raybox.spatial.cells import Cells
 from raybox.spatial.found_rows import FoundPart, FoundRoom, place_rows
 from raybox.spatial.overlap_cells import find_in_cells
 from raybox.spatial.overlap_tree import BoxTree, find_in_tree, make_stack
-from raybox.spatial.query_boxes import QueryBoxes, curve_order, select_queries
+from raybox.spatial.query_boxes import QueryBoxes, batch_of
 from raybox.spatial.target import RunSettings, SearchTarget, TargetPart
 from raybox.threads.chunks import Run, chunk_runner, uncounted
 from raybox.traversal.job import RaySpan
@@ -46,10 +47,10 @@ def count_rows(target: SearchTarget, queries: QueryBoxes, how: RunSettings) -> I
     total = len(queries.lower)
     found = np.zeros(total, np.int64)
     with chunk_runner(total, workers=how.workers, progress=how.progress, noun="queries") as threads:
-        for begin in range(0, total, BATCH):
-            batch = _batch(queries, begin)
+        for number, batch in enumerate(batches(queries)):
+            some = slice(number * BATCH, (number + 1) * BATCH)
             for part in target.parts:
-                found[begin : begin + BATCH] += _search_part(part, batch, threads, stores=False).counts
+                found[some] += _search_part(part, batch, threads, stores=False).counts
     return found
 
 
@@ -57,18 +58,18 @@ def find_rows(target: SearchTarget, queries: QueryBoxes, how: RunSettings) -> Fo
     """Return the boxes that each query finds, sorted by number."""
     total = len(queries.lower)
     with chunk_runner(total, workers=how.workers, progress=how.progress, noun="queries") as threads:
-        batches = [_find_batch(target, _batch(queries, begin), threads) for begin in range(0, total, BATCH)]
-    if len(batches) == 1:
-        return batches[0]
-    counts = [np.diff(batch.offsets) for batch in batches]
-    offsets = _offsets_of(np.concatenate([np.empty(0, np.int64), *counts]))
-    return FoundRows(offsets, np.concatenate([np.empty(0, np.int64), *(batch.numbers for batch in batches)]))
+        found = [_find_batch(target, batch, threads) for batch in batches(queries)]
+    if len(found) == 1:
+        return found[0]
+    offsets = _offsets_of(np.concatenate([np.diff(one.offsets) for one in found]))
+    return FoundRows(offsets, np.concatenate([one.numbers for one in found]))
 
 
-def _batch(queries: QueryBoxes, begin: int) -> QueryBoxes:
-    """Return up to `BATCH` queries, with the order in which they are searched."""
-    some = queries if len(queries.lower) <= BATCH else select_queries(queries, begin, begin + BATCH)
-    return some._replace(order=curve_order(some.lower, some.upper))
+def batches(queries: QueryBoxes) -> Iterator[QueryBoxes]:
+    """Yield up to `BATCH` queries at a time; an empty batch, if there are none."""
+    total = len(queries.lower)
+    for begin in range(0, max(1, total), BATCH):
+        yield batch_of(queries, begin, min(begin + BATCH, total))
 
 
 class _PartRows(NamedTuple):

@@ -1,5 +1,7 @@
 """What spatial queries run on: the boxes of each geometry of a scene, with their trees."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias, TypedDict
@@ -50,6 +52,15 @@ class SearchOptions(TypedDict, total=False):
     progress: bool
 
 
+class JoinTarget(NamedTuple):
+    """The boxes of two scenes."""
+
+    own: SearchTarget
+    other: SearchTarget
+    starts: tuple[Ints32, ...]
+    """of the boxes of each geometry of `own`: see `QueryBoxes.starts`"""
+
+
 class RunSettings(NamedTuple):
     """How a search is run; its result does not depend on it."""
 
@@ -72,3 +83,7 @@ class Searchable(ABC):
         self, method: str, shape: tuple[int, ...], where: WhereInput, groups: ArrayInput | None
     ) -> SearchTarget:
         """Return what queries of a shape run on; raise `InvalidInput` for geometries without an answer."""
+
+    @abstractmethod
+    def _joined(self, other: Searchable, where: WhereInput, other_where: WhereInput) -> JoinTarget:
+        """Return what a join with a scene, which may be this one, runs on."""
