@@ -36,7 +36,8 @@ RAYS = rb.Rays(
 WORLDS = rb.Scene(BOXES, groups=RNG.integers(-1, 3, 40))
 GROUPS = RNG.integers(-1, 4, 103)
 ENDINGS = ("npy", "npz", "csv", "parquet", "zarr")
-RAY_QUERIES = tuple(q for q in QUERIES if q != "segments" and rows_of(q) != "primitives")
+SPATIAL = tuple(q for q in QUERIES if queries.columns_of(q).reads != "rays")
+RAY_QUERIES = tuple(q for q in QUERIES if q not in ("segments", *SPATIAL) and rows_of(q) != "primitives")
 """Queries of any scene whose rows are of rays or of hits."""
 
 

@@ -235,13 +235,8 @@ def with_labels(
         raise InvalidInput(
             f"labels are of hits; {query!r} has no row for a hit. Leave them out, or take nearest or all."
         )
-    known = list(dict.fromkeys(name for own in parts for name in own.label_names))
-    found: dict[str, LabelColumn] = {}
-    places = _places(parts, _label_count)
-    for name in known if [*labels] == [ALL] and ALL not in known else dict.fromkeys(labels):
-        if name not in known:
-            problem = f"there is no label {name!r}; labels of this scene: {shown_names(known)}"
-            raise InvalidInput(f"{problem}. Name one of them.")
+    places, found = _places(parts, _label_count), dict[str, LabelColumn]()
+    for name in chosen_labels(label_names(parts), labels):
         values = [value for own in places if own is not None for value in _values(own.objects, name)]
         typed = _Values(name, label_type(parts, name), values, can_miss=rows_of(query) == "rays")
         found[label_column(name, {*spec.dtypes, *found})] = _TYPED.get(spec.suffix, _array)(typed)
@@ -250,6 +245,21 @@ def with_labels(
         {name: column.arrow_type for name, column in found.items() if column.arrow_type},
     )
     return columns._replace(labeled=places, labels=found), spec
+
+
+def label_names(parts: Sequence[ObjectRows]) -> list[str]:
+    """Return the names of the labels of geometries."""
+    return list(dict.fromkeys(name for own in parts for name in own.label_names))
+
+
+def chosen_labels(known: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """Return the labels that names choose; raise `InvalidInput` for a name that is not known."""
+    chosen = known if [*labels] == [ALL] and ALL not in known else dict.fromkeys(labels)
+    for name in chosen:
+        if name not in known:
+            problem = f"there is no label {name!r}; labels of this scene: {shown_names(known)}"
+            raise InvalidInput(f"{problem}. Name one of them.")
+    return [*chosen]
 
 
 def _values(objects: ObjectRows, name: str) -> list[Any]:
@@ -298,6 +308,11 @@ def _array(label: _Values) -> LabelColumn:
         raise InvalidInput(f"{problem}. Write .parquet or .csv.")
     floats = np.array([*(np.nan if value is None else value for value in label.values), np.nan], np.float64)
     return LabelColumn(floats, floats.dtype)
+
+
+def id_column(ids: Sequence[str], suffix: str) -> LabelColumn:
+    """Return ids as a column of an output of this format."""
+    return _TYPED.get(suffix, _array)(_Values("id", str, [*ids], can_miss=False))
 
 
 _TYPED: dict[str, Callable[[_Values], LabelColumn]] = {".csv": _text, ".parquet": _arrow}

@@ -157,7 +157,7 @@ def _check_room(cast: CastFolder, source: PartSource) -> None:
 def _place_file(caster: BlockCaster, cast: CastFolder, source: PartSource) -> None:
     """Write a file, and rename it once it is on the disk."""
     with cast.folder.create(_OUT) as out:
-        _FILES[caster.job.suffix](source, out)
+        FILE_WRITERS[caster.job.suffix](source, out)
         out.sync()
     cast.folder.move_to(_OUT, cast.target)
 
@@ -297,7 +297,7 @@ def _array_header(dtype: Dtype, rows: int) -> bytes:
     return out.getvalue()
 
 
-_FILES: dict[str, Callable[[PartSource, OutFile], None]] = {
+FILE_WRITERS: dict[str, Callable[[PartSource, OutFile], None]] = {
     ".npy": _write_npy,
     ".csv": _write_csv,
     ".npz": _write_npz,
