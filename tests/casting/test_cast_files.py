@@ -93,7 +93,7 @@ def test_groups_with_carried_columns_of_several_files(tmp_path):
         (WORLDS, {"query": "deposit"}, "rays need groups"),
         (SCENE, {"groups": "world"}, "rays have groups, and the scene has none"),
         (SCENE, {"groups": 1, "query": "deposit"}, "rays have groups, and the scene has none"),
-        (SCENE, {"groups": 1, "query": "segments"}, "groups is for query 'nearest' or .*'deposit'; got it"),
+        (SCENE, {"groups": 1, "query": "segments"}, "groups is for query 'nearest' or .*'closest'; got it"),
         (WORLDS, {"groups": GROUPS[1:]}, "groups must have a row for each ray of the file; got 102 rows"),
         (WORLDS, {"groups": GROUPS * 1.0}, r"must be integers of shape .*got shape \(103,\) of float64"),
         (WORLDS, {"groups": GROUPS[:, None]}, r"must be integers of shape .*got shape \(103, 1\)"),
@@ -278,7 +278,8 @@ def test_arguments_are_checked(tmp_path):
         (
             SCENE,
             {"query": "first"},
-            "query must be one of nearest, occluded, count, all, segments, integrate, deposit; got 'first'",
+            "query must be one of nearest, occluded, count, all, segments, integrate, deposit, "
+            "containing, overlapping, closest; got 'first'",
         ),
         (SCENE, {"ids": ["a"]}, "ids must name every object: got 1 for 40 objects"),
         (SCENE, {"chunk": 0}, "chunk must be a whole number of rays, at least 1; got 0"),

@@ -59,7 +59,7 @@ def test_documented_examples(tmp_path, monkeypatch):
         same = doctest.OutputChecker().check_output(printed, stdout, doctest.ELLIPSIS)
         assert same, f"{arguments}\nin {page}:\n{printed}\nnow:\n{stdout}"
         commands.append(arguments[0])
-    assert {"demo", "cast", "pick", "explain", "view", "info"} == set(commands)
+    assert {"demo", "cast", "join", "pick", "explain", "view", "info"} == set(commands)
 
 
 def test_every_command_has_help():

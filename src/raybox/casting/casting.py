@@ -81,8 +81,11 @@ def cast(  # noqa: PLR0913
         ``.parquet .npy .csv .npz .zarr``. With a slash at the end, as ``"hits/"``: a folder of Parquet files
         of `chunk` rays each, a dataset as pandas, polars, DuckDB and Dask read it. An open file gets CSV, and
         cannot be resumed.
-    query : {"nearest", "occluded", "count", "all", "segments", "integrate", "deposit"}
-        The query. The output of ``deposit`` has a row for each box or cell: the sum over all rays.
+    query : str
+        ``nearest occluded count all segments integrate deposit``, of rays. The output of ``deposit`` has a
+        row for each box or cell: the sum over all rays. ``containing closest``: `rays` is a file of points;
+        ``overlapping``: of boxes, or of a scene, whose objects' boxes are taken. The first column is then
+        ``row``, the number of the point or box.
     cluster : str, or Client or cluster of Dask's, optional
         The scheduler's address, like ``"tcp://10.0.0.1:8786"``: its workers cast the blocks. `rays` and `out`
         are then in folders that all workers see under the same names.
@@ -103,6 +106,9 @@ def cast(  # noqa: PLR0913
         The groups of rays in a scene that has groups, as for `Scene.nearest`; not for ``segments``: a row for
         each ray of the file (may be mapped), one for all, or the name of a column of the file of rays
         (``.csv`` or ``.parquet``) that holds them.
+    k, max_distance : number, optional
+        For ``closest``: how many boxes of each point, which are `k` rows, and the largest distance. See
+        `Scene.closest`.
     ids : sequence of str, optional
         One for each object of the scene: the column ``id``. Default: those of the geometry.
     labels : sequence of str
@@ -112,11 +118,13 @@ def cast(  # noqa: PLR0913
     carry : sequence of str
         Columns of the file of rays (``.csv`` or ``.parquet``) that the output (``.csv`` or ``.parquet``)
         gets, too, at the end; ``["all"]`` for all that are no columns of rays. Those with the name of a
-        column of results get the prefix ``ray_``. Columns of CSV are text; those of Parquet keep their type.
+        column of results get the prefix ``ray_``, or ``row_``. Columns of CSV are text; those of Parquet keep
+        their type.
     origin : X, Y, Z, optional
         Start of the rays to a set of points, as in :func:`raybox.load`.
     invalid : {"raise", "miss"}
-        How to handle rays with NaN, as in :class:`raybox.Rays`. Results before such a ray are stored; the
+        How to handle rays with NaN, as in :class:`raybox.Rays`; points and boxes that "miss" find nothing.
+        Results before such a ray are stored; the
         call continues with ``invalid="miss"``, or with a corrected file.
     layout : str, optional
         The columns of rays without names, as in :func:`raybox.load`.

@@ -39,7 +39,7 @@ _QUERY = "overlapping"  # its columns name boxes as those of pairs do
 _OUT = TEMPORARY + "out"
 
 
-class _Side(NamedTuple):
+class PairSide(NamedTuple):
     """One of the two scenes of pairs."""
 
     name: str
@@ -62,7 +62,7 @@ class _Side(NamedTuple):
 class PairColumns(NamedTuple):
     """The columns of pairs: both numbers, both ids, and labels of both."""
 
-    sides: tuple[_Side, _Side]
+    sides: tuple[PairSide, PairSide]
     spec: OutputSpec
 
     def rows(self, pairs: Ints) -> Columns:
@@ -92,13 +92,13 @@ def pair_columns(scenes: tuple[Scene, Scene], labels: Sequence[str] | None, suff
     return PairColumns((first, second), OutputSpec(dtypes, None, "", arrow_types, suffix))
 
 
-def _side(name: str, scene: Scene, labels: Sequence[str], suffix: str) -> _Side:
+def _side(name: str, scene: Scene, labels: Sequence[str], suffix: str) -> PairSide:
     objects = object_columns(scene, None, _QUERY)
     spec = spec_of(_QUERY, dimension_of(scene), objects, suffix)
     objects, _ = with_labels(objects, scene, labels, spec)
     named = {} if objects.ids is None else {"id": id_column(objects.ids, suffix)}
     starts = np.cumsum([0, *(own.size for own in objects_of(scene))])[:-1]
-    return _Side(name, starts, objects, named | objects.labels)
+    return PairSide(name, starts, objects, named | objects.labels)
 
 
 def write_pairs(blocks: Iterable[Ints], columns: PairColumns, out: Path | BinaryIO) -> int:
