@@ -16,9 +16,9 @@ from raybox.casting import readers, writers
 from raybox.casting.caster import BlockCaster
 from raybox.casting.columns import rows_of
 from raybox.casting.part import PartFile, PartFolders
+from raybox.hits import file_columns
+from raybox.hits.file_columns import Sparse
 from raybox.io.formats import csv_table, numpy_arrays, point_clouds, zarr_arrays
-from raybox.queries.all_hits import file_columns
-from raybox.queries.columns import Sparse
 from raybox.store.folder import make_folder
 from streaming import (
     BOXES,
@@ -93,14 +93,14 @@ def test_groups_with_carried_columns_of_several_files(tmp_path):
         (WORLDS, {"query": "deposit"}, "rays need groups"),
         (SCENE, {"groups": "world"}, "rays have groups, and the scene has none"),
         (SCENE, {"groups": 1, "query": "deposit"}, "rays have groups, and the scene has none"),
-        (SCENE, {"groups": 1, "query": "segments"}, "groups is for query 'nearest' or .*'deposit'; got it"),
+        (SCENE, {"groups": 1, "query": "segments"}, "groups is for query 'nearest' or .*'closest'; got it"),
         (WORLDS, {"groups": GROUPS[1:]}, "groups must have a row for each ray of the file; got 102 rows"),
         (WORLDS, {"groups": GROUPS * 1.0}, r"must be integers of shape .*got shape \(103,\) of float64"),
         (WORLDS, {"groups": GROUPS[:, None]}, r"must be integers of shape .*got shape \(103, 1\)"),
         (WORLDS, {"groups": np.arange(103) - 2}, "groups must be -1, for all, .*; row 0 is -2"),
         (WORLDS, {"groups": "lost"}, "rays.csv: has no column 'lost' of groups; it has world"),
         (WORLDS, {"groups": "t_max"}, "has no column 't_max' of groups"),
-        (WORLDS, {"groups": "world"}, "rays.csv, column world, rays 0 to 102: a group is neither -1"),
+        (WORLDS, {"groups": "world"}, "rays.csv, column world, rows 0 to 102: a group is neither -1"),
     ],
 )
 def test_groups_that_are_refused(tmp_path, scene, how, match):
@@ -278,7 +278,8 @@ def test_arguments_are_checked(tmp_path):
         (
             SCENE,
             {"query": "first"},
-            "query must be one of nearest, occluded, count, all, segments, integrate, deposit; got 'first'",
+            "query must be one of nearest, occluded, count, all, segments, integrate, deposit, "
+            "containing, overlapping, closest; got 'first'",
         ),
         (SCENE, {"ids": ["a"]}, "ids must name every object: got 1 for 40 objects"),
         (SCENE, {"chunk": 0}, "chunk must be a whole number of rays, at least 1; got 0"),

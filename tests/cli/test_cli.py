@@ -21,7 +21,7 @@ from processes import output_of, python
 from raybox.casting.job import SUFFIXES
 from raybox.cli import main
 from raybox.io.formats.table import extensions
-from raybox.queries.table import columns_of, file_queries
+from raybox.scene.file_queries import columns_of, file_queries
 from waiting import SECONDS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -59,7 +59,7 @@ def test_documented_examples(tmp_path, monkeypatch):
         same = doctest.OutputChecker().check_output(printed, stdout, doctest.ELLIPSIS)
         assert same, f"{arguments}\nin {page}:\n{printed}\nnow:\n{stdout}"
         commands.append(arguments[0])
-    assert {"demo", "cast", "pick", "explain", "view", "info"} == set(commands)
+    assert {"demo", "cast", "join", "pick", "explain", "view", "info"} == set(commands)
 
 
 def test_every_command_has_help():
@@ -80,12 +80,12 @@ def test_the_help_of_cast_lists_what_the_tables_hold():
         assert found == set(extensions(kind).split())
     outputs = re.search(r"The file of results \(([^)]*)\)", " ".join(text.split()))[1]
     assert set(outputs.split()) == set(SUFFIXES)
-    listed = re.findall(r"^  (\w+) +(?:ray|index|the same)\b(.*)$", text, re.MULTILINE)
+    listed = re.findall(r"^  (\w+) +(?:row|ray|index|the same)\b(.*)$", text, re.MULTILINE)
     assert tuple(name for name, _ in listed) == file_queries()
     for query, columns in listed:
         names = list(columns_of(query).dtypes(3, []))[1:]
         found = re.findall(r"\w+", re.sub(r"\(.*?\)|[:;].*", "", columns))
-        if query in ("nearest", "all"):  # of a mesh with objects
+        if query in ("nearest", "all") or columns_of(query).reads != "rays":  # of a mesh with objects
             assert found.pop(1) == "object"
         assert found == names or query == "segments"
 

@@ -16,7 +16,7 @@ import pytest
 import raybox as rb
 from raybox.casting.caster import BlockCaster, ReadBlock
 from raybox.casting.columns import QUERIES, rows_of
-from raybox.queries import table as queries
+from raybox.scene import file_queries as queries
 
 pq = pytest.importorskip("pyarrow.parquet")
 zarr = pytest.importorskip("zarr")
@@ -36,7 +36,8 @@ RAYS = rb.Rays(
 WORLDS = rb.Scene(BOXES, groups=RNG.integers(-1, 3, 40))
 GROUPS = RNG.integers(-1, 4, 103)
 ENDINGS = ("npy", "npz", "csv", "parquet", "zarr")
-RAY_QUERIES = tuple(q for q in QUERIES if q != "segments" and rows_of(q) != "primitives")
+SPATIAL = tuple(q for q in QUERIES if queries.columns_of(q).reads != "rays")
+RAY_QUERIES = tuple(q for q in QUERIES if q not in ("segments", *SPATIAL) and rows_of(q) != "primitives")
 """Queries of any scene whose rows are of rays or of hits."""
 
 

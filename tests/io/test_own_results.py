@@ -9,8 +9,8 @@ from click.testing import CliRunner
 import raybox as rb
 from raybox.cli import main
 from raybox.io.formats.own_results import results_in
-from raybox.queries.table import file_queries
-from streaming import BOXES, ENDINGS, IDS, RAY_QUERIES, RAYS, SCENE, ids_for, put, results_of
+from raybox.scene.file_queries import file_queries
+from streaming import BOXES, ENDINGS, IDS, RAY_QUERIES, RAYS, SCENE, SPATIAL, ids_for, put, results_of
 
 WORDS = {"nearest": "hit", "occluded": "hit", "count": "hit", "integrate": "not zero"}
 
@@ -107,4 +107,4 @@ def test_info_shows_results(tmp_path):
 
 
 def test_every_query_of_files_is_here():
-    assert {*RAY_QUERIES, "segments", "deposit"} == set(file_queries())
+    assert {*RAY_QUERIES, *SPATIAL, "segments", "deposit"} == set(file_queries())

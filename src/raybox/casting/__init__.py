@@ -17,6 +17,7 @@ module             does
 ``part``           part files, and their records; ``sums``: those of sums
 ``writers``        the bytes of parts in each format
 ``finishing``      the output of the parts (``parquet_footer``)
+``pair_files``     pairs of boxes as a file, by the same parts
 ``cast_folder``    the folder of an unfinished output; ``job_files``: what other processes need
 =================  ====================================================================================
 """

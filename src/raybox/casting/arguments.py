@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from raybox import validation
 from raybox.errors import InvalidInput
 from raybox.geometry import Grid
+from raybox.hits.file_columns import Argument
 from raybox.io.formats.common import file_error, missing_file
-from raybox.queries import table
-from raybox.queries.query import Argument
-from raybox.queries.table import GROUPS, arguments_of
+from raybox.queries.table import GROUPS
+from raybox.scene import file_queries as table
+from raybox.scene.file_queries import arguments_of
 from raybox.scene.groups import COMMON, RULE, WAY_OUT
 from raybox.scene.scene import Scene, masks_of
 from raybox.store import checksum
@@ -45,6 +46,8 @@ def checked(scene: Scene, query: str, where: MaskInput, **given: ArrayInput | No
             arguments[name] = value  # type: ignore[assignment]  # a text
             continue
         array = validation.array(value, name)
+        if kinds[name] is Argument.NUMBER:
+            _check_number(array, name)
         if kinds[name] is Argument.PER_RAY:
             _check_per_ray(array, name)
         else:
@@ -66,12 +69,17 @@ def _by_rows(scene: Scene, array: Array) -> Array:
     return array.reshape(-1, *array.shape[len(shape) :]) if of_cells else array
 
 
+def _check_number(array: Array, name: str) -> None:
+    if array.ndim or array.dtype.kind not in "fiu":
+        raise InvalidInput(f"{name} of a cast must be one number; got {array.dtype} of shape {array.shape}.")
+
+
 def _check_per_ray(array: NDArray[Any], name: str) -> None:
     """Raise `InvalidInput` unless an array holds finite numbers, in rows; or groups, or one for all rays."""
     if name == GROUPS:
         if array.ndim > 1 or (array.size and array.dtype.kind not in "iu"):
             raise InvalidInput(
-                "groups must be integers of shape (N,), a row for each ray of the file, one integer for all, "
+                "groups must be integers of shape (N,), a row for each row of the file, one integer for all, "
                 f"or the name of a column; got shape {array.shape} of {array.dtype}."
             )
         array = array.reshape(-1)

@@ -9,9 +9,10 @@ import numpy as np
 
 from raybox.casting import column_kernels
 from raybox.errors import InvalidInput
-from raybox.geometry import Rays
+from raybox.geometry import Boxes, Rays
 from raybox.geometry.rays import own
-from raybox.io.formats.assembly import build
+from raybox.hits.file_columns import FileRows, Reads
+from raybox.io.formats.assembly import build, valid_rows
 from raybox.io.formats.columns import RANGES, column_names
 from raybox.io.formats.common import FileArrays, Floats, ReadOptions
 from raybox.io.formats.tables import Column, RowBlock, Table
@@ -22,7 +23,7 @@ BLOCK = 1 << 20  # rays: as many as the scene sorts at once
 
 
 class RayFile(NamedTuple):
-    """A file of rays or points that is read block by block."""
+    """A file of rays, points or boxes that is read block by block."""
 
     path: Path
     options: ReadOptions
@@ -188,8 +189,8 @@ def places_of(columns: list[Floats]) -> Ints:
     return np.array([(column.ctypes.data, column.strides[0]) for column in columns], np.int64)
 
 
-def rays_of(source: RayFile, block: FileBlock) -> Rays:
-    """Return the rays of a block; an error gives the place of the wrong number in the file."""
+def content_of(source: RayFile, block: FileBlock) -> Rays | FileRows:
+    """Return the rays, points or boxes of a block; an error gives the place of a wrong number in the file."""
     first, arrays = block.first, block.arrays
     if "origins" in arrays:
         with suppress(InvalidInput):  # `build` raises it again, with the place in the file
@@ -200,6 +201,27 @@ def rays_of(source: RayFile, block: FileBlock) -> Rays:
     raw = FileArrays(
         arrays, lambda name, index: source.where(name, (first + index[0], *index[1:])), among=among
     )
+    if source.options.kind != "rays":
+        return _file_rows(raw, source, block)
     rays = build(raw, source.path, source.options).geometry
     assert isinstance(rays, Rays)
     return rays
+
+
+def _file_rows(raw: FileArrays, source: RayFile, block: FileBlock) -> FileRows:
+    """Return the points or boxes of a block that break no rule."""
+    numbers, arrays = np.arange(block.size), raw.arrays
+    valid = valid_rows(raw, source.path, source.options)
+    if not valid.all():
+        numbers, arrays = numbers[valid], {name: values[valid] for name, values in arrays.items()}
+    rows = arrays["points"] if "points" in arrays else Boxes(arrays["lower"], arrays["upper"])
+    return FileRows(rows, numbers, block.size)
+
+
+def example_of(reads: Reads, dimension: int) -> Rays | FileRows:
+    """Return one ray, point or box."""
+    numbers = np.random.default_rng(0).random((2, 1, dimension))
+    if reads == "rays":
+        return Rays(*numbers)
+    rows = numbers[0] if reads == "points" else Boxes(*np.sort(numbers, axis=0))
+    return FileRows(rows, np.arange(1), 1)

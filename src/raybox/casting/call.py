@@ -16,7 +16,7 @@ from raybox.errors import InvalidInput
 from raybox.io.formats import point_files
 from raybox.io.formats.common import file_error, path_of, require, resolved
 from raybox.io.formats.saving import check_target as check_saved
-from raybox.queries.table import file_queries
+from raybox.scene.file_queries import file_queries
 from raybox.scene.scene import Scene
 from raybox.store import checksum
 from raybox.store.checksum import Facts

@@ -13,12 +13,12 @@ from raybox.casting.blocks import Others, RayFile
 from raybox.casting.columns import Dtypes, as_array
 from raybox.casting.job import SUMS, CastJob
 from raybox.errors import InvalidInput
+from raybox.hits.file_columns import Columns
 from raybox.io.formats.common import file_error, require
 from raybox.io.formats.parquet import ParquetTable
 from raybox.io.formats.tables import Column, Table
 from raybox.io.formats.typed_labels import label
-from raybox.queries import table as queries
-from raybox.queries.columns import Columns
+from raybox.scene import file_queries as queries
 from raybox.scene.groups import COMMON
 from raybox.store import checksum
 from raybox.validation import Ints
@@ -70,7 +70,7 @@ def rows_of_hits(carried: Mapping[str, Column], columns: Columns, first: int) ->
 
     carried: those of all rays of a block; first: its first ray.
     """
-    ray = columns["ray"]
+    ray = next(iter(columns.values()))  # the first column numbers them
     if isinstance(ray, range):
         return {name: column[ray.start - first : ray.stop - first] for name, column in carried.items()}
     numbers = as_array(ray) - first
@@ -103,7 +103,7 @@ def group_column(source: RayFile, job: CastJob, groups: object) -> str | None:
     if not isinstance(groups, str):
         return None
     for table in _tables(source, "of groups"):
-        _check_there(table, groups, _others(table, job), "of groups")
+        _check_there(table, groups, job, "of groups")
     return groups
 
 
@@ -112,7 +112,7 @@ def groups_of_block(others: Others, name: str, first: int, path: Path) -> Ints:
     numbers = label("", [some[name] for some in others])
     if numbers.dtype.kind != "i" or (numbers < COMMON).any():
         problem = "a group is neither -1, for what is common to all, nor an integer from 0 on"
-        place = f"column {name}, rays {first:,} to {first + len(numbers) - 1:,}"
+        place = f"column {name}, rows {first:,} to {first + len(numbers) - 1:,}"
         raise file_error(path, problem, "correct the column", place)
     return numbers
 
@@ -122,7 +122,8 @@ def _tables(source: RayFile, use: str) -> list[Table]:
     for file in source.files:
         if file.table is None or not file.table.has_names:
             problem = f"has no named columns {use}"
-            raise file_error(file.path, problem, f"give rays in {' or '.join(SUFFIXES)}")
+            way_out = f"give {file.options.kind} in {' or '.join(SUFFIXES)}"
+            raise file_error(file.path, problem, way_out)
     return [file.table for file in source.files if file.table]
 
 
@@ -132,9 +133,10 @@ def _others(table: Table, job: CastJob) -> list[str]:
     return [name for name in table.names if name not in numbers]
 
 
-def _check_there(table: Table, name: str, there: Sequence[str], use: str) -> None:
+def _check_there(table: Table, name: str, job: CastJob, use: str) -> None:
+    there = _others(table, job)
     if name not in there:
-        known = f"it has {', '.join(there)}" if there else "it has none but those of rays"
+        known = f"it has {', '.join(there)}" if there else f"it has none but those of {job.reads}"
         raise file_error(table.path, f"has no column {name!r} {use}", known)
 
 
@@ -143,13 +145,13 @@ def _names(tables: Sequence[Table], job: CastJob, used_names: Sequence[str]) -> 
 
     Raise if a file lacks one, or two get the same name.
     """
-    carry, extra = job.carry, [_others(table, job) for table in tables]
-    names = extra[0] if list(carry) == [ALL] and ALL not in extra[0] else list(dict.fromkeys(carry))
-    for table, there in zip(tables, extra, strict=True):
+    carry, extra = job.carry, _others(tables[0], job)
+    names = extra if list(carry) == [ALL] and ALL not in extra else list(dict.fromkeys(carry))
+    for table in tables:
         for name in names:
-            _check_there(table, name, there, "to carry")
-    is_used = {name: queries.is_result_column(name) or name in used_names for name in names}
-    renamed = {name: f"ray_{name}" if is_used[name] else name for name in names}
+            _check_there(table, name, job, "to carry")
+    is_used = {name: queries.is_result_column(name, job.reads) or name in used_names for name in names}
+    renamed = {name: f"{used_names[0]}_{name}" if is_used[name] else name for name in names}
     for name, new in renamed.items():
         if [*renamed.values(), *used_names].count(new) > 1:
             problem = f"the column {name!r} would be the second {new!r}"

@@ -34,11 +34,11 @@ from raybox.casting.sums import Sums, sum_job
 from raybox.casting.writers import WRITERS
 from raybox.errors import InvalidInput
 from raybox.geometry import Rays
+from raybox.hits.file_columns import ChunkResults, Columns, FileRows, Scratch, row_count
 from raybox.io.formats.common import file_error
 from raybox.io.formats.tables import Column
-from raybox.queries import table as queries
-from raybox.queries.columns import ChunkResults, Columns, Scratch, row_count
 from raybox.queries.table import GROUPS
+from raybox.scene import file_queries as queries
 from raybox.scene.scene import Scene
 from raybox.store.checksum import Checksum
 from raybox.store.identity import InputFiles
@@ -60,7 +60,8 @@ class ReadBlock(NamedTuple):
 
     block: FileBlock
     facts: BlockFacts
-    rays: Rays
+    rays: Rays | FileRows
+    """Or points, or boxes."""
     per_ray: dict[str, Array]
     """Rows of arguments: weights, groups."""
     carried: dict[str, Column]
@@ -86,10 +87,11 @@ class BlockCaster:
         self.job, self.scene, self.arguments, self.ids = job, scene, arguments, ids
         self.source: RayFile = open_ray_files(job.rays, job.options)
         self.columns = _columns_of(job, scene, self.source, arguments, ids)
-        if self.source.dimension != dimension_of(scene):
+        dimension, of_scene = self.source.dimension, dimension_of(scene)
+        if dimension != of_scene:
             raise InvalidInput(
-                f"{self.source.files[0].path}: holds rays in {self.source.dimension}D, while the scene is in "
-                f"{dimension_of(scene)}D; add or drop a coordinate"
+                f"{self.source.files[0].path}: holds {job.reads} in {dimension}D, while the scene is in "
+                f"{of_scene}D; add or drop a coordinate"
             )
         is_sum = job.part_format == SUMS
         self.sums = sum_job(scene, self.source.dimension, job.size, arguments) if is_sum else None
@@ -98,17 +100,19 @@ class BlockCaster:
         self._scratch: list[Scratch] = []
 
     def check(self) -> None:
-        """Run the query for one ray, which raises for wrong arguments before any work."""
+        """Run the query for one ray, point or box, which raises for wrong arguments before any work."""
         if self.sums:
             return
-        ray = Rays(*np.random.default_rng(0).random((2, 1, self.source.dimension)))
+        example = ray_blocks.example_of(self.job.reads, self.source.dimension)
         names = [*self._per_ray, *([GROUPS] if self.columns.groups else [])]
         one_row = dict.fromkeys(names, np.ones(1, np.int64))
-        for results in self._query(ray, 0, 1, self.arguments | one_row):
+        for results in self._query(example, 0, 1, self.arguments | one_row):
             for column in results.columns({}).values():
                 as_array(column)
 
-    def _query(self, rays: Rays, first: int, workers: int, arguments: Arguments) -> Iterator[ChunkResults]:
+    def _query(
+        self, rays: Rays | FileRows, first: int, workers: int, arguments: Arguments
+    ) -> Iterator[ChunkResults]:
         columns = queries.columns_of(self.job.query)
         return columns.chunks(self.scene, rays, first, workers, **arguments)
 
@@ -119,7 +123,7 @@ class BlockCaster:
     def read(self, span: BlockSpan) -> Iterator[ReadBlock]:
         """Yield the blocks of a span."""
         for block in self._blocks(span):
-            rays, rows = ray_blocks.rays_of(self.source, block), self._rows_of(block)
+            rays, rows = ray_blocks.content_of(self.source, block), self._rows_of(block)
             yield ReadBlock(block, rows.facts, rays, rows.per_ray, rows.carried)
 
     def facts(self, span: BlockSpan) -> Iterator[BlockFacts]:
@@ -220,6 +224,7 @@ class BlockCaster:
     def add_to(self, total: Sums, block: ReadBlock, workers: int) -> None:
         """Add the terms of a block to sums."""
         try:
+            assert isinstance(block.rays, Rays)
             total.add_block(self.scene, block.rays, workers, self.arguments | block.per_ray)
         finally:
             self.buffers.release(block.block.buffers)
@@ -247,7 +252,7 @@ def _columns_of(
     job: CastJob, scene: Scene, source: RayFile, arguments: Arguments, ids: Sequence[str] | None
 ) -> CastColumns:
     """Return the columns of an output; raise for labels and carried columns that are not possible."""
-    objects = object_columns(scene, ids)
+    objects = object_columns(scene, ids, job.query)
     given = {name: value for name, value in arguments.items() if name not in ("where", GROUPS)}
     spec = spec_of(job.query, source.dimension, objects, job.suffix, **given)
     if job.labels:

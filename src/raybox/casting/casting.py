@@ -23,6 +23,7 @@ from raybox.io.formats.common import ReadOptions
 from raybox.io.formats.loading import check_options
 from raybox.queries.names import Per
 from raybox.queries.query import GroupsInput
+from raybox.scene.file_queries import columns_of, file_queries
 from raybox.scene.scene import Scene
 from raybox.threads.chunks import check_workers
 from raybox.validation import ArrayInput, MaskInput
@@ -47,6 +48,8 @@ def cast(  # noqa: PLR0913
     per: Per | None = None,
     where: MaskInput = None,
     groups: GroupsInput = None,
+    k: int | None = None,
+    max_distance: float | None = None,
     ids: Sequence[str] | None = None,
     labels: Sequence[str] = (),
     carry: Sequence[str] = (),
@@ -78,8 +81,11 @@ def cast(  # noqa: PLR0913
         ``.parquet .npy .csv .npz .zarr``. With a slash at the end, as ``"hits/"``: a folder of Parquet files
         of `chunk` rays each, a dataset as pandas, polars, DuckDB and Dask read it. An open file gets CSV, and
         cannot be resumed.
-    query : {"nearest", "occluded", "count", "all", "segments", "integrate", "deposit"}
-        The query. The output of ``deposit`` has a row for each box or cell: the sum over all rays.
+    query : str
+        ``nearest occluded count all segments integrate deposit``, of rays. The output of ``deposit`` has a
+        row for each box or cell: the sum over all rays. ``containing closest``: `rays` is a file of points;
+        ``overlapping``: of boxes, or of a scene, whose objects' boxes are taken. The first column is then
+        ``row``, the number of the point or box.
     cluster : str, or Client or cluster of Dask's, optional
         The scheduler's address, like ``"tcp://10.0.0.1:8786"``: its workers cast the blocks. `rays` and `out`
         are then in folders that all workers see under the same names.
@@ -100,6 +106,9 @@ def cast(  # noqa: PLR0913
         The groups of rays in a scene that has groups, as for `Scene.nearest`; not for ``segments``: a row for
         each ray of the file (may be mapped), one for all, or the name of a column of the file of rays
         (``.csv`` or ``.parquet``) that holds them.
+    k, max_distance : number, optional
+        For ``closest``: how many boxes of each point, which are `k` rows, and the largest distance. See
+        `Scene.closest`.
     ids : sequence of str, optional
         One for each object of the scene: the column ``id``. Default: those of the geometry.
     labels : sequence of str
@@ -109,11 +118,13 @@ def cast(  # noqa: PLR0913
     carry : sequence of str
         Columns of the file of rays (``.csv`` or ``.parquet``) that the output (``.csv`` or ``.parquet``)
         gets, too, at the end; ``["all"]`` for all that are no columns of rays. Those with the name of a
-        column of results get the prefix ``ray_``. Columns of CSV are text; those of Parquet keep their type.
+        column of results get the prefix ``ray_``, or ``row_``. Columns of CSV are text; those of Parquet keep
+        their type.
     origin : X, Y, Z, optional
         Start of the rays to a set of points, as in :func:`raybox.load`.
     invalid : {"raise", "miss"}
-        How to handle rays with NaN, as in :class:`raybox.Rays`. Results before such a ray are stored; the
+        How to handle rays with NaN, as in :class:`raybox.Rays`; points and boxes that "miss" find nothing.
+        Results before such a ray are stored; the
         call continues with ``invalid="miss"``, or with a corrected file.
     layout : str, optional
         The columns of rays without names, as in :func:`raybox.load`.
@@ -160,8 +171,13 @@ def cast(  # noqa: PLR0913
     """
     start = None if origin is None else tuple(map(float, origin))
     options = check_options(ReadOptions("rays", start, False, invalid, layout=layout))
+    reads = columns_of(query).reads if query in file_queries() else "rays"
+    if start is not None and reads != "rays":
+        raise InvalidInput(f"origin turns points into rays, and {query} takes {reads}. Leave it out.")
+    options = options._replace(kind=reads, boxes=reads == "boxes")
     job = CastJob(tuple(paths_of(rays)), options, query, chunk, tuple(labels), tuple(carry))
     given: dict[str, Any] = {"values": values, "weights": weights, "per": per, "groups": groups}
+    given |= {"k": k, "max_distance": max_distance}
     call = prepare(scene, job, out, format, ids, where=where, **given)
     threads = check_workers(workers)
     is_open = call.target is None

@@ -8,17 +8,16 @@ from numpy.typing import NDArray
 
 from raybox.casting import column_kernels
 from raybox.casting.arguments import Value
-from raybox.casting.scenes import objects_of
+from raybox.casting.scenes import SceneObjects, objects_of
 from raybox.errors import InvalidInput
-from raybox.geometry import Instances, ObjectRows
+from raybox.geometry import ObjectRows
 from raybox.geometry.labels import shown_names
 from raybox.geometry.object_rows import label_type
+from raybox.hits.file_columns import Column, Columns, RowsOf, Sparse, row_count
 from raybox.hits.tables import label_column
 from raybox.io.formats.common import checked_texts, require
-from raybox.queries import table
-from raybox.queries.columns import Column, Columns, Sparse, row_count
-from raybox.queries.query import RowsOf
-from raybox.scene.scene import Scene, geometries_of
+from raybox.scene import file_queries as table
+from raybox.scene.scene import Scene
 from raybox.store import checksum
 from raybox.store.checksum import Facts
 from raybox.validation import Array, Dtype, Ints
@@ -153,15 +152,23 @@ def _numbers(named: Sequence[_Named | None], columns: Columns, missing: int) -> 
     return found
 
 
-def object_columns(scene: Scene, ids: Sequence[str] | None) -> ObjectColumns:
+def _parts(scene: Scene, query: str) -> list[SceneObjects]:
+    """Return the objects of each geometry; for points and boxes, without what is instanced."""
+    parts = objects_of(scene)
+    if table.columns_of(query).reads == "rays":
+        return parts
+    return [own._replace(objects=own.objects._replace(inner=None)) for own in parts]
+
+
+def object_columns(scene: Scene, ids: Sequence[str] | None, query: str) -> ObjectColumns:
     """Return the columns of a scene's objects, without labels.
 
     ids: of all objects; by default, those of the geometries.
     """
-    parts = objects_of(scene)
+    parts = _parts(scene, query)
     objects = [_Named(own.objects) for own in parts]
     has_object = any(own.objects.numbers is not None for own in parts)
-    has_copies = any(isinstance(one, Instances) for one in geometries_of(scene))
+    has_copies = any(own.objects.inner is not None for own in parts)
     there = {OBJECT: has_object, GEOMETRY: len(parts) > 1, PRIMITIVE: has_copies}
     if ids is None:
         named = _places([own.objects for own in parts], _id_count)
@@ -222,18 +229,14 @@ def with_labels(
     columns: ObjectColumns, scene: Scene, labels: Sequence[str], spec: OutputSpec
 ) -> tuple[ObjectColumns, OutputSpec]:
     """Return columns with labels, in types of the output; raise `InvalidInput` where there are none."""
-    parts, query = [own.objects for own in objects_of(scene)], spec.query
+    query = spec.query
+    parts = [own.objects for own in _parts(scene, query)]
     if "index" not in spec.dtypes or rows_of(query) == "primitives":
         raise InvalidInput(
             f"labels are of hits; {query!r} has no row for a hit. Leave them out, or take nearest or all."
         )
-    known = list(dict.fromkeys(name for own in parts for name in own.label_names))
-    found: dict[str, LabelColumn] = {}
-    places = _places(parts, _label_count)
-    for name in known if [*labels] == [ALL] and ALL not in known else dict.fromkeys(labels):
-        if name not in known:
-            problem = f"there is no label {name!r}; labels of this scene: {shown_names(known)}"
-            raise InvalidInput(f"{problem}. Name one of them.")
+    places, found = _places(parts, _label_count), dict[str, LabelColumn]()
+    for name in chosen_labels(label_names(parts), labels):
         values = [value for own in places if own is not None for value in _values(own.objects, name)]
         typed = _Values(name, label_type(parts, name), values, can_miss=rows_of(query) == "rays")
         found[label_column(name, {*spec.dtypes, *found})] = _TYPED.get(spec.suffix, _array)(typed)
@@ -242,6 +245,21 @@ def with_labels(
         {name: column.arrow_type for name, column in found.items() if column.arrow_type},
     )
     return columns._replace(labeled=places, labels=found), spec
+
+
+def label_names(parts: Sequence[ObjectRows]) -> list[str]:
+    """Return the names of the labels of geometries."""
+    return list(dict.fromkeys(name for own in parts for name in own.label_names))
+
+
+def chosen_labels(known: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """Return the labels that names choose; raise `InvalidInput` for a name that is not known."""
+    chosen = known if [*labels] == [ALL] and ALL not in known else dict.fromkeys(labels)
+    for name in chosen:
+        if name not in known:
+            problem = f"there is no label {name!r}; labels of this scene: {shown_names(known)}"
+            raise InvalidInput(f"{problem}. Name one of them.")
+    return [*chosen]
 
 
 def _values(objects: ObjectRows, name: str) -> list[Any]:
@@ -290,6 +308,11 @@ def _array(label: _Values) -> LabelColumn:
         raise InvalidInput(f"{problem}. Write .parquet or .csv.")
     floats = np.array([*(np.nan if value is None else value for value in label.values), np.nan], np.float64)
     return LabelColumn(floats, floats.dtype)
+
+
+def id_column(ids: Sequence[str], suffix: str) -> LabelColumn:
+    """Return ids as a column of an output of this format."""
+    return _TYPED.get(suffix, _array)(_Values("id", str, [*ids], can_miss=False))
 
 
 _TYPED: dict[str, Callable[[_Values], LabelColumn]] = {".csv": _text, ".parquet": _arrow}

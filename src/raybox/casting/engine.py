@@ -36,7 +36,7 @@ def run(call: CastCall, out: BinaryIO | None, make_runner: MakeRunner | None, *,
     """
     started = time.perf_counter()
     with (
-        progress_bar("rays", call.caster.source.total, shown=shown) as bar,
+        progress_bar(call.caster.job.reads, call.caster.source.total, shown=shown) as bar,
         system_errors(call.target or Path("out")),
     ):
         if call.target is None:
@@ -63,7 +63,7 @@ def cast_numbers(
         there = parts_that_count(caster, cast.parts, numbers)
         covered = {block.number for part in there for block in part.blocks}
         spans = caster.spans_of([number for number in numbers if number not in covered])
-        written = _cast_spans(call, make_runner(caster), cast.parts, spans, progress_bar("rays"))
+        written = _cast_spans(call, make_runner(caster), cast.parts, spans, progress_bar(caster.job.reads))
     return summary_of([*there, *written], there)._replace(seconds=time.perf_counter() - started)
 
 
@@ -90,14 +90,18 @@ def _explained(error: BaseException, cast: CastFolder, caster: BlockCaster, shar
     shared: other processes may be about to store some.
     """
     if isinstance(error, MemoryError):
-        problem = f"chunks of {caster.job.size:,} rays do not fit into memory; give a smaller chunk"
+        problem = (
+            f"chunks of {caster.job.size:,} {caster.job.reads} do not fit into memory; give a smaller chunk"
+        )
         error = OutOfMemory(f"{caster.source.path}: {problem}")
     elif isinstance(error, OSError) and not isinstance(error, RayboxError):
         error = system_error(cast.target, error)
     with suppress(OSError, RayboxError):  # the error that ended the cast counts
         blocks = {block.number: block.size for part in cast.parts.listed() for block in part.blocks}
         if blocks:
-            done = f"{sum(blocks.values()):,} rays are done and stored in {cast.folder.path.name}"
+            done = (
+                f"{sum(blocks.values()):,} {caster.job.reads} are done and stored in {cast.folder.path.name}"
+            )
             text = f"{done}; the same command continues from there"
             if isinstance(error, RayboxError):
                 return type(error)(f"{error}; {text}")
@@ -118,7 +122,7 @@ def _to_target(call: CastCall, cast: CastFolder, make_runner: MakeRunner | None,
         written = _cast_spans(call, make_runner(caster), cast.parts, spans, bar)
     elif lacking := [str(facts.number) for span in spans for facts in caster.facts(span)]:
         shown = ", ".join(lacking[:8]) + (", …" if len(lacking) > 8 else "")
-        problem = f"lacks {len(lacking):,} blocks of rays: {shown}"
+        problem = f"lacks {len(lacking):,} blocks of {caster.job.reads}: {shown}"
         raise file_error(cast.folder.path, problem, "cast them, or run the cast as a whole")
     parts = _complete(call, [*there, *written])
     return summary_of(finish(caster, cast, parts), there, rays=parts)

@@ -28,11 +28,11 @@ from raybox.casting.part import CastPart, PartFile, PartFolders, PartReader, par
 from raybox.casting.sums import Sums, total_of
 from raybox.casting.writers import WRITERS, empty_footer, table_dtype
 from raybox.errors import RayboxError
+from raybox.hits.file_columns import row_count
 from raybox.io.formats import csv_table
 from raybox.io.formats.common import file_error, require
 from raybox.io.formats.numpy_arrays import member
 from raybox.io.formats.tables import QUERY_KEY
-from raybox.queries.columns import row_count
 from raybox.store import checksum
 from raybox.store.checksum import as_bytes
 from raybox.store.disk import OutFile, at, write_all
@@ -157,7 +157,7 @@ def _check_room(cast: CastFolder, source: PartSource) -> None:
 def _place_file(caster: BlockCaster, cast: CastFolder, source: PartSource) -> None:
     """Write a file, and rename it once it is on the disk."""
     with cast.folder.create(_OUT) as out:
-        _FILES[caster.job.suffix](source, out)
+        FILE_WRITERS[caster.job.suffix](source, out)
         out.sync()
     cast.folder.move_to(_OUT, cast.target)
 
@@ -297,7 +297,7 @@ def _array_header(dtype: Dtype, rows: int) -> bytes:
     return out.getvalue()
 
 
-_FILES: dict[str, Callable[[PartSource, OutFile], None]] = {
+FILE_WRITERS: dict[str, Callable[[PartSource, OutFile], None]] = {
     ".npy": _write_npy,
     ".csv": _write_csv,
     ".npz": _write_npz,

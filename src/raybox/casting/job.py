@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from raybox.casting.columns import rows_of
+from raybox.hits.file_columns import Reads
 from raybox.io.formats.common import ReadOptions
+from raybox.scene.file_queries import columns_of
 
 SUMS, ROWS, ZARR = ".sums", ".rows", ".zarr"
 SUFFIXES = (".npy", ".csv", ".npz", ".parquet", ZARR)
@@ -29,6 +31,11 @@ class CastJob(NamedTuple):
     """Of all that determines the results, but for the rays and other rows of blocks."""
     folder: Path = Path()
     """Of the cast."""
+
+    @property
+    def reads(self) -> Reads:
+        """What the files of rays hold."""
+        return columns_of(self.query).reads
 
     @property
     def part_format(self) -> str:

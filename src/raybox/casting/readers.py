@@ -1,4 +1,7 @@
-"""Files of rays, read block by block where the format allows; several are one, their rays numbered on."""
+"""Files of rays, points or boxes, read block by block where the format allows.
+
+Several are one, their rows numbered on.
+"""
 
 import os
 from bisect import bisect_right
@@ -15,7 +18,7 @@ from raybox.geometry import Rays
 from raybox.io.formats.assembly import check_origin
 from raybox.io.formats.columns import RANGES, TableColumns, column_names, is_flat
 from raybox.io.formats.common import PACKED, Floats, ReadOptions, file_error, path_of, reader_errors
-from raybox.io.formats.loading import load
+from raybox.io.formats.loading import load, query_rows
 from raybox.io.formats.table import format_of
 from raybox.io.formats.tables import BLOCK_ROWS, Column, RowBlock, Table, Wanted, numbers_of, places
 
@@ -23,17 +26,17 @@ _DEFAULTS = {"t_min": 0.0, "t_max": np.inf}
 
 
 def open_ray_file(path: Path, options: ReadOptions) -> RayFile:
-    """Return a file of rays or points.
+    """Return a file of rays, points or boxes, as the kind of `options` says.
 
     Every error, now and later, is one line that names the file.
     """
     if path.suffix.lower() == PACKED:  # it has no blocks that a resumed cast could start at
         return load_whole(path, options)
-    form = format_of(path, "rays")
+    form = format_of(path, options.kind)
     with reader_errors(path, form.name):
         table = form.open(path, options) if form.open else None
         layout = table.layout(options) if table else None
-    if table is None or layout is None:
+    if table is None or layout is None or (options.boxes and "lower" not in layout.arrays):
         return load_whole(path, options)
     check_origin(layout.kind, path, options)
     widths = {array: 0 if is_flat(array) else len(names) for array, names in layout.arrays.items()}
@@ -72,27 +75,33 @@ def _check_count(path: Path, count: int, expected: int | None) -> None:
 
 
 def load_whole(path: Path, options: ReadOptions) -> RayFile:
-    """Load a file; return its rays in blocks."""
+    """Load a file; return its rays, points or boxes in blocks."""
+    arrays = _rays_in(path, options) if options.kind == "rays" else query_rows(path, options)
+    total, columns = len(next(iter(arrays.values()))), dict[str, Floats]()
+    widths = {array: 0 if is_flat(array) else values.shape[1] for array, values in arrays.items()}
+    for array, values in arrays.items():
+        names = column_names(array, widths[array] or 1)
+        columns |= dict(zip(names, values.reshape(total, -1).T, strict=True))
+
+    def blocks(row: int, offset: int, others: Sequence[str]) -> Iterator[RowBlock]:
+        for start in range(offset, total, BLOCK_ROWS):
+            end = min(total, start + BLOCK_ROWS)
+            yield RowBlock(start, start, end - start, {name: c[start:end] for name, c in columns.items()})
+
+    where = lambda name, index: f"{name}{list(index)}"  # noqa: E731 - never called: all is checked
+    checked = ReadOptions(options.kind, None, options.boxes, options.invalid)
+    return RayFile(path, checked, widths, total, blocks, lambda row: (row, row), where)
+
+
+def _rays_in(path: Path, options: ReadOptions) -> dict[str, Floats]:
     rays = load(path, kind="rays", origin=options.origin, invalid=options.invalid_rays, layout=options.layout)
     assert isinstance(rays, Rays)
     flat = rays.reshape(-1)
-    columns = {"t_min": flat.t_min, "t_max": flat.t_max}
-    for array, values in (("origins", flat.origins), ("directions", flat.directions)):
-        columns |= dict(zip(column_names(array, rays.ndim_space), values.T, strict=True))
-
-    def blocks(row: int, offset: int, others: Sequence[str]) -> Iterator[RowBlock]:
-        for start in range(offset, len(flat), BLOCK_ROWS):
-            end = min(len(flat), start + BLOCK_ROWS)
-            yield RowBlock(start, start, end - start, {name: c[start:end] for name, c in columns.items()})
-
-    widths = {"origins": rays.ndim_space, "directions": rays.ndim_space, "t_min": 0, "t_max": 0}
-    where = lambda name, index: f"{name}{list(index)}"  # noqa: E731 - never called: `load` has checked all
-    checked = ReadOptions("rays", None, False, options.invalid)
-    return RayFile(path, checked, widths, len(flat), blocks, lambda row: (row, row), where)
+    return {name: getattr(flat, name) for name in ("origins", "directions", *RANGES)}
 
 
 def open_ray_files(paths: Sequence[Path], options: ReadOptions) -> RayFile:
-    """Return the rays of one or more files, in the order of the files."""
+    """Return the rays, points or boxes of one or more files, in the order of the files."""
     sources = [open_ray_file(path, options) for path in paths]
     return _join(sources) if len(sources) > 1 else sources[0]
 
@@ -102,7 +111,7 @@ def _join(sources: Sequence[RayFile]) -> RayFile:
     kinds = [
         (
             {name: width for name, width in source.widths.items() if name not in RANGES},
-            f"{'points' if 'points' in source.widths else 'rays'} in {source.dimension}D",
+            f"{'points' if 'points' in source.widths else source.options.kind} in {source.dimension}D",
         )
         for source in sources
     ]
@@ -114,7 +123,7 @@ def _join(sources: Sequence[RayFile]) -> RayFile:
     total = None if None in totals else sum(t for t in totals if t is not None)
     joined = _JoinedRows(sources, total)
     return RayFile(
-        Path(f"{len(sources)} files of rays"),
+        Path(f"{len(sources)} files of {sources[0].options.kind}"),
         sources[0].options,
         {key: width for source in sources for key, width in source.widths.items()},
         total,

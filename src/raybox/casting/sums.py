@@ -17,7 +17,7 @@ from raybox.casting.blocks import BLOCK
 from raybox.casting.job import SUMS, CastJob
 from raybox.casting.part import BlockFacts, CastPart, PartFile, PartFolders, PartReader
 from raybox.geometry import Rays
-from raybox.queries.columns import Columns
+from raybox.hits.file_columns import Columns
 from raybox.queries.deposit import partial_sums
 from raybox.queries.names import Per
 from raybox.queries.path_sums.fixed_point import BITS, TermLimits

@@ -23,10 +23,10 @@ from raybox.casting import parquet_footer
 from raybox.casting.columns import OutputSpec, as_array, row_slices
 from raybox.casting.job import ROWS
 from raybox.casting.part import PartFile
+from raybox.hits.file_columns import Column, Columns, Sparse, row_count
 from raybox.io.formats import csv_table
 from raybox.io.formats.common import require
 from raybox.io.formats.tables import QUERY_KEY
-from raybox.queries.columns import Column, Columns, Sparse, row_count
 from raybox.store.checksum import Data
 from raybox.validation import Array
 

@@ -8,6 +8,7 @@ from raybox.cli.cast import cast
 from raybox.cli.common import Commands
 from raybox.cli.demo import demo
 from raybox.cli.info import info
+from raybox.cli.join import join
 from raybox.cli.notices import add_verbosity_options
 from raybox.cli.one_ray import explain, pick
 from raybox.cli.view import view
@@ -25,7 +26,7 @@ def main() -> None:
     """
 
 
-for _command in (demo, cast, pick, explain, view, info, bench):
+for _command in (demo, cast, join, pick, explain, view, info, bench):
     # Docstrings are raw: the \b that keeps the lines of a paragraph apart is two characters in them.
     _command.help = (_command.help or "").replace("\\b\n", "\b\n")
     add_verbosity_options(_command)

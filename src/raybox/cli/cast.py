@@ -30,12 +30,20 @@ if TYPE_CHECKING:
     from raybox.validation import Array, Ints
 
 _ARRAYS = "values", "weights"
+_PASSED = "per", "k", "max_distance", "origin", "invalid", "layout", "workers", "where", "format"
 _GROUP = "group"
-_COUNTED = {"all": "hits", "segments": "segments", "deposit": "sums above or below zero"}
+_COUNTED = {
+    "all": "hits",
+    "segments": "segments",
+    "deposit": "sums above or below zero",
+    "containing": "boxes found",
+    "overlapping": "boxes found",
+    "closest": "near a box",
+}
 
 
 def _query_names() -> Sequence[str]:
-    from raybox.queries.table import file_queries
+    from raybox.scene.file_queries import file_queries
 
     return file_queries()
 
@@ -69,6 +77,15 @@ def _format_names() -> list[str]:
 )
 @click.option(
     "--per", type=click.Choice(get_args(Per)), help="What a weight is multiplied by. [default: length]"
+)
+@click.option(
+    "--k", type=click.IntRange(1), metavar="N", help="How many boxes closest finds for a point. [default: 1]"
+)
+@click.option(
+    "--max-distance",
+    type=click.FloatRange(0),
+    metavar="D",
+    help="The largest distance of closest. [default: inf]",
 )
 @origin_option
 @click.option(
@@ -130,6 +147,7 @@ def cast(
            with --grid: .vox, or an array of cells in .npy or .npz
     RAYS   .npz .npy .csv .tsv .txt .xyz .bin .parquet .zarr of rays;
            with --origin: also of points, and .las .laz .ply .pcd
+           for containing and closest: points; for overlapping: boxes, as SCENE with --boxes
 
     Each may be a pattern in quotes, such as 'rays_*.csv', and RAYS several files: rays are numbered on from
     file to file, and so are the rows of the files of SCENE, which are one scene. One of the two may be -,
@@ -151,6 +169,11 @@ def cast(
     integrate ray, integral: the sum of value * length inside of boxes; a row for each ray
     deposit   index, id, deposit: the sum of weight * length inside; a row for each box or cell
 
+    \b
+    containing   row, index, object, id: boxes that hold a point; a row for each box or cell
+    overlapping  row, index, object, id: boxes that share a point with a box of RAYS; a row for each
+    closest      row, index (-1 for none), object, id, distance; --k rows for each point
+
     Before id, a saved scene of several has the column geometry, and oriented boxes and saved copies have the
     column primitive, the row in what is copied.
 
@@ -163,6 +186,7 @@ def cast(
     raybox cast city.scene rays.npy -o hits.npy --blocks 0:50
     raybox cast city.scene rays.npy -o hits.npy --finish
     raybox cast --grid cells.npz rays.npz -o sums.npy --query integrate --values density.npy
+    raybox cast duplex.ifc scan.laz --boxes -o near.parquet --query closest --labels name
     raybox cast --grid model.vox sun.parquet -o light.npy --query deposit --weights power.npy
     """
     if options["blocks"] and options["finish_"]:
@@ -229,9 +253,7 @@ def _cast(geometry: "SceneContent", rays: Sequence[str], out: str, query: str, *
     check_workers(how["workers"])
     scene = _scene(geometry, how["group_column"])
     options: dict[str, Any] = {name: _load_array(how[name]) for name in _ARRAYS}
-    options |= {
-        name: how[name] for name in ("per", "origin", "invalid", "layout", "workers", "where", "format")
-    }
+    options |= {name: how[name] for name in _PASSED}
     options |= {name: _names(how[name]) for name in ("carry", "labels")}
     options |= {"chunk": how["chunk"]} if how["chunk"] else {}
     options |= {"blocks": _numbers(how["blocks"])} if how["blocks"] else {}
@@ -308,11 +330,15 @@ def _load_array(path: str | None) -> "Array | None":
 
 
 def _in_words(summary: dict[str, Any]) -> str:
+    from raybox.scene.file_queries import columns_of
+
     counted = _COUNTED.get(summary["query"], "hit something")
     out = "stdout" if summary["out"] == "-" else summary["out"]
     before = f" ({summary['resumed']:,} of them before)" if "resumed" in summary else ""
     scene = f" into a scene of {summary['size']:,}" if "size" in summary else ""
+    reads = columns_of(summary["query"]).reads
+    scene = scene if reads == "rays" else scene.replace("into", "in")
     return (
-        f"{summary['cast']:,} rays{before}{scene}: "
+        f"{summary['cast']:,} {reads}{before}{scene}: "
         f"{summary['hit_count']:,} {counted}, in {summary['seconds']:.2f} s; written to {out}"
     )

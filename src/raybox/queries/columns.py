@@ -1,8 +1,6 @@
 """Results of a chunk of rays as columns of a file."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,54 +8,19 @@ from numpy.typing import NDArray
 from raybox.compiler.entry_points import entry
 from raybox.geometry import RayRows, Rays
 from raybox.hits import Hits
+from raybox.hits.file_columns import ChunkResults, Columns, Scratch, Sparse, index_dtypes
 from raybox.hits.tables import part_columns
 from raybox.primitives.ray import origin_row
 from raybox.validation import Bools, Floats
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sparse:
-    """A column that has nothing in some rows: of three rays in four that miss, no points need memory."""
-
-    there: Bools
-    numbers: Floats
-    """Of rows that have one."""
-
-    def __len__(self) -> int:
-        return len(self.there)
-
-
-Column = NDArray[Any] | range | Sparse  # consecutive numbers need no memory
-Columns = dict[str, Column]
-Scratch = dict[str, NDArray[Any]]  # memory that the writer reuses from chunk to chunk
-
-
-class ChunkResults(NamedTuple):
-    """Results of some rays of a chunk: how many hits, or rays that hit; `columns` lays them out."""
-
-    hit: int
-    columns: Callable[[Scratch], Columns]
-
-
 RAY = {"ray": np.dtype(np.int64)}
 """The first column of a file with rows of rays or of hits: the number of the ray."""
-
-
-def index_dtypes(ids: Any) -> dict[str, np.dtype[Any]]:
-    """Return the columns that name a primitive: index, and id if there are ids."""
-    named = {} if ids is None else {"id": np.array([*ids, ""], dtype=str).dtype}
-    return {"index": np.dtype(np.int64), **named}
 
 
 def hit_dtypes(ids: Any, numbers: Any) -> dict[str, np.dtype[Any]]:
     """Return the columns of hits: ray, index, id if there are ids, t, and more numbers."""
     real = np.dtype(np.float64)
     return {**RAY, **index_dtypes(ids), "t": real, **dict.fromkeys(numbers, real)}
-
-
-def row_count(columns: Mapping[str, Column]) -> int:
-    """Return the number of rows of columns."""
-    return len(next(iter(columns.values())))
 
 
 def sum_columns(name: str, sums: Floats) -> Columns:

@@ -11,9 +11,10 @@ from raybox.compiler import huge_pages
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows, RayRows, Rays
 from raybox.geometry.ray_rows import ray_count
+from raybox.hits.file_columns import Argument, ChunkResults, Columns, FileColumns, index_dtypes
 from raybox.hits.hit_ids import Source
 from raybox.queries.batches import Recording, traverse_batch
-from raybox.queries.columns import ChunkResults, Columns, index_dtypes, sum_columns, sum_dtypes
+from raybox.queries.columns import sum_columns, sum_dtypes
 from raybox.queries.names import Per
 from raybox.queries.path_sums import arguments, cells, fixed_point, stream
 from raybox.queries.path_sums.copies import Copies
@@ -21,16 +22,7 @@ from raybox.queries.path_sums.fixed_point import FixedSums, TermLimits
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import FixedItemSums, ItemSums
 from raybox.queries.per_ray import select_rays
-from raybox.queries.query import (
-    Argument,
-    FileColumns,
-    GroupsInput,
-    Query,
-    Request,
-    RunOne,
-    RunsQueries,
-    Target,
-)
+from raybox.queries.query import GroupsInput, Query, Request, RunOne, RunsQueries, Target
 from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width, rays_each, write_all
 from raybox.threads.chunks import chunk_runner
 from raybox.traversal.job import Job

@@ -18,16 +18,17 @@ from raybox.compiler.intrinsics import larger, prefetch_to_write, smaller
 from raybox.compiler.simd import Builder, Lanes
 from raybox.geometry import PrimitiveRows, Rays
 from raybox.hits import Hits
+from raybox.hits.file_columns import ChunkResults, FileColumns
 from raybox.hits.hit_ids import Source
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED_INDEX, UNKNOWN_ORDER
 from raybox.primitives.table import certain_order, first_contacts, intersect, tie
-from raybox.queries.columns import ChunkResults, hit_columns, hit_dtypes
+from raybox.queries.columns import hit_columns, hit_dtypes
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.merge import exact_order
 from raybox.queries.per_ray import PLAIN, PerRay, ResultArray, Speed
-from raybox.queries.query import FileColumns, Query, Request, RunOne
+from raybox.queries.query import Query, Request, RunOne
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.packet_batches import resolve_undecided

@@ -9,22 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raybox.geometry import GridRows, Rays
+from raybox.hits.file_columns import Argument, ChunkResults, Columns, FileColumns
 from raybox.hits.hit_ids import Source
-from raybox.queries.columns import RAY, ChunkResults, Columns, sum_columns, sum_dtypes
+from raybox.queries.columns import RAY, sum_columns, sum_dtypes
 from raybox.queries.path_sums import arguments, cells, packet, stream
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import RaySums
 from raybox.queries.per_ray import PerRay, ResultArray, Speed
-from raybox.queries.query import (
-    Argument,
-    FileColumns,
-    GroupsInput,
-    Query,
-    Request,
-    RunOne,
-    RunsQueries,
-    Target,
-)
+from raybox.queries.query import GroupsInput, Query, Request, RunOne, RunsQueries, Target
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
 from raybox.validation import Floats, MaskInput

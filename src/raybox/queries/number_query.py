@@ -20,15 +20,16 @@ from raybox.compiler.simd import F32, I32, Builder, Lanes, Scalar, constant, spl
 from raybox.compiler.simd_arrays import Register, bits
 from raybox.geometry import PrimitiveRows, Rays
 from raybox.geometry.ray_rows import select_rows
+from raybox.hits.file_columns import ChunkResults, FileColumns
 from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import hits
 from raybox.primitives.triangle_packet import PacketAtTriangle, TriangleState
-from raybox.queries.columns import RAY, ChunkResults, number_results
+from raybox.queries.columns import RAY, number_results
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PLAIN, PerRay, ResultArray, Speed
-from raybox.queries.query import FileColumns, Query, Request, RunOne
+from raybox.queries.query import Query, Request, RunOne
 from raybox.queries.scheduler import run
 from raybox.traversal.certain_hits import CertainHits
 from raybox.traversal.job import Job, Recorder

@@ -7,13 +7,10 @@ hits in compiled code is declared by its hooks (`raybox.traversal.protocol`); th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from enum import Enum
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import (
     Any,
     Generic,
-    Literal,
     NamedTuple,
     Never,
     Protocol,
@@ -23,13 +20,11 @@ from typing import (
     Unpack,
 )
 
-import numpy as np
-
 from raybox.errors import InvalidInput
 from raybox.geometry import Cull, PrimitiveRows, RayRows, Rays
 from raybox.hits import Hits
+from raybox.hits.file_columns import FileColumns
 from raybox.hits.hit_ids import Source
-from raybox.queries.columns import ChunkResults
 from raybox.traversal.job import Job
 from raybox.traversal.protocol import Hooks
 from raybox.validation import ArrayInput, MaskInput
@@ -88,34 +83,6 @@ class RunOptions(TypedDict, total=False):
     groups: GroupsInput
     exclude: ExcludeInput
     exclude_object: ExcludeObjectInput
-
-
-class Argument(Enum):
-    """What a cast passes to a query in addition to rays."""
-
-    PER_PRIMITIVE = "an array with a row for each primitive, or in the shape of a grid"
-    PER_RAY = "an array with a row for each ray of the file, of which each chunk gets its own"
-    OPTION = "any other value"
-
-
-RowsOf = Literal["rays", "hits", "primitives"]
-"""What the rows of an output are of: one for each ray, for each hit, or for each primitive of the scene."""
-
-
-class FileColumns(NamedTuple):
-    """The columns of a query's results in a file."""
-
-    dtypes: Callable[..., dict[str, np.dtype[Any]]]
-    """(dimension, ids, arguments by name) -> the columns and their dtypes"""
-    chunks: Callable[..., Iterator[ChunkResults]]
-    """(scene, rays, number of the first ray, workers, arguments by name) -> results, in order
-
-    Arguments: those below, `where`, and `groups`, if any.
-    """
-    rows: RowsOf = "rays"
-    """"primitives": a row for each primitive in each chunk; the output is the sum of all chunks"""
-    arguments: Mapping[str, Argument] = MappingProxyType({})
-    """the arguments of the scene's method that a cast may be given"""
 
 
 class Query(NamedTuple, Generic[Opt, Res, Public]):

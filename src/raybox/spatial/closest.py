@@ -1,16 +1,29 @@
 """`Scene.closest`: the boxes nearest to points."""
 
-from typing import SupportsIndex
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
 from raybox.compiler.float_environment import guard_class
 from raybox.hits import Neighbors
+from raybox.hits.file_columns import (
+    CHUNK_HITS,
+    Argument,
+    ChunkResults,
+    Columns,
+    FileColumns,
+    FileRows,
+    Scratch,
+    index_dtypes,
+)
 from raybox.spatial.arguments import distances_of, neighbor_count, points_of
 from raybox.spatial.closest_search import find_closest
+from raybox.spatial.file_columns import ROW, groups_of
 from raybox.spatial.query_boxes import QueryBoxes
 from raybox.spatial.target import RunSettings, Searchable, WhereInput
-from raybox.validation import ArrayInput
+from raybox.validation import Array, ArrayInput, Ints
 
 
 @guard_class()
@@ -79,3 +92,52 @@ class ClosestMethod(Searchable):
         nearest = find_closest(target, queries, wanted, RunSettings(workers, progress))
         shape = *found.shape, wanted
         return Neighbors(target.scene, nearest.rows.reshape(shape), nearest.distances.reshape(shape))
+
+
+def _chunks(
+    scene: Any, points: FileRows, first: int, workers: int, k: Any = 1, groups: Any = None, **how: Any
+) -> Iterator[ChunkResults]:
+    wanted = neighbor_count(np.asarray(k).item())
+    step = max(1, CHUNK_HITS // wanted)
+    for begin in range(0, points.total, step):
+        end = min(begin + step, points.total)
+        valid = slice(*np.searchsorted(points.numbers, (begin, end)))
+        own = groups_of(points, groups, valid)
+        found = scene.closest(points.rows[valid], wanted, workers=workers, **how, **own)
+        hits = int(np.count_nonzero(found.index[:, 0] >= 0))
+        spread = _Spread(range(first + begin, first + end), points.numbers[valid] - begin)
+        yield ChunkResults(hits, partial(_columns, found, spread))
+
+
+class _Spread(NamedTuple):
+    """Points of a chunk, of which some are valid."""
+
+    rows: range
+    """their numbers in the file"""
+    valid: Ints
+    """those of the valid ones among them"""
+
+    def column(self, values: Array, missing: float) -> Array:
+        """Return values of all points, flat, from those (n, k) of the valid ones."""
+        if len(self.valid) == len(self.rows):
+            return values.reshape(-1)
+        found = np.full((len(self.rows), values.shape[1]), missing, values.dtype)
+        found[self.valid] = values
+        return found.reshape(-1)
+
+
+def _columns(found: Neighbors, spread: _Spread, _scratch: Scratch) -> Columns:
+    k = found.shape[1]
+    row = spread.rows if k == 1 else np.repeat(np.arange(spread.rows.start, spread.rows.stop), k)
+    columns: Columns = {"row": row, "index": spread.column(found.index, -1)}
+    if len(found._scene_rows.parts) > 1:
+        columns["geometry"] = spread.column(found.geometry, -1)
+    return columns | {"distance": spread.column(found.distance, np.inf)}
+
+
+COLUMNS = FileColumns(
+    lambda _dimension, ids, **_: {**ROW, **index_dtypes(ids), "distance": np.dtype(np.float64)},
+    _chunks,
+    arguments={"k": Argument.NUMBER, "max_distance": Argument.NUMBER},
+    reads="points",
+)

@@ -5,9 +5,12 @@ from typing import Literal, Unpack, overload
 from raybox.compiler.float_environment import guard_class
 from raybox.hits import Rows
 from raybox.spatial.arguments import found_by, points_of
+from raybox.spatial.file_columns import found_columns
 from raybox.spatial.query_boxes import QueryBoxes
 from raybox.spatial.target import RunSettings, Searchable, SearchOptions, WhereInput
 from raybox.validation import ArrayInput, Ints
+
+COLUMNS = found_columns("containing", "points")
 
 
 @guard_class()

@@ -6,9 +6,12 @@ from raybox.compiler.float_environment import guard_class
 from raybox.geometry import Boxes
 from raybox.hits import Rows
 from raybox.spatial.arguments import check_boxes, found_by
+from raybox.spatial.file_columns import found_columns
 from raybox.spatial.query_boxes import QueryBoxes
 from raybox.spatial.target import RunSettings, Searchable, SearchOptions, WhereInput
 from raybox.validation import ArrayInput, Ints
+
+COLUMNS = found_columns("overlapping", "boxes")
 
 
 @guard_class()

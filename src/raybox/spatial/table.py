@@ -1,5 +1,6 @@
-"""The table of spatial queries: each is a file beside this one, and a line here."""
+"""The table of spatial queries: each is a file beside this one, and two lines here."""
 
+from raybox.hits.file_columns import FileColumns
 from raybox.spatial import closest, containing, intersecting, join, overlapping, within_distance
 
 
@@ -12,3 +13,11 @@ class SpatialMethods(
     intersecting.IntersectingMethod,
 ):
     """The methods of a scene that search for boxes without rays."""
+
+
+FILE_COLUMNS: dict[str, FileColumns] = {
+    "containing": containing.COLUMNS,
+    "overlapping": overlapping.COLUMNS,
+    "closest": closest.COLUMNS,
+}
+"""Queries whose results can be written to a file, by name."""

@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raybox.errors import InvalidInput, OutOfMemory
+from raybox.errors import FileFormatError, InvalidInput, OutOfMemory
 from raybox.geometry import Boxes, Instances, Rays
 from raybox.geometry.angles import is_beyond_yaw
 from raybox.io.formats.columns import RANGES, check_turn, choose_kind, is_flat, kinds_of
 from raybox.io.formats.common import FileArrays, Floats, Labels, Loaded, ReadOptions, file_error, quoted
 from raybox.io.formats.tables import or_invalid
 from raybox.io.formats.typed_labels import ID_NAMES, TEXT
+from raybox.validation import Bools
 
 _MISSING = "rows with missing numbers"
 
@@ -42,15 +43,35 @@ def build(parts: FileArrays, path: Path, options: ReadOptions) -> Loaded:
     except OutOfMemory:
         raise  # no number of the file is wrong
     except InvalidInput as error:
-        for array, bad, rule, _ in _violations(kind, parts.arrays):
-            if bad.any():
-                index = tuple(int(i) for i in np.argwhere(bad)[0])
-                number, count = float(parts.arrays[array][index]), np.count_nonzero(bad)
-                problem = f"{quoted(number)} {rule}"
-                problem += f" ({count} such numbers{parts.among})" if count > 1 else ""
-                way_out = "correct or remove the row" + or_invalid(kind)
-                raise file_error(path, problem, way_out, parts.where(array, index)) from error
+        for violation in _violations(kind, parts.arrays):
+            if violation.bad.any():
+                raise _violation_error(violation, kind, parts, path, options) from error
         raise file_error(path, str(error).rstrip("."), "correct the file") from error  # of a wrong shape
+
+
+def _violation_error(
+    violation: Violation, kind: str, parts: FileArrays, path: Path, options: ReadOptions
+) -> FileFormatError:
+    """Return the error for the first number that breaks a rule."""
+    array, bad, rule, _ = violation
+    index = tuple(int(i) for i in np.argwhere(bad)[0])
+    number, count = float(parts.arrays[array][index]), np.count_nonzero(bad)
+    problem = f"{quoted(number)} {rule}"
+    problem += f" ({count} such numbers{parts.among})" if count > 1 else ""
+    way_out = "correct or remove the row" + or_invalid(kind, options)
+    return file_error(path, problem, way_out, parts.where(array, index))
+
+
+def valid_rows(parts: FileArrays, path: Path, options: ReadOptions) -> Bools:
+    """Return which rows break no rule of their kind; unless bad ones may miss, raise for the first."""
+    kind = choose_kind(kinds_of(parts.arrays), path, options)
+    valid = np.ones(next(iter(parts.arrays.values())).shape[0], np.bool_)
+    for violation in _violations(kind, parts.arrays):
+        if violation.bad.any():
+            if options.invalid_rays == "raise":
+                raise _violation_error(violation, kind, parts, path, options)
+            valid &= ~violation.bad.any(axis=tuple(range(1, violation.bad.ndim)))
+    return valid
 
 
 def _without_bad_rows(kind: str, parts: FileArrays) -> FileArrays:
@@ -70,7 +91,7 @@ def _without_bad_rows(kind: str, parts: FileArrays) -> FileArrays:
 
 def check_origin(kind: str, path: Path, options: ReadOptions) -> None:
     """Raise for points without an origin, and any other content with one."""
-    if kind == "points" and options.origin is None:
+    if kind == "points" and options.origin is None and options.kind != "points":
         way_out = "say where the rays start: origin=(x, y, z), or --origin X,Y,Z"
         raise file_error(path, "holds points, not rays", way_out)
     if kind != "points" and options.origin is not None:

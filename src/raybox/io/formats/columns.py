@@ -24,6 +24,8 @@ KINDS: dict[str, tuple[tuple[str, ...], ...]] = {
 ACCEPTED: dict[str | None, tuple[str, ...]] = {
     "scene": ("boxes", "oriented boxes"),
     "rays": ("rays", "points"),
+    "points": ("points",),
+    "boxes": ("boxes", "oriented boxes"),
     None: ("boxes", "oriented boxes", "rays", "points"),
 }
 
@@ -123,7 +125,7 @@ def choose_kind(found: Iterable[str], path: Path, options: ReadOptions) -> str:
         return "points"
     if not kinds:
         is_scene = options.kind == "scene"
-        wanted, error = ("a scene", HoldsRays) if is_scene else ("rays", FileFormatError)
+        wanted, error = ("a scene", HoldsRays) if is_scene else (options.kind, FileFormatError)
         problem = f"holds {' and '.join(found)}, not {wanted}"
         raise file_error(path, problem, f"give a file of {wanted} here", kind=error)
     if len(kinds) > 1 and options.kind is None and kinds != ["oriented boxes", "points"]:
@@ -141,7 +143,9 @@ def layout_names(layout: str | None) -> list[str] | None:
 
 def unnamed_error(path: Path, problem: str, options: ReadOptions) -> FileFormatError:
     """Return the error for a file of bare numbers without a layout."""
-    array = {"scene": ("lower", "upper"), "rays": ("origins", "directions")}.get(options.kind or "", ())
+    bounds = ("lower", "upper")
+    arrays = {"scene": bounds, "boxes": bounds, "rays": ("origins", "directions")}
+    array = arrays.get(options.kind or "", ())
     own = [name for one in array for name in column_names(one)] or [*"xyzi"]
     where = "in the first line, or " if path.suffix.lower() in TEXTS else ""
     return file_error(path, problem, f"name them {where}by layout= or --layout, such as {','.join(own)}")
@@ -238,7 +242,7 @@ def _header_problem(header: Mapping[str, str]) -> str:
 
 def columns_hint(path: Path, options: ReadOptions) -> str:
     """Return the way out for a table without columns of a kind."""
-    kinds = {"scene": ["boxes"], "rays": ["rays", "points"]}.get(options.kind or "", list(KINDS))
+    kinds = [kind for kind in ACCEPTED[options.kind] if options.kind is None or kind != "oriented boxes"]
     rows = [f"{kind}: {' '.join(n for a in KINDS[kind][0] for n in column_names(a))}" for kind in kinds]
     where = " in the first line" if path.suffix.lower() in TEXTS else ""
     return f"name the columns{where}, for {'; for '.join(rows)} (no z columns in 2D)"

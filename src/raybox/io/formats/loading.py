@@ -7,16 +7,20 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, get_args, overload
 
+import numpy as np
+
+from raybox import validation
 from raybox.compiler.float_environment import in_default_environment
 from raybox.errors import FileFormatError, InvalidInput
 from raybox.geometry import Boxes, Invalid, Rays, with_facts
 from raybox.geometry.file_facts import FromFile, Up
 from raybox.geometry.turning import turned
-from raybox.io.formats.assembly import build
+from raybox.io.formats.assembly import build, valid_rows
 from raybox.io.formats.cityjson import level_of
-from raybox.io.formats.columns import ACCEPTED, TEXTS, layout_names
+from raybox.io.formats.columns import TEXTS, choose_kind, is_flat, kinds_of, layout_names
 from raybox.io.formats.common import (
     FileArrays,
+    Floats,
     InvalidRows,
     Loadable,
     Loaded,
@@ -43,7 +47,7 @@ _ONLY_FOR = {
     "layout": ((".bin", ".npy", *TEXTS), "bare numbers"),
 }
 _CHOICES = {
-    "kind": ACCEPTED,
+    "kind": ("scene", "rays", None),
     "invalid": get_args(InvalidRows),
     "tessellation": get_args(Tessellation),
     "up": (*get_args(Up), None),
@@ -256,6 +260,50 @@ def contents(path: str | os.PathLike[str], options: ReadOptions = _DEFAULTS) -> 
         if isinstance(found, FileArrays) and options.kind != "scene" and "points" in found.arrays:
             return found
         return _built(found, file, options)
+
+
+def query_rows(path: Path, options: ReadOptions) -> dict[str, Floats]:
+    """Return the points of a file, or the bounds of its boxes; bad rows that may miss are NaN.
+
+    options: of kind "points" or "boxes"; of a scene, boxes are those of its objects.
+    """
+    kind = options.kind
+    with with_path(path, None) as file:
+        check_options(ReadOptions("rays", layout=options.layout), file)
+        found = parse(file, options)
+        if isinstance(found, FileArrays):
+            with reader_errors(file, "a table"):
+                return _checked_rows(found, file, options)
+        if kind == "points" or not isinstance(found.geometry, Boxes):
+            raise file_error(file, f"holds a scene, not {kind}", f"give a file of {kind} here")
+        return {"lower": found.geometry.lower, "upper": found.geometry.upper}
+
+
+def _checked_rows(parts: FileArrays, file: Path, options: ReadOptions) -> dict[str, Floats]:
+    kinds = kinds_of(parts.arrays)
+    names = kinds[choose_kind(kinds, file, options)]
+    parts = parts._replace(arrays={name: parts.arrays[name] for name in names})
+    if options.kind == "points":
+        points = validation.with_width(parts.arrays["points"], "points")
+        valid_rows(parts, file, options)
+        return {"points": points.reshape(-1, points.shape[-1])}
+    if options.invalid_rays == "raise":
+        boxes = _boxes_of(parts, file, options)
+        return {"lower": boxes.lower, "upper": boxes.upper}
+    arrays = {name: a if is_flat(name) else np.atleast_2d(a) for name, a in parts.arrays.items()}
+    valid = valid_rows(parts._replace(arrays=arrays), file, options)
+    labels = {name: values[valid] for name, values in parts.labels.items()}
+    arrays = {name: values[valid] for name, values in arrays.items()}
+    boxes = _boxes_of(parts._replace(arrays=arrays, labels=labels), file, options)
+    lower, upper = np.full((2, len(valid), boxes.ndim_space), np.nan)
+    lower[valid], upper[valid] = boxes.lower, boxes.upper
+    return {"lower": lower, "upper": upper}
+
+
+def _boxes_of(parts: FileArrays, file: Path, options: ReadOptions) -> Boxes:
+    boxes = build(parts, file, options).geometry
+    assert isinstance(boxes, Boxes)
+    return boxes
 
 
 def _built(found: Loaded | FileArrays, file: Path, options: ReadOptions) -> Loaded:

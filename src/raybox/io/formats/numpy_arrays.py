@@ -58,7 +58,7 @@ from raybox.io.formats.typed_labels import is_label, label
 from raybox.validation import Array, Dtype
 
 NAMES = ("lower", "upper", "origins", "directions", *RANGES, "points")
-WIDTHS = {"scene": (6, 4), "rays": (6, 4, 8, 3, 2), "points": (3, 2, 4)}
+WIDTHS = {"scene": (6, 4), "boxes": (6, 4), "rays": (6, 4, 8, 3, 2), "points": (3, 2, 4)}
 _LOCAL_HEADER = 30  # bytes of the header before a member of an archive
 _LENGTHS = struct.Struct("<26xHH")  # in it: of the name and of the extra field that follow it
 

@@ -10,7 +10,7 @@ from raybox.errors import RayboxError
 from raybox.io.formats.common import ReadOptions, reader_errors
 from raybox.io.formats.table import format_of
 from raybox.io.formats.tables import Table, Wanted
-from raybox.queries import table as queries
+from raybox.scene import file_queries as queries
 
 
 class Results(NamedTuple):
@@ -27,9 +27,10 @@ class Results(NamedTuple):
         """The query, the rays and the share of hits in words."""
         kind = queries.columns_of(self.query)
         if kind.rows == "hits":
-            return f"results of {self.query}: {self.rows:,} rows of {self.rays:,} rays"
-        rows = "boxes or cells" if kind.rows == "primitives" else "rays"
-        word, share = "not zero" if kind.arguments else "hit", self.hit_count / max(self.rows, 1)
+            return f"results of {self.query}: {self.rows:,} rows of {self.rays:,} {kind.reads}"
+        rows = "rays" if kind.reads == "rays" else f"rows of {kind.reads}"
+        rows = "boxes or cells" if kind.rows == "primitives" else rows
+        word, share = "not zero" if kind.has_channels else "hit", self.hit_count / max(self.rows, 1)
         shown = f", {100 * share:.1f} % {word}" if self.rows else ""
         return f"results of {self.query}: {self.rows:,} {rows}{shown}"
 
@@ -61,7 +62,8 @@ def _counted(table: Table, query: str) -> Results:
     """Return the counts of a table of results."""
     kind = queries.columns_of(query)
     is_index = "index" in table.names and kind.rows == "rays"
-    number = "index" if is_index else "ray" if kind.rows == "hits" else [*kind.dtypes(3, None)][-1]
+    own = [*kind.dtypes(3, None)]
+    number = "index" if is_index else own[0] if kind.rows == "hits" else own[-1]
     decides = next(n for n in table.names if n == number or n.startswith(f"{number}_"))  # the first channel
     rows, rays, hits, last = 0, 0, 0, np.full(1, -1.0)
     for block in table.blocks(Wanted(others=[decides])):

@@ -66,7 +66,8 @@ class ParquetTable(Table):
     def layout(self, options: ReadOptions) -> TableColumns:
         """Return which columns to read; of geometries, points if no other columns are what is wanted."""
         self.own = self._bounds
-        if options.origin is not None or options.kind == "rays" or not has_kind({*self.names, *self.own}):
+        wants_points = options.origin is not None or options.kind in ("rays", "points")
+        if wants_points or not has_kind({*self.names, *self.own}):
             self.own = {**self._bounds, **self._unless_named(self._point_columns())}
         layout = super().layout(options)
         missing, footer = [name for name in _OPTIONAL.get(layout.kind, ()) if name not in self.names], b""

@@ -168,12 +168,14 @@ def _without_last(numbers: Numbers, sizes: Ints, count: int) -> tuple[Numbers, I
 
 
 def read(path: Path, options: ReadOptions) -> Loaded | FileArrays:
-    """Return a mesh, or points if `options` is for rays."""
+    """Return a mesh, or points if `options` is for rays or points."""
     data = plain(path.read_bytes(), path)
     header = _header(data, path)
     _check_elements(header, len(data), path)
     has_faces = any(element.name in ("face", "tristrips") for element in header.elements)
-    is_mesh = options.kind != "rays" and (options.kind or (options.origin is None and has_faces))
+    is_mesh = options.kind not in ("rays", "points") and (
+        options.kind or (options.origin is None and has_faces)
+    )
     if is_mesh:
         header = header._replace(elements=[element.with_colors() for element in header.elements])
     content = (_binary if header.order else _text)(header, data, path)

@@ -152,6 +152,7 @@ def format_of(path: Path, kind: str | None = None) -> Format:
     suffix = path.suffix.lower()
     form = FORMATS.get(suffix)
     if form is None:
+        kind = {"boxes": SCENE, "points": RAYS}.get(kind or "", kind)
         way_out = EXTENSIONS.get(suffix, f"supported: {extensions(kind)}")
         raise file_error(path, extension_problem(path), way_out)
     with reader_errors(path, form.name):

@@ -99,12 +99,13 @@ class Table(ABC):
 def numbers_of(layout: TableColumns, options: ReadOptions) -> Wanted:
     """Return the columns of arrays as what to read."""
     invalid = options.invalid_rays if layout.kind in ("rays", "points") else options.invalid
-    return Wanted(layout.numbers, invalid=invalid, way_out=or_invalid(layout.kind))
+    return Wanted(layout.numbers, invalid=invalid, way_out=or_invalid(layout.kind, options))
 
 
-def or_invalid(kind: str) -> str:
+def or_invalid(kind: str, options: ReadOptions) -> str:
     """Return the second way out of a bad row, for errors."""
-    return ", or read with invalid='miss'" if kind in ("rays", "points") else ", or read with invalid='skip'"
+    is_query = kind in ("rays", "points") or options.kind == "boxes"
+    return ", or read with invalid='miss'" if is_query else ", or read with invalid='skip'"
 
 
 def whole(table: Table, options: ReadOptions) -> FileArrays:

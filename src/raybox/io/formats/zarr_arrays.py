@@ -8,7 +8,7 @@ from raybox.io.formats.columns import kinds_of
 from raybox.io.formats.common import ReadOptions, file_error, require
 from raybox.io.formats.numpy_arrays import NAMES, ArraysTable, arrays_of, rows_match
 from raybox.io.formats.tables import BLOCK_ROWS, QUERY_KEY
-from raybox.queries import table as queries
+from raybox.scene import file_queries as queries
 
 
 def open_zarr(path: Path, options: ReadOptions) -> ArraysTable:
