@@ -52,6 +52,7 @@ def gaps(rng):
         anywhere(rng, (2000, 6)),
         anywhere(rng, (1000, 6), -1074, -1040),
         anywhere(rng, (1000, 6), -10, 10),
+        rng.integers(-4, 5, (1000, 6)) * 2.0**-539,  # squares underflow
         rng.integers(-4, 5, (2000, 6)).astype(float),
         rng.uniform(4e5, 4e5 + 1, (1000, 6)),
         1 + rng.integers(-3, 4, (1000, 6)) * 2.0**-52,
@@ -101,7 +102,7 @@ def test_order_is_exact():
         beside[:, 0] = np.minimum(np.nextafter(beside[:, 0], INF), MAX)
     moved = np.concatenate([-one[:, 3:], -one[:, :3]], axis=1)  # mirrored
     counts = Counter()
-    for other in (two, same, beside, moved):
+    for other in (two, np.roll(one, 1, axis=0), same, beside, moved):
         out = np.empty(len(one), np.int64)
         orders(one, other, out)
         want = [sign(a - b) for a, b in zip(sums(one), sums(other), strict=True)]

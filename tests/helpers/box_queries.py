@@ -22,6 +22,7 @@ FAMILIES: dict[str, Numbers] = {
     "map": lambda rng, shape: np.array([4e5, 5e6, 300.0])[: shape[-1]] + rng.integers(0, 4000, shape) / 1000,
     "huge": lambda rng, shape: rng.choice([-MAX, -1e300, 0.0, 1e300, 1.5e308, MAX], shape),
     "tiny": lambda rng, shape: rng.integers(-4, 5, shape) * 1e-300,
+    "squares underflow": lambda rng, shape: rng.integers(-4, 5, shape) * 2.0**-539,
     "denormal": lambda rng, shape: rng.integers(-4, 5, shape) * TINY,
     "mixed": lambda rng, shape: rng.choice([-1.0, 0.0, 1.0], shape) * 10.0 ** rng.integers(-320, 308, shape),
     "unbounded": lambda rng, shape: rng.choice([-INF, -2.0, -1.0, 0.0, 1.0, 2.0, INF], shape),

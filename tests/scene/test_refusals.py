@@ -110,6 +110,7 @@ REFUSED = [
       for one in (2**31, 10**30)),
     *((lambda one=one: SPATIAL.within_distance(POINT, one), f"must be at least 0; got distance = {one}.")
       for one in (-1.0, -INF, np.nan)),
+    (lambda: SPATIAL.closest([POINT] * 9999, 2**31 - 1), "; pass fewer points at a time, or a smaller k"),
     (lambda: SPATIAL.closest([POINT] * 2, max_distance=[1, np.nan]),
      "max_distance must be at least 0; 1 of 2 break this, first point 1: max_distance[1] = nan. Pass 0"),
     *((lambda one=one: SPATIAL.within_distance([POINT] * 2, one),

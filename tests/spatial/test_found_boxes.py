@@ -217,6 +217,16 @@ def test_queries_that_find_more_than_there_is_room_for(workers):
     np.testing.assert_array_equal(everything.index, np.tile(np.arange(9000), 5))
 
 
+@pytest.mark.parametrize("found", [1, 2, 4094, 4095, 4096, 4097])
+def test_queries_that_fill_their_room(found):
+    """There is room for 4096 rows: each query ends just before its end, at it, or beyond."""
+    scene = rb.Scene(rb.Boxes(np.zeros((found, 2)), np.ones((found, 2))))
+    rows = scene.containing(np.zeros((4096 // found + 2, 2)))
+    np.testing.assert_array_equal(rows.index, np.tile(np.arange(found), 4096 // found + 2))
+    mixed = scene.containing([[0, 0], [3, 3], [1, 1], [3, 3], [0, 1]])
+    np.testing.assert_array_equal(mixed.index, np.tile(np.arange(found), 3))
+
+
 @pytest.mark.parametrize("dim", [2, 3])
 def test_empty_scenes_no_queries_and_shapes(dim):
     none = rb.Boxes(np.empty((0, dim)), np.empty((0, dim)))

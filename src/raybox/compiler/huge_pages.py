@@ -120,18 +120,18 @@ def pooled_input(shape: tuple[int, ...], kind: Any) -> Any:
         return np.empty(shape, kind)  # raises the MemoryError of NumPy
 
 
-def check_size(size: int) -> None:
+_FEWER_RAYS = "query fewer rays at a time, or return fewer hits of each"
+
+
+def check_size(size: int, way_out: str = _FEWER_RAYS) -> None:
     """Raise `OutOfMemory` if so many bytes of results are more than the machine's memory."""
     if size > _MACHINE_BYTES:
-        raise too_large(size)
+        raise too_large(size, way_out)
 
 
-def too_large(size: int) -> OutOfMemory:
+def too_large(size: int, way_out: str = _FEWER_RAYS) -> OutOfMemory:
     """Return the error of results of so many bytes."""
-    return OutOfMemory(
-        f"the results need {size:,} bytes of memory, more than there is; "
-        "query fewer rays at a time, or return fewer hits of each."
-    )
+    return OutOfMemory(f"the results need {size:,} bytes of memory, more than there is; {way_out}.")
 
 
 def _acquire(size: int) -> Any:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from raybox.compiler import huge_pages
 from raybox.spatial.cells import Cells
 from raybox.spatial.closest_cells import find_closest_in_cells, make_cell_stack
 from raybox.spatial.closest_tree import find_closest_in_tree, make_search_stack
@@ -14,10 +15,12 @@ from raybox.threads.chunks import Run, chunk_runner
 from raybox.traversal.job import RaySpan
 
 _LEAST = 64  # points of a chunk, at least
+_BYTES = 16  # of a neighbour in the results
 
 
 def find_closest(target: SearchTarget, points: QueryBoxes, k: int, how: RunSettings) -> NearestRows:
     """Return the k boxes nearest to each point; -1 and infinity where there are fewer."""
+    huge_pages.check_size(_BYTES * len(points.lower) * k, "pass fewer points at a time, or a smaller k")
     total, most = len(points.lower), max(1, min(k, sum(part.size for part in target.parts)))
     found = _no_rows(total, most, carried=len(target.parts) > 1)
     steps = total * len(target.parts)
