@@ -12,7 +12,6 @@ from raybox.geometry.object_rows import NO_OBJECTS, ObjectRows, object_rows, row
 from raybox.geometry.planes import Planes
 from raybox.geometry.ray_input import Invalid
 from raybox.geometry.rays import Rays
-from raybox.geometry.region import Frustum, Region
 from raybox.geometry.row_ids import Ids
 from raybox.geometry.rows import (
     BoxRows,
@@ -34,7 +33,6 @@ __all__ = [
     "BoxRows",
     "Boxes",
     "Cull",
-    "Frustum",
     "Geometry",
     "Grid",
     "GridRows",
@@ -52,7 +50,6 @@ __all__ = [
     "PrimitiveRows",
     "RayRows",
     "Rays",
-    "Region",
     "TriangleRows",
     "around",
     "checked_labels",

@@ -14,7 +14,7 @@ from raybox.errors import InvalidInput
 from raybox.geometry import Geometry, Grid
 from raybox.geometry.rows import NO_STARTS
 from raybox.queries.query import GroupsInput
-from raybox.spatial.query_boxes import ALL_GROUPS
+from raybox.spatial.target import ALL_GROUPS
 from raybox.validation import ArrayInput, Ints, Ints32, freeze
 
 COMMON = -1

@@ -18,10 +18,7 @@ from raybox.hits.file_columns import (
     Scratch,
     index_dtypes,
 )
-from raybox.spatial.arguments import distances_of, neighbor_count, points_of
-from raybox.spatial.closest_search import find_closest
 from raybox.spatial.file_columns import ROW, groups_of
-from raybox.spatial.query_boxes import QueryBoxes
 from raybox.spatial.target import RunSettings, Searchable, WhereInput
 from raybox.validation import Array, ArrayInput, Ints
 
@@ -85,6 +82,10 @@ class ClosestMethod(Searchable):
                [ 0, -1]]), array([[1.11803399, 1.80277564],
                [0.        ,        inf]]))
         """
+        from raybox.spatial.arguments import distances_of, neighbor_count, points_of
+        from raybox.spatial.closest_search import find_closest
+        from raybox.spatial.query_boxes import QueryBoxes
+
         found, wanted = points_of(points, self._dimension), neighbor_count(k)
         target = self._target("closest", found.shape, where, groups)
         distances = distances_of(max_distance, "max_distance", found.shape)
@@ -97,6 +98,8 @@ class ClosestMethod(Searchable):
 def _chunks(
     scene: Any, points: FileRows, first: int, workers: int, k: Any = 1, groups: Any = None, **how: Any
 ) -> Iterator[ChunkResults]:
+    from raybox.spatial.arguments import neighbor_count
+
     wanted = neighbor_count(np.asarray(k).item())
     step = max(1, CHUNK_HITS // wanted)
     for begin in range(0, points.total, step):

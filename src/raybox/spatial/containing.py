@@ -4,9 +4,7 @@ from typing import Literal, Unpack, overload
 
 from raybox.compiler.float_environment import guard_class
 from raybox.hits import Rows
-from raybox.spatial.arguments import found_by, points_of
 from raybox.spatial.file_columns import found_columns
-from raybox.spatial.query_boxes import QueryBoxes
 from raybox.spatial.target import RunSettings, Searchable, SearchOptions, WhereInput
 from raybox.validation import ArrayInput, Ints
 
@@ -72,6 +70,9 @@ class ContainingMethod(Searchable):
         >>> scene.containing([[1, 0.5], [0.5, 0.5], [5, 5]], count=True)
         array([2, 1, 0])
         """
+        from raybox.spatial.arguments import found_by, points_of
+        from raybox.spatial.query_boxes import QueryBoxes
+
         found = points_of(points, self._dimension)
         target = self._target("containing", found.shape, where, groups)
         queries = QueryBoxes(found.rows, found.rows)

@@ -4,9 +4,8 @@ import numpy as np
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry import Region
+from raybox.geometry.region import Region
 from raybox.geometry.rows import NO_STARTS
-from raybox.spatial.region_search import rows_in
 from raybox.spatial.target import Searchable, TargetPart, WhereInput
 from raybox.threads.chunks import run_chunks
 from raybox.validation import ArrayInput, Ints, Ints32
@@ -70,6 +69,8 @@ class IntersectingMethod(Searchable):
         >>> scene.intersecting(view)
         array([0])
         """
+        from raybox.spatial.region_search import rows_in
+
         if not isinstance(region, Region):
             raise InvalidInput(
                 f"intersecting takes a raybox.Region or Frustum; got {type(region).__name__}. Make one: "

@@ -5,9 +5,7 @@ from typing import Literal, Unpack, overload
 from raybox.compiler.float_environment import guard_class
 from raybox.geometry import Boxes
 from raybox.hits import Rows
-from raybox.spatial.arguments import check_boxes, found_by
 from raybox.spatial.file_columns import found_columns
-from raybox.spatial.query_boxes import QueryBoxes
 from raybox.spatial.target import RunSettings, Searchable, SearchOptions, WhereInput
 from raybox.validation import ArrayInput, Ints
 
@@ -70,6 +68,9 @@ class OverlappingMethod(Searchable):
         >>> scene.overlapping(rb.Boxes([[1, 1], [0, 0]], [[2, 2], [3, 3]])).index
         array([0, 0, 1])
         """
+        from raybox.spatial.arguments import check_boxes, found_by
+        from raybox.spatial.query_boxes import QueryBoxes
+
         lower, upper = check_boxes(boxes, self._dimension)._rows()
         target = self._target("overlapping", (len(lower),), where, groups)
         queries = QueryBoxes(lower, upper)

@@ -17,7 +17,6 @@ from raybox.validation import Floats, Ints, Ints32, freeze
 
 NO_DISTANCES, NO_ORDER, NO_NUMBERS = np.empty(0), np.empty(0, np.int32), np.empty(0, np.int64)
 freeze(NO_DISTANCES, NO_ORDER, NO_NUMBERS)
-ALL_GROUPS = -1  # in `QueryBoxes.starts`
 SORTED_FROM = 1 << 11  # queries: fewer are searched in the order given
 _MOST_BITS = 15  # of a place on the curve: its buckets are in a core's second cache
 _AHEAD = 8

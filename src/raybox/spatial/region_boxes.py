@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from raybox.exact.feasibility import Inequality, is_feasible
 from raybox.exact.half_spaces import Excess, Plane, are_inside, excess, planes_of
 from raybox.exact.plane_signs import integers
-from raybox.geometry import BoxRows, Region
+from raybox.geometry import BoxRows
+from raybox.geometry.region import Region
 from raybox.geometry.rows import in_space
 from raybox.spatial.region_edges import Edges, OuterPlanes, edges_of, outer_planes
 from raybox.validation import Bools, Floats, Ints

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.bvh.node import CHILD, EMPTY, WIDTH, Tree, from_tree
-from raybox.geometry import BoxRows, GridRows, Region
+from raybox.geometry import BoxRows, GridRows
+from raybox.geometry.region import Region
 from raybox.spatial.region_boxes import (
     BoxColumns,
     RegionPlanes,

@@ -9,7 +9,8 @@ from raybox.compiler.decorators import device, inlined
 from raybox.compiler.struct_ref import struct
 from raybox.exact.double_double import Vector3
 from raybox.geometry import BoxRows
-from raybox.spatial.query_boxes import ALL_GROUPS, Corners
+from raybox.spatial.query_boxes import Corners
+from raybox.spatial.target import ALL_GROUPS
 from raybox.validation import Bools, Ints32
 
 _SLACK, _TINY = np.float32(2.0**-20), np.float32(2.0**-97)

@@ -18,6 +18,10 @@ WhereInput: TypeAlias = MaskInput | Sequence[MaskInput]
 """Which boxes may be found, as users pass it."""
 
 
+ALL_GROUPS = -1
+"""The start of a query that every group finds, in `SearchTarget.starts`: it begins at the root."""
+
+
 class TargetPart(NamedTuple):
     """The boxes of one geometry: cells of a grid, or boxes, also those of triangles and of instances."""
 

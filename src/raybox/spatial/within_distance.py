@@ -4,8 +4,6 @@ from typing import Literal, Unpack, overload
 
 from raybox.compiler.float_environment import guard_class
 from raybox.hits import Rows
-from raybox.spatial.arguments import distances_of, found_by, points_of
-from raybox.spatial.query_boxes import QueryBoxes
 from raybox.spatial.target import RunSettings, Searchable, SearchOptions, WhereInput
 from raybox.validation import ArrayInput, Ints
 
@@ -70,6 +68,9 @@ class WithinDistanceMethod(Searchable):
         >>> scene.within_distance([[2, 1], [1, 1]], 1.0).index
         array([0, 1, 0])
         """
+        from raybox.spatial.arguments import distances_of, found_by, points_of
+        from raybox.spatial.query_boxes import QueryBoxes
+
         found = points_of(points, self._dimension)
         target = self._target("within_distance", found.shape, where, groups)
         distances = distances_of(distance, "distance", found.shape)
