@@ -46,8 +46,9 @@ def in_lattice(rng: np.random.Generator, origin: np.ndarray, thick: int, open_sh
 
 
 def as_floats(numbers: np.ndarray, scale: int) -> np.ndarray:
-    made = np.ldexp(numbers.astype(float), scale)
-    return np.where(abs(numbers) == NO_BOUND, np.copysign(np.inf, numbers), made)
+    is_open = abs(numbers) == NO_BOUND
+    made = np.ldexp(np.where(is_open, 0.0, numbers), scale)
+    return np.where(is_open, np.copysign(np.inf, numbers), made)
 
 
 class Pairs(NamedTuple):
