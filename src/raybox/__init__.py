@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from raybox.geometry.region import Region as Region
     from raybox.hits import AllHits as AllHits
     from raybox.hits import Hits as Hits
+    from raybox.hits import Neighbors as Neighbors
+    from raybox.hits import Rows as Rows
     from raybox.hits.concatenation import concatenate as concatenate
     from raybox.io.formats import load as load
     from raybox.io.formats import load_grid as load_grid
@@ -55,6 +57,8 @@ _HOMES = {
     "Frustum": "geometry.region",
     "Hits": "hits",
     "AllHits": "hits",
+    "Rows": "hits",
+    "Neighbors": "hits",
     "concatenate": "hits.concatenation",
     "intersect": "scene.pairwise",
     "Scene": "scene.scene",

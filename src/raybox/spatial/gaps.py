@@ -65,6 +65,12 @@ def is_within(gaps: Gaps, distance: float) -> bool:
     return distance == np.inf or order(gaps, Gaps((distance, 0.0, 0.0), (0.0, 0.0, 0.0))) <= 0
 
 
+@inlined
+def _outward(x: float, sign: float) -> float:
+    """Return a bound moved outward by more than its last rounding; an infinite one stays."""
+    return x + sign * abs(x) * _OUT if abs(x) < np.inf else x
+
+
 @device
 def grown(box: Corners, distance: float) -> Corners:
     """Return a box that contains all points at most so far from another."""
@@ -72,6 +78,6 @@ def grown(box: Corners, distance: float) -> Corners:
     x, y, z = low[0] - distance, low[1] - distance, low[2] - distance
     u, v, w = up[0] + distance, up[1] + distance, up[2] + distance
     return Corners(
-        (x - abs(x) * _OUT, y - abs(y) * _OUT, z - abs(z) * _OUT),
-        (u + abs(u) * _OUT, v + abs(v) * _OUT, w + abs(w) * _OUT),
+        (_outward(x, -1.0), _outward(y, -1.0), _outward(z, -1.0)),
+        (_outward(u, 1.0), _outward(v, 1.0), _outward(w, 1.0)),
     )
