@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from raybox.errors import InvalidInput as InvalidInput
     from raybox.errors import RayboxError as RayboxError
     from raybox.geometry import Boxes as Boxes
+    from raybox.geometry import Frustum as Frustum
     from raybox.geometry import Grid as Grid
     from raybox.geometry import Instances as Instances
     from raybox.geometry import Mesh as Mesh
     from raybox.geometry import Planes as Planes
     from raybox.geometry import Rays as Rays
+    from raybox.geometry import Region as Region
     from raybox.hits import AllHits as AllHits
     from raybox.hits import Hits as Hits
     from raybox.hits.concatenation import concatenate as concatenate
@@ -49,6 +51,8 @@ _HOMES = {
     "Grid": "geometry",
     "Instances": "geometry",
     "Mesh": "geometry",
+    "Region": "geometry",
+    "Frustum": "geometry",
     "Hits": "hits",
     "AllHits": "hits",
     "concatenate": "hits.concatenation",

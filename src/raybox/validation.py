@@ -161,16 +161,16 @@ def integers(value: ArrayInput, name: str) -> Ints:
     return np.array(found, dtype=np.int64, order="C")
 
 
-def spread(numbers: Ints, name: str, shape: tuple[int, ...]) -> Ints:
-    """Return integers for each ray of a shape, flat; one for all if there is only one."""
+def spread(numbers: Ints, name: str, shape: tuple[int, ...], many: str = "rays") -> Ints:
+    """Return integers for each ray or query of a shape, flat; one for all if there is only one."""
     if numbers.size == 1:
         return numbers.reshape(1)
     if numbers.ndim <= len(shape):
         with suppress(ValueError):
             return np.broadcast_to(numbers, shape).reshape(-1)
     raise InvalidInput(
-        f"{name} must broadcast to the shape of the rays, {shape}; got shape {numbers.shape}. Add or drop an "
-        f"axis, {name}[..., None], or give one number for all."
+        f"{name} must broadcast to the shape of the {many}, {shape}; got shape {numbers.shape}. Add or drop "
+        f"an axis, {name}[..., None], or give one number for all."
     )
 
 

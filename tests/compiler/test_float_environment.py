@@ -73,6 +73,8 @@ STORED = {
     rb.Mesh: "vertices faces objects ids labels colors properties skipped units up ndim_space triangles"
     " corners",
     rb.Planes: "normals offsets ids labels colors properties skipped units up ndim_space",
+    rb.Region: "normals offsets planes ndim_space",
+    rb.Frustum: "normals offsets planes ndim_space",
     rb.Grid: "shape edges occupied ids labels colors properties skipped units up ndim_space bounds",
     rb.Instances: "geometry transforms ids labels colors properties skipped units up ndim_space",
     rb.Hits: "__init__ index primitive t shape t_enter t_exit",
@@ -80,6 +82,8 @@ STORED = {
     rb.Scene: "geometry",
     hits.RayHits: "__init__ index primitive geometry object ids labels t t_enter t_exit lengths points"
     " distances uv normals",
+    hits.Rows: "__init__ offsets index shape",
+    hits.Neighbors: "__init__ index distance shape",
     hits.ObjectHits: "__init__ ray geometry object t_first t_last contacts",
     RayMeshIntersector: "",
     trimesh.RayTriangleIntersector: "",
@@ -182,6 +186,13 @@ class Case:
         yield from (("first", first.index), ("first t", first.t))
         found = scene.all(rays)
         yield from (("all", found.index), ("all t", found.t), ("lengths", found.lengths))
+        near = scene.closest(self.origins, 3)
+        yield from (("closest", near.index), ("distances", near.distance))
+        yield "within", scene.within_distance(self.origins, near.distance[:, 1]).index
+        yield from (
+            ("containing", scene.containing(self.origins).index),
+            ("overlapping", scene.overlapping(boxes).index),
+        )
         pairs = rb.intersect(rays, rb.Boxes(self.lower[0], self.upper[0]))
         yield from (("pairs", pairs.index), ("pairs t", pairs.t))
         moved = rb.sweep(rb.Boxes(self.lower[:9], self.upper[:9]), self.directions[-1], scene)

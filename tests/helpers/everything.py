@@ -343,6 +343,33 @@ def worlds() -> Results:
 
 
 @case
+def spatial() -> Results:
+    """Points and boxes in boxes, in the boxes of triangles and copies, and in cells; neighbours and joins."""
+    made = {
+        name: GEOMETRIES[name]()
+        for name in ("boxes", "flat boxes", "mesh", "copies of boxes", "cells", "grid")
+    }
+    made["several boxes"] = [made["boxes"], made["cells"]]
+    for name, geometry in made.items():
+        scene, some = rb.Scene(geometry), boxes(60, 3000, listed(geometry)[0].ndim_space)
+        for where in (None, mask(geometry)):
+            yield f"{name}/overlapping/{where is None}", scene.overlapping(some, where=where)
+            yield f"{name}/join/{where is None}", scene.join(rb.Scene(some), where=where)
+        yield f"{name}/pairs", scene.join(distance=1.5)
+        yield f"{name}/counts", scene.overlapping(some[:5], count=True)
+        if name in ("mesh", "copies of boxes"):
+            continue
+        yield f"{name}/containing", scene.containing(some.lower)
+        yield f"{name}/within", scene.within_distance(some.lower, np.arange(len(some)) % 3)
+        for k in (1, 4):
+            yield f"{name}/closest/{k}", scene.closest(some.lower, k, max_distance=5.0)
+    worlds = rb.Scene(made["boxes"], groups=rng(61).integers(-1, 9, 300))
+    yield "groups/containing", worlds.containing(boxes(60, 3000).lower, groups=rng(62).integers(-1, 10, 3000))
+    yield "groups/join", worlds.join()
+    yield "contains", made["boxes"].contains(boxes(63, 100).lower)
+
+
+@case
 def saved() -> Results:
     """Scenes on disk."""
     for name in ("boxes", "flat boxes", "mesh", "grid"):

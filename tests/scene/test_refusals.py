@@ -26,6 +26,18 @@ def sweep(boxes=FLAT, way=(1, 0), scene=FLAT, **how):
     return rb.sweep(boxes, way, scene if scene is FLAT_RAY else rb.Scene(scene), **how)
 
 
+SPATIAL, GROUPED, POINT = rb.Scene(SOLID), rb.Scene(SOLID, groups=[0]), [0.0, 0, 0]
+
+
+def queries(points, scene=SPATIAL, **how):
+    """Return calls of all queries of points."""
+    return (
+        lambda: scene.containing(points, **how),
+        lambda: scene.within_distance(points, 1.0, **how),
+        lambda: scene.closest(points, **how),
+    )
+
+
 REFUSED = [
     (lambda: rb.Scene([FLAT, MESH]), "same dimensions; got Boxes(1, D=2), Mesh"),
     (lambda: rb.Scene([]), "at least one geometry"),
@@ -72,6 +84,44 @@ REFUSED = [
     (lambda: sweep(workers=0), "workers must be a whole number of threads"),
     (lambda: sweep(scene=FLAT_RAY), SWEPT + "Rays"),
     *((lambda one=one: sweep(SOLID, [1, 0, 0], one), SWEPT) for one in (MESH, PLANES, INSTANCES, [SOLID])),
+    *((call, "points must be finite; got points = [0.0, nan, 0.0].") for call in queries([0, np.nan, 0])),
+    *((call, "points must be finite; 1 of 2 break this, first point 1: points[1] = [inf, 0.0, 0.0]")
+      for call in queries([POINT, [INF, 0, 0]])),
+    *((call, "points must have shape (..., 3)") for one in ([0, 0], 5) for call in queries(one)),
+    *((call, "points must be an array of numbers") for one in (RAY, SOLID) for call in queries(one)),
+    *((call, "queries need groups, as the scene has some") for call in queries(POINT, scene=GROUPED)),
+    *((call, "queries have groups, and the scene has none") for call in queries(POINT, groups=0)),
+    *((call, "groups must broadcast to the shape of the queries, (2,); got shape (3,)")
+      for call in queries([POINT] * 2, scene=GROUPED, groups=[0] * 3)),
+    *((call, "groups must be -1, for all, or a number from 0 on; got groups = -2")
+      for call in queries(POINT, scene=GROUPED, groups=-2)),
+    *((call, WHERE.format(1)) for call in queries(POINT, where=np.ones(5, bool))),
+    *((call, "workers must be a whole number of threads") for call in queries(POINT, workers=0)),
+    *((call, "Planes(1, D=3). Planes have no bounds") for call in queries(POINT, scene=rb.Scene(PLANES))),
+    *((call, "is of boxes and grids; the scene holds Mesh(12, vertices=8). Make a scene of the boxes around "
+       "its triangles: Scene(Boxes.of_triangles(") for call in queries(POINT, scene=rb.Scene([SOLID, MESH]))),
+    *((call, "Make a scene of the boxes around its copies: Scene(instances.boxes())")
+      for call in queries(POINT, scene=rb.Scene(INSTANCES))),
+    *((lambda one=one: rb.Scene(one).containing(POINT), "; of points inside of a closed mesh: Mesh.contains.")
+      for one in (MESH, INSTANCES)),
+    *((lambda one=one: SPATIAL.closest(POINT, one), "k must be a whole number of boxes, at least 1; got ")
+      for one in (0, -1, 1.5, True, None, "3")),
+    *((lambda one=one: SPATIAL.closest(POINT, one), "k must be less than 2**31; got ")
+      for one in (2**31, 10**30)),
+    *((lambda one=one: SPATIAL.within_distance(POINT, one), f"must be at least 0; got distance = {one}.")
+      for one in (-1.0, -INF, np.nan)),
+    (lambda: SPATIAL.closest([POINT] * 2, max_distance=[1, np.nan]),
+     "max_distance must be at least 0; 1 of 2 break this, first point 1: max_distance[1] = nan. Pass 0"),
+    *((lambda one=one: SPATIAL.within_distance([POINT] * 2, one),
+       "distance must be a number, or broadcast to the shape of the points, (2,); got shape (3")
+      for one in ([1, 2, 3], [[1], [2], [3]])),
+    *((lambda one=one: SPATIAL.overlapping(one), "boxes must be raybox.Boxes; got ")
+      for one in ([0, 0, 0], None, RAY, MESH, GRID, SPATIAL)),
+    (lambda: SPATIAL.overlapping(FLAT), "boxes must have the scene's dimensions, D = 3; got D = 2. Add or"),
+    (lambda: rb.Scene([SOLID, PLANES]).overlapping(SOLID),
+     "overlapping is of boxes, grids, meshes and instances; the scene holds Planes(1, D=3). Planes have"),
+    (lambda: GROUPED.overlapping(SOLID), "queries need groups, as the scene has some"),
+    (lambda: SPATIAL.overlapping(SOLID, groups=0), "queries have groups, and the scene has none"),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Frozen containers of arrays: rays, boxes, grids, planes, triangle meshes and instances."""
+"""Frozen containers of arrays: rays, boxes, grids, planes, triangle meshes, instances and regions."""
 
 from raybox.geometry.boxes import Boxes
 from raybox.geometry.container import Cull, Geometry, facing
@@ -12,6 +12,7 @@ from raybox.geometry.object_rows import NO_OBJECTS, ObjectRows, object_rows, row
 from raybox.geometry.planes import Planes
 from raybox.geometry.ray_input import Invalid
 from raybox.geometry.rays import Rays
+from raybox.geometry.region import Frustum, Region
 from raybox.geometry.row_ids import Ids
 from raybox.geometry.rows import (
     BoxRows,
@@ -33,6 +34,7 @@ __all__ = [
     "BoxRows",
     "Boxes",
     "Cull",
+    "Frustum",
     "Geometry",
     "Grid",
     "GridRows",
@@ -50,6 +52,7 @@ __all__ = [
     "PrimitiveRows",
     "RayRows",
     "Rays",
+    "Region",
     "TriangleRows",
     "around",
     "checked_labels",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import final
+from importlib import import_module
+from typing import cast, final
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from raybox.geometry.row_ids import IdsInput, RowIndex, listed_rows
 from raybox.geometry.rows import BoxRows, in_space
 from raybox.geometry.two_arrays import of_two_arrays, refuse_one_of_boxes
 from raybox.validation import ArrayInput, Bools, Floats
+
+_FEWEST, _PAIRS = 64, 1 << 19  # boxes, and pairs times D: with fewer of either, a tree takes longer to build
 
 
 @final
@@ -172,6 +175,9 @@ class Boxes(BoxConstructors, HasAttributes):
         """
         p = validation.points(points, "points", (self.ndim_space,))
         validation.require_finite(p, "points", "point", "Drop those points")
+        if len(self) > _FEWEST and len(self) * p.size > _PAIRS:
+            # scenes are a layer above geometries
+            return cast("Bools", import_module("raybox.scene.containment").contains_each(self, p))
         inside = np.ones((*p.shape[:-1], len(self)), dtype=np.bool_)
         for axis in range(self.ndim_space):
             x = p[..., axis, None]

@@ -64,11 +64,8 @@ def calibrated(
     """Return the camera of `Rays.from_camera`, whose directions have depth 1."""
     width, height = _pixels(size[0], "width"), _pixels(size[1], "height")
     camera_matrix = _camera_matrix(K)
-    pose = _world_to_camera(R)
-    if convention not in _AXES:
-        raise InvalidInput(f"convention must be one of {', '.join(map(repr, _AXES))}; got {convention!r}.")
-    to_world = _inverse(pose * _AXES[convention][:, None])
-    move = _translation(t) * _AXES[convention]
+    pose, move = _pose(R, t, convention)
+    to_world = _inverse(pose)
 
     (fx, skew, cx), (_, fy, cy), _ = camera_matrix.tolist()
     right, down, forward = to_world.T
@@ -76,6 +73,72 @@ def calibrated(
         y = (np.arange(height) - cy) / fy
         origin = 0.0 - (move[0] * right + move[1] * down + move[2] * forward)
         return Calibration(origin, forward + y[:, None] * down, np.arange(width) - cx, skew * y, fx, right)
+
+
+class ViewPlanes(NamedTuple):
+    """The planes that bound a camera's picture, outward: n . p <= offset; and the depth of points."""
+
+    sides: Floats
+    """(4, 3): left, right, top, bottom, of any length"""
+    offsets: Floats
+    """(4,)"""
+    forward: Floats
+    """(3,): the depth of a point is forward . p + start"""
+    start: float
+
+
+def calibrated_view(
+    K: ArrayInput, R: ArrayInput, t: ArrayInput, size: tuple[int, int], convention: str
+) -> ViewPlanes:
+    """Return the planes of the picture of `Rays.from_camera`: half a pixel around the outer centres.
+
+    A point (x, y, z) of the camera's axes is in column (fx x + skew y) / z + cx and in row fy y / z + cy.
+    """
+    width, height = _pixels(size[0], "width"), _pixels(size[1], "height")
+    (fx, skew, cx), (_, fy, cy), _ = _camera_matrix(K).tolist()
+    pose, move = _pose(R, t, convention)
+    sides = [
+        [-fx, -skew, -(cx + 0.5)],
+        [fx, skew, cx - (width - 0.5)],
+        [0.0, -fy, -(cy + 0.5)],
+        [0.0, fy, cy - (height - 0.5)],
+    ]
+    return _view(np.array(sides), pose, move)
+
+
+def pinhole_view(
+    eye: ArrayInput, target: ArrayInput, up: ArrayInput, fov: float, size: tuple[int, int]
+) -> ViewPlanes:
+    """Return the planes of the picture of `Rays.pinhole`."""
+    width, height = _pixels(size[0], "width"), _pixels(size[1], "height")
+    half = tan(radians(checked_fov(fov)) / 2)
+    origin, forward, right, above = _frame(eye, target, up)
+    across = half * (width / height)
+    sides = [[-1.0, 0.0, -across], [1.0, 0.0, -across], [0.0, -1.0, -half], [0.0, 1.0, -half]]
+    pose = np.array([right, -above, forward])
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _view(np.array(sides), pose, -_products(pose, origin))
+
+
+def _view(sides: Floats, pose: Floats, move: Floats) -> ViewPlanes:
+    """Return planes through the camera in the world; some numbers may overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        normals = (sides[:, :, None] * pose).sum(axis=1)
+        return ViewPlanes(normals, -_products(sides, move), pose[2].copy(), float(move[2]))
+
+
+def _products(rows: Floats, vector: Floats) -> Floats:
+    """Return scalar products, by sums in one order on all machines."""
+    products: Floats = (rows * vector).sum(axis=1)
+    return products
+
+
+def _pose(R: ArrayInput, t: ArrayInput, convention: str) -> tuple[Floats, Floats]:
+    """Return rotation and translation from the world to the axes of OpenCV's cameras."""
+    rotation = _world_to_camera(R)
+    if convention not in _AXES:
+        raise InvalidInput(f"convention must be one of {', '.join(map(repr, _AXES))}; got {convention!r}.")
+    return rotation * _AXES[convention][:, None], _translation(t) * _AXES[convention]
 
 
 def _camera_matrix(K: ArrayInput) -> Floats:

@@ -94,6 +94,8 @@ class Rows(_Found):
     (array([0, 1]), Rows(shape=(2,), 1 found))
     """
 
+    _AS_ARRAY = "rows.index and rows.offsets, or rows.to_pandas()"
+
     def __init__(self, scene: SceneRows, numbers: Ints, offsets: Ints, shape: tuple[int, ...]) -> None:
         freeze(offsets)
         super().__init__(scene, numbers)
@@ -177,6 +179,8 @@ class Neighbors(_Found):
            [0, 1]]), array([[0. , 2.5],
            [0.5, 1.5]]))
     """
+
+    _AS_ARRAY = "neighbors.index and neighbors.distance, or neighbors.to_pandas()"
 
     def __init__(self, scene: SceneRows, numbers: Ints, distance: Floats, row: Ints | None = None) -> None:
         super().__init__(scene, numbers)

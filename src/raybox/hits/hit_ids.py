@@ -30,9 +30,10 @@ from raybox.geometry.object_rows import combined, label_type, shared_dtype
 from raybox.geometry.rows import in_space
 from raybox.hits.path_length import MODERATE, NORMAL
 from raybox.hits.path_lengths import distances, write_exactly
+from raybox.hits.point_kernel import write_points
 from raybox.primitives import exact_table
 from raybox.primitives.exact_table import FirstContact, instance_contact
-from raybox.validation import Array, Floats, Ints, freeze
+from raybox.validation import Array, Bools, Floats, Ints, freeze
 
 _ZERO, _ANY_ORIGIN = np.zeros(1), np.zeros((1, 3))
 freeze(_ZERO, _ANY_ORIGIN)
@@ -189,6 +190,8 @@ class Source(NamedTuple):
     def ray_of(self, size: int) -> Ints:
         """Return the number of each hit's ray."""
         k = self.positions(size)
+        if self.inner == 1:  # a division of integers takes as long as all of a hit's point
+            return k if self.row == 1 else k * self.row
         return (k // self.inner) * self.row + (k % self.inner) * self.column
 
     def freeze(self) -> None:
@@ -282,38 +285,34 @@ def distances_of(source: Source, ray_of: Ints, hit_id: Ints, t: Floats) -> Float
 def points_of(source: Source, ray_of: Ints, hit_id: Ints, t: Floats) -> Floats:
     """Return the point o + t d of each hit, shape (hits, D); NaN for a miss."""
     rays = source.rays
-    t = np.where(hit_id >= 0, t, np.nan).reshape(-1, 1)
-    origins, directions = (a.reshape(-1, rays.ndim_space)[ray_of] for a in (rays.origins, rays.directions))
-    # a ray of zero direction is its origin, at any t
-    overflows = list[bool]()
-    with np.errstate(invalid="ignore", over="call", call=lambda *_: overflows.append(True)):
-        points = origins + np.where(directions == 0.0, np.where(np.isnan(t), t, 0.0), t * directions)
-    lost = _lost_points(t, directions)
-    if overflows:
-        lost = np.union1d(lost, np.flatnonzero(np.isinf(points).any(axis=1)))
-    if lost.size and isinstance(rays, Rays):
-        derive_exactly(source, ray_of, hit_id, "points_of", lost, points)
+    points = np.empty((hit_id.size, rays.ndim_space))
+    if isinstance(rays, Rays):
+        if write_points(rays._rows(), ray_of, hit_id, t, points):
+            lost = _lost_points(t, rays._rows().directions[ray_of], points, hit_id >= 0)
+            derive_exactly(source, ray_of, hit_id, "points_of", lost, points)
+    else:
+        rows = RayRows(in_space(rays.origins), in_space(rays.directions), _ZERO, _ZERO)
+        write_points(rows, ray_of, hit_id, t, points)
     return points
 
 
 def normals_of(source: Source, ray_of: Ints, hit_id: Ints) -> Floats:
     """Return the unit normal at the first contact of each hit, shape (hits, D); NaN for a miss."""
-    normals = np.full((hit_id.size, 3), np.nan)
+    normals = np.empty((hit_id.size, 3))
+    if len(source.parts) > 1:
+        normals[...] = np.nan  # of misses, which are of no geometry
     derive(source, ray_of, hit_id, "normals_of", normals)
     return frozen(np.ascontiguousarray(normals[:, : source.rays.ndim_space]))
 
 
-def _lost_points(t: Floats, directions: Floats) -> Ints:
-    """Return the hits whose rounded times are too large or too small for points.
-
-    t: (N, 1); NaN for a miss.
-    """
+def _lost_points(t: Floats, directions: Floats, points: Floats, hit: Bools) -> Ints:
+    """Return the hits whose points need exact times, as `write_points` says: all but a handful do not."""
     size = np.abs(t)
-    odd = np.flatnonzero((size < NORMAL) | (size == np.inf))
     # a time of 0, mostly that of a start inside, is exact but for directions near the largest float
-    limits = np.where(size[odd] == 0.0, MODERATE**8, np.where(size[odd] < NORMAL, MODERATE, 0.0))
-    lost: Ints = odd[(np.abs(directions[odd]) > limits).any(axis=1)]
-    return lost
+    limits = np.where(size == 0.0, MODERATE**8, np.where(size < NORMAL, MODERATE, np.inf))
+    limits[size == np.inf] = 0.0
+    far = (np.abs(directions) > limits[:, None]).any(axis=1) | ~np.isfinite(points).all(axis=1)
+    return np.flatnonzero(hit & far)
 
 
 def _only_rays(rays: Rays | MovingBoxes, ray_of: Ints) -> tuple[Rays | MovingBoxes, Ints]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined
-from raybox.compiler.intrinsics import prefetch
+from raybox.compiler.intrinsics import larger, prefetch, smaller
 from raybox.exact.double_double import Vector3
 from raybox.exact.predicate import order, time
 from raybox.geometry import BoxRows
@@ -280,9 +280,31 @@ def against(axis: int, d: float) -> Vector3:
     return outward if axis == 0 else 0.0, outward if axis == 1 else 0.0, outward if axis == 2 else 0.0
 
 
+@inlined
+def _near_time(boxes: BoxRows, ray: Ray | Mover, i: int, axis: int) -> float:
+    """Return when the line enters the slab of an axis, within 2^-52 of it and an underflow; -inf: never."""
+    d = ray.direction[axis]
+    near, _ = _faces(boxes.lower[i, axis], boxes.upper[i, axis], d)
+    return (near - _starts(ray, axis)[0]) / d if d != 0.0 else -np.inf
+
+
+@inlined
+def _certain_axis(boxes: BoxRows, ray: Ray | Mover, i: int) -> int:
+    """Return the axis by which the ray enters box i after t_min, alone and for certain; -1: undecided."""
+    x, y, z = _near_time(boxes, ray, i, 0), _near_time(boxes, ray, i, 1), _near_time(boxes, ray, i, 2)
+    later, first = larger(x, y), larger(larger(x, y), z)
+    second = larger(larger(smaller(x, y), smaller(later, z)), ray.t_min)
+    if not first - second > (abs(first) + abs(second)) * _PAD + _UNDERFLOW:
+        return -1
+    return 0 if x == first else (1 if y == first else 2)
+
+
 @device
 def normal(boxes: BoxRows, ray: Ray | Mover, i: int) -> Vector3:
     """Return the outward normal of the face entered at or after t_min; zero where the ray starts inside."""
+    certain = _certain_axis(boxes, ray, i)
+    if certain >= 0:
+        return against(certain, ray.direction[certain])
     axis, plane = entry(_corner(boxes.lower, i), _corner(boxes.upper, i), ray)
     return entry_normal(axis, plane, ray)
 

@@ -12,8 +12,10 @@ from raybox.compiler.decorators import device, inlined
 from raybox.compiler.entry_points import entry
 from raybox.geometry import MovingBoxRows, PrimitiveRows, RayRows
 from raybox.primitives.ray import get_ray, is_empty
-from raybox.primitives.table import intersect, normal, span, tie, weights
+from raybox.primitives.table import intersect, normal, prefetch_rows, span, tie, weights
 from raybox.validation import Floats, Ints
+
+_AHEAD = 8  # hits
 
 
 class Pairing(NamedTuple):
@@ -85,6 +87,9 @@ def normals_of(
 ) -> None:
     """Write the unit normal at each first contact; NaN for a miss."""
     for k in range(index.size):
+        later = index[min(k + _AHEAD, index.size - 1)]
+        if later >= 0:
+            prefetch_rows(rows, later)
         if index[k] < 0:
             normals[k, :] = np.nan
         else:

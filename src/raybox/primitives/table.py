@@ -101,7 +101,6 @@ normal = _KERNELS.normal
 weights = _KERNELS.weights
 
 _VECTOR_KERNELS = cast("VectorPrimitive[PrimitiveRows]", Namesakes(TABLE))
-prefetch_rows = _VECTOR_KERNELS.prefetch_rows
 classify = _VECTOR_KERNELS.classify
 first_contacts = _VECTOR_KERNELS.first_contacts
 certain_order = _VECTOR_KERNELS.certain_order
@@ -122,6 +121,12 @@ def has_volumes_of(kind: type) -> bool:
 def _optional(kernel: F) -> F:
     """Return a function whose compiled calls are redirected to a namesake in a primitive's module, if any."""
     return cast(F, declare(kernel.__name__, namesakes(TABLE, kernel.__name__, kernel)))
+
+
+@_optional
+@device
+def prefetch_rows(_rows: PrimitiveRows, _i: int) -> None:
+    """Prefetch the numbers of primitive i, if many pairs with these primitives are classified at a time."""
 
 
 @_optional

@@ -50,7 +50,7 @@ def join_target(
 def _part(part: Part, allowed: Bools, first: int) -> TargetPart:
     tree: Any = part.tree
     rows = part.rows if isinstance(part.rows, BoxRows | GridRows) else BoxRows(*part.box_rows)
-    return TargetPart(rows, tree, allowed, first, len(part.geometry))
+    return TargetPart(rows, tree, allowed, first)
 
 
 def _objects(part: Part) -> ObjectRows:
@@ -65,15 +65,18 @@ def _objects(part: Part) -> ObjectRows:
 def _check(geometry: object, method: str) -> None:
     """Raise `InvalidInput` for a geometry without an answer."""
     if isinstance(geometry, Planes):
-        _refuse(geometry, method, "planes have no bounds. Search the other geometries, each in a scene")
+        _refuse(geometry, method, "Planes have no bounds: make a scene of the other geometries")
     if method in _OF_BOXES or not isinstance(geometry, Mesh | Instances):
         return
-    boxes = "of the boxes around triangles: Scene(Boxes.of_triangles(vertices, faces))"
+    around = "triangles: Scene(Boxes.of_triangles(mesh.vertices, mesh.faces))"
     if isinstance(geometry, Instances):
-        boxes = "of the boxes around copies: overlapping"
-    inside = "Of points inside of a closed mesh: Mesh.contains; " if method == "containing" else "Search "
-    _refuse(geometry, method, f"{inside}{boxes}")
+        around = "copies: Scene(instances.boxes())"
+    way_out = f"Make a scene of the boxes around its {around}"
+    if method == "containing":
+        way_out += "; of points inside of a closed mesh: Mesh.contains"
+    _refuse(geometry, method, way_out)
 
 
 def _refuse(geometry: object, method: str, way_out: str) -> NoReturn:
-    raise InvalidInput(f"{method} is of boxes and grids; the scene holds {geometry!r}. {way_out}.")
+    kinds = "boxes, grids, meshes and instances" if method in _OF_BOXES else "boxes and grids"
+    raise InvalidInput(f"{method} is of {kinds}; the scene holds {geometry!r}. {way_out}.")

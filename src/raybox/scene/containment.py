@@ -1,4 +1,4 @@
-"""Which points a closed mesh contains, by the exact parity of the triangles above them.
+"""Which points boxes contain, and which a closed mesh, by the exact parity of the triangles above them.
 
 The rays go up, and a little to the side: by (e, e^2, 0), where e is positive and as small as one likes. They
 hit no edge, and cross a closed mesh each time that they hit a triangle. Signs of e decide where a ray that
@@ -9,7 +9,7 @@ import numpy as np
 
 from raybox.errors import InvalidInput
 from raybox.exact.plane_signs import Signs, turn_signs
-from raybox.geometry import Mesh, Rays
+from raybox.geometry import Boxes, Mesh, Rays
 from raybox.geometry.mesh_edges import open_edges
 from raybox.scene.scene import Scene
 from raybox.validation import Bools, Floats, Ints
@@ -33,6 +33,14 @@ def contains(mesh: Mesh, points: Floats, scene: Scene | None = None, workers: in
         rest = block[~on_surface]
         found[rest] = _crossings(scene, mesh, points[rest], workers) % 2 == 1
     return found
+
+
+def contains_each(boxes: Boxes, points: Floats) -> Bools:
+    """Return which boxes contain which points (..., D): shape (..., M)."""
+    found = Scene(boxes).containing(points)
+    inside = np.zeros((len(found.offsets) - 1, len(boxes)), dtype=np.bool_)
+    inside[found.row, found.index] = True
+    return inside.reshape(*points.shape[:-1], len(boxes))
 
 
 def _require_closed(mesh: Mesh) -> None:

@@ -101,7 +101,7 @@ def starts_of(
             f"{many} need groups, as the scene has some: each hits what is in its own, and what is common to "
             f"all. Pass groups=, one for each {noun} or one for all; {many} of -1 hit what is common alone."
         )
-    numbers = validation.spread(_checked(given, noun), "groups", shape)
+    numbers = validation.spread(_checked(given, noun), "groups", shape, many)
     starts = _places(groups.numbers, numbers).astype(np.int32)
     if starts.size > 1 and (starts == starts[0]).all():
         starts = starts[:1].copy()

@@ -17,6 +17,8 @@ from raybox.spatial.target import RunSettings, SearchTarget
 from raybox.validation import ArrayInput, Floats, Ints
 
 Noun = Literal["point", "box"]
+_PLURALS = {"point": "points", "box": "boxes"}
+MOST_NEIGHBORS = 2**31
 
 
 class CheckedPoints(NamedTuple):
@@ -51,28 +53,34 @@ def check_boxes(boxes: object, dimension: int) -> Boxes:
 def distances_of(distance: ArrayInput, name: str, shape: tuple[int, ...], noun: Noun = "point") -> Floats:
     """Return distances, (1,) if there is one for all, else (N,)."""
     found = validation.floats(distance, name)
-    wrong = np.atleast_1d(~(found >= 0.0))
+    wrong = np.asarray(~(found >= 0.0))
     if wrong.any():
-        given = {name: np.atleast_1d(found)}
-        validation.refuse_rows(wrong, f"{name} must be at least 0", given, noun, "Pass 0 or more")
+        way_out = "Pass 0 or more; inf: all boxes"
+        validation.refuse_rows(wrong, f"{name} must be at least 0", {name: found}, noun, way_out)
     if found.shape == ():
         return frozen(found.reshape(1))
     try:
         return frozen(np.broadcast_to(found, shape).reshape(-1))
     except ValueError:
         raise InvalidInput(
-            f"{name} must be a number, or one for each {noun}, of shape {shape}; got shape {found.shape}."
+            f"{name} must be a number, or broadcast to the shape of the {_PLURALS[noun]}, {shape}; got shape "
+            f"{found.shape}. Add or drop an axis, {name}[..., None], or give one number for all."
         ) from None
 
 
-def neighbor_count(k: SupportsIndex) -> int:
+def neighbor_count(k: SupportsIndex, name: str = "k") -> int:
     """Return how many neighbours are wanted, at least 1."""
     try:
         count = 0 if isinstance(k, bool) else index(k)
     except TypeError:
         count = 0
     if count < 1:
-        raise InvalidInput(f"k must be a whole number of boxes, at least 1; got {k!r}.")
+        raise InvalidInput(f"{name} must be a whole number of boxes, at least 1; got {k!r}.")
+    if count >= MOST_NEIGHBORS:
+        raise InvalidInput(
+            f"{name} must be less than 2**31; got {k!r}. Pass at most len(scene); for all boxes: "
+            "within_distance."
+        )
     return count
 
 

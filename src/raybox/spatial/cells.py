@@ -23,7 +23,7 @@ class Cells(NamedTuple):
     rows: GridRows
     allowed: Bools
     """(cells,), or empty: all"""
-    first: int = 0
+    first: int
     """the number of cell 0, among the rows of all geometries"""
 
 

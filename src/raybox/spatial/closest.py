@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
+from raybox.compiler.float_environment import guard_class
 from raybox.hits import Neighbors
 from raybox.hits.file_columns import (
     CHUNK_HITS,
@@ -25,6 +26,7 @@ from raybox.spatial.target import RunSettings, Searchable, WhereInput
 from raybox.validation import Array, ArrayInput, Ints
 
 
+@guard_class()
 class ClosestMethod(Searchable):
     """Gives a scene the method `closest`."""
 

@@ -8,7 +8,8 @@ from raybox.spatial.closest_tree import find_closest_in_tree, make_search_stack
 from raybox.spatial.neighbor_heap import NearestRows, make_heap
 from raybox.spatial.query_boxes import QueryBoxes
 from raybox.spatial.search import BATCH, batches, searched
-from raybox.spatial.target import RunSettings, SearchTarget, TargetPart
+from raybox.spatial.slot_boxes import BoxTree
+from raybox.spatial.target import RunSettings, SearchTarget
 from raybox.threads.chunks import Run, chunk_runner
 from raybox.traversal.job import RaySpan
 
@@ -19,11 +20,12 @@ def find_closest(target: SearchTarget, points: QueryBoxes, k: int, how: RunSetti
     """Return the k boxes nearest to each point; -1 and infinity where there are fewer."""
     total, most = len(points.lower), max(1, min(k, sum(part.size for part in target.parts)))
     found = _no_rows(total, most, carried=len(target.parts) > 1)
-    with chunk_runner(total, workers=how.workers, progress=how.progress, noun="points") as threads:
+    steps = total * len(target.parts)
+    with chunk_runner(steps, workers=how.workers, progress=how.progress, noun="points") as threads:
         for number, batch in enumerate(batches(points)):
             some = _some(found, slice(number * BATCH, (number + 1) * BATCH))
             for part in target.parts:
-                _search_part(part, batch, some, threads)
+                _search_part(searched(target, part), batch, some, threads)
     if most == k:
         return found
     padded = _no_rows(total, k, carried=False)
@@ -42,9 +44,9 @@ def _some(found: NearestRows, some: slice) -> NearestRows:
     return NearestRows(found.rows[some], found.distances[some], found.gaps[some])
 
 
-def _search_part(part: TargetPart, points: QueryBoxes, found: NearestRows, threads: Run) -> None:
+def _search_part(boxes: BoxTree | Cells, points: QueryBoxes, found: NearestRows, threads: Run) -> None:
     """Write the boxes of one geometry that are nearer than those found so far."""
-    boxes, k = searched(part), found.rows.shape[1]
+    k = found.rows.shape[1]
 
     def work(begin: int, end: int) -> None:
         heap, span = make_heap(k), RaySpan(begin, end)

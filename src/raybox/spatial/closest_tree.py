@@ -27,8 +27,8 @@ from raybox.spatial.neighbor_heap import (
     square_above,
     store,
 )
-from raybox.spatial.overlap_tree import BoxTree, push_starts, slot_box
 from raybox.spatial.query_boxes import QueryBoxes, corners_of, distance_of, next_query, start_row
+from raybox.spatial.slot_boxes import BoxTree, push_starts, slot_box
 from raybox.traversal.job import RaySpan
 from raybox.traversal.tree import is_allowed, push
 from raybox.validation import Floats32, Ints32
@@ -90,7 +90,7 @@ def _search(
 ) -> None:
     """Record the boxes nearest to query q, a point."""
     tree, point = boxes.tree, corners_of(queries.lower, queries.upper, q)
-    place = slot_box(tree, point)
+    place = slot_box(boxes, point)
     end = outward_up(square_above(_in_tree(tree, farthest, 0.0), 0.0, 0.0))
     limit = _limit(tree, heap, end)
     top = push_starts(tree, start_row(queries.starts, q), stack.node)

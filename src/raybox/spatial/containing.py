@@ -2,6 +2,7 @@
 
 from typing import Literal, Unpack, overload
 
+from raybox.compiler.float_environment import guard_class
 from raybox.hits import Rows
 from raybox.spatial.arguments import found_by, points_of
 from raybox.spatial.file_columns import found_columns
@@ -12,6 +13,7 @@ from raybox.validation import ArrayInput, Ints
 COLUMNS = found_columns("containing", "points")
 
 
+@guard_class()
 class ContainingMethod(Searchable):
     """Gives a scene the method `containing`."""
 

@@ -2,21 +2,22 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
+from raybox.bvh.node import WIDTH
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.entry_points import entry
+from raybox.compiler.intrinsics import vector_code, void
+from raybox.compiler.simd import I32, Builder, Scalar, splat, steps
+from raybox.compiler.simd_arrays import Memory, Register, loop, on_stack
 from raybox.validation import Ints, Ints32
 
-_FIRST_ROOM = 1 << 12
-_GAPS = 701, 301, 132, 57, 23, 10, 4, 1  # of a Shell sort, by Ciura 2001
+_SHORT = 64  # rows
 
 
 class FoundRoom(NamedTuple):
     """Room for the rows of queries, one query after the other."""
 
-    rows: Ints
-    """empty, if they are only counted"""
+    rows: Ints | Ints32
+    """empty, if they are only counted; of cells int64, of boxes int32, with room for a node more"""
     used: Ints
     """(1,): how many are written"""
     counts: Ints
@@ -28,7 +29,7 @@ class FoundPart(NamedTuple):
 
     begin: int
     end: int
-    rows: Ints
+    rows: Ints | Ints32
 
 
 @inlined
@@ -42,22 +43,34 @@ def put_row(room: FoundRoom, count: int, row: int) -> int:
 
 @inlined
 def end_query(room: FoundRoom, q: int, count: int) -> bool:
-    """End query q, which found so many rows, and sort them; return False if they had no room."""
+    """End query q, which found so many rows; return False if they had no room."""
     room.counts[q] = count
     if room.rows.size == 0:
         return True
     begin = room.used[0]
-    if begin + count > room.rows.size:
+    if begin + count + WIDTH > room.rows.size:
         return False
-    if count > 1:
-        _sort(room.rows, begin, begin + count)
     room.used[0] = begin + count
     return True
 
 
+@vector_code(void)
+def _rank(b: Builder, rows: Memory, begin: Scalar, count: Scalar) -> None:
+    """Sort up to `_SHORT` rows: each goes to where as many begin as are less."""
+    spare = on_stack(b, I32, _SHORT + WIDTH)
+    with loop(b, count, WIDTH) as at:
+        spare.store(rows.load(b.add(begin, at), WIDTH), at)
+    with loop(b, count) as k:
+        row, place = spare.get(k), Register(b, begin)
+        with loop(b, count, WIDTH) as at:
+            there = steps(b, at, WIDTH) < splat(b, count, WIDTH)
+            less = (spare.load(at, WIDTH) < splat(b, row, WIDTH)) & there
+            place.value = b.add(place.value, b.ctpop(less.mask()))
+        rows.put(row, place.value)
+
+
 @device
-def _sort(rows: Ints, begin: int, end: int) -> None:
-    """Sort rows in place: they are a handful nearly always."""
+def _shell_sort(rows: Ints | Ints32, begin: int, end: int) -> None:
     gap = 1
     while gap < (end - begin) // 5:
         gap = gap * 9 // 4 + 1
@@ -71,6 +84,18 @@ def _sort(rows: Ints, begin: int, end: int) -> None:
         if gap == 1:
             return
         gap = max(1, gap * 4 // 9)
+
+
+@inlined
+def sort_query(room: FoundRoom, count: int) -> None:
+    """Sort the rows of a query that has so many, if they have room."""
+    begin = room.used[0]
+    if count < 2 or begin + count + WIDTH > room.rows.size:
+        return
+    if count <= _SHORT:
+        _rank(room.rows, begin, count)
+    else:
+        _shell_sort(room.rows, begin, begin + count)
 
 
 @entry
@@ -88,8 +113,3 @@ def place_rows(found: FoundPart, order: Ints32, counts: Ints, first: int, ends: 
             to += 1
             at += 1
         ends[q] = to
-
-
-def make_room(counts: Ints, *, stores: bool) -> FoundRoom:
-    """Return room for the first queries."""
-    return FoundRoom(np.empty(_FIRST_ROOM if stores else 0, np.int64), np.zeros(1, np.int64), counts)

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
-from raybox.compiler.float_environment import in_default_environment
+from raybox.compiler.float_environment import guard_class, in_default_environment
 from raybox.errors import InvalidInput
 from raybox.geometry import GridRows
 from raybox.geometry.cell_bits import CellBits, unpack
@@ -20,6 +20,7 @@ CHUNK = 1 << 16
 """Boxes of one scene whose pairs are in memory together."""
 
 
+@guard_class()
 class JoinMethod(Searchable):
     """Gives a scene the method `join`."""
 

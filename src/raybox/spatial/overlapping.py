@@ -2,6 +2,7 @@
 
 from typing import Literal, Unpack, overload
 
+from raybox.compiler.float_environment import guard_class
 from raybox.geometry import Boxes
 from raybox.hits import Rows
 from raybox.spatial.arguments import check_boxes, found_by
@@ -13,6 +14,7 @@ from raybox.validation import ArrayInput, Ints
 COLUMNS = found_columns("overlapping", "boxes")
 
 
+@guard_class()
 class OverlappingMethod(Searchable):
     """Gives a scene the method `overlapping`."""
 

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from raybox.compiler import huge_pages
+from raybox.geometry import GridRows
 from raybox.spatial.cells import Cells
 from raybox.spatial.found_rows import FoundPart, FoundRoom, place_rows
 from raybox.spatial.overlap_cells import find_in_cells
-from raybox.spatial.overlap_tree import BoxTree, find_in_tree, make_stack
+from raybox.spatial.overlap_tree import find_in_tree
 from raybox.spatial.query_boxes import QueryBoxes, batch_of
+from raybox.spatial.slot_boxes import BoxTree, make_stack
 from raybox.spatial.target import RunSettings, SearchTarget, TargetPart
 from raybox.threads.chunks import Run, chunk_runner, uncounted
 from raybox.traversal.job import RaySpan
@@ -30,10 +32,12 @@ class FoundRows(NamedTuple):
     numbers: Ints
 
 
-def searched(part: TargetPart) -> BoxTree | Cells:
+def searched(target: SearchTarget, part: TargetPart) -> BoxTree | Cells:
     """Return the boxes of a geometry as kernels read them."""
-    kind = Cells if hasattr(part.rows, "blocks") else BoxTree
-    return kind(part.tree, part.rows, part.allowed, part.first)  # type: ignore[arg-type]
+    tree: Any = part.tree
+    if isinstance(part.rows, GridRows):
+        return Cells(tree, part.rows, part.allowed, part.first)
+    return BoxTree(tree, part.rows, part.allowed, part.first, target.dimension == 2)
 
 
 def _find(boxes: BoxTree | Cells, queries: QueryBoxes, span: RaySpan, room: FoundRoom) -> int:
@@ -44,19 +48,19 @@ def _find(boxes: BoxTree | Cells, queries: QueryBoxes, span: RaySpan, room: Foun
 
 def count_rows(target: SearchTarget, queries: QueryBoxes, how: RunSettings) -> Ints:
     """Return how many boxes each query finds, (N,)."""
-    total = len(queries.lower)
-    found = np.zeros(total, np.int64)
+    total = len(queries.lower) * len(target.parts)
+    found = np.zeros(len(queries.lower), np.int64)
     with chunk_runner(total, workers=how.workers, progress=how.progress, noun="queries") as threads:
         for number, batch in enumerate(batches(queries)):
             some = slice(number * BATCH, (number + 1) * BATCH)
             for part in target.parts:
-                found[some] += _search_part(part, batch, threads, stores=False).counts
+                found[some] += _search_part(searched(target, part), batch, threads, stores=False).counts
     return found
 
 
 def find_rows(target: SearchTarget, queries: QueryBoxes, how: RunSettings) -> FoundRows:
     """Return the boxes that each query finds, sorted by number."""
-    total = len(queries.lower)
+    total = len(queries.lower) * len(target.parts)
     with chunk_runner(total, workers=how.workers, progress=how.progress, noun="queries") as threads:
         found = [_find_batch(target, batch, threads) for batch in batches(queries)]
     if len(found) == 1:
@@ -79,18 +83,23 @@ class _PartRows(NamedTuple):
     found: list[FoundPart]
 
 
-def _search_part(part: TargetPart, queries: QueryBoxes, threads: Run, *, stores: bool) -> _PartRows:
+def _memory(boxes: BoxTree | Cells, size: int) -> Ints | Ints32:
+    """Return memory for so many rows: numbers of boxes are below 2^31."""
+    return np.empty(size, np.int64) if isinstance(boxes, Cells) else np.empty(size, np.int32)
+
+
+def _search_part(boxes: BoxTree | Cells, queries: QueryBoxes, threads: Run, *, stores: bool) -> _PartRows:
     """Return the rows of one geometry, or only how many there are."""
-    boxes, counts = searched(part), np.zeros(len(queries.lower), np.int64)
+    counts = np.zeros(len(queries.lower), np.int64)
 
     def work(begin: int, end: int) -> list[FoundPart]:
         size, found = _FIRST_ROOM if stores else 0, list[FoundPart]()
         while begin < end:
-            room = FoundRoom(np.empty(size, np.int64), np.zeros(1, np.int64), counts)
+            room = FoundRoom(_memory(boxes, size), np.zeros(1, np.int64), counts)
             stop = _find(boxes, queries, RaySpan(begin, end), room)
             found.append(FoundPart(begin, stop, room.rows[: room.used[0]].copy()))
             needed = counts[queries.order[stop] if queries.order.size else stop] if stop < end else 0
-            begin, size = stop, max(2 * size, int(needed))
+            begin, size = stop, max(2 * size, 2 * int(needed))
         return found
 
     parts = threads(work, len(counts), min_chunk=_LEAST)
@@ -99,7 +108,7 @@ def _search_part(part: TargetPart, queries: QueryBoxes, threads: Run, *, stores:
 
 def _find_batch(target: SearchTarget, queries: QueryBoxes, threads: Run) -> FoundRows:
     """Return the boxes that the queries of a batch find."""
-    parts = [_search_part(part, queries, threads, stores=True) for part in target.parts]
+    parts = [_search_part(searched(target, part), queries, threads, stores=True) for part in target.parts]
     offsets = _offsets_of(np.sum([part.counts for part in parts], axis=0))
     numbers = huge_pages.pooled((int(offsets[-1]),), np.int64)
     ends = offsets[:-1].copy()

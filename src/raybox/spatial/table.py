@@ -1,7 +1,7 @@
 """The table of spatial queries: each is a file beside this one, and two lines here."""
 
 from raybox.hits.file_columns import FileColumns
-from raybox.spatial import closest, containing, join, overlapping, within_distance
+from raybox.spatial import closest, containing, intersecting, join, overlapping, within_distance
 
 
 class SpatialMethods(
@@ -10,6 +10,7 @@ class SpatialMethods(
     within_distance.WithinDistanceMethod,
     closest.ClosestMethod,
     join.JoinMethod,
+    intersecting.IntersectingMethod,
 ):
     """The methods of a scene that search for boxes without rays."""
 

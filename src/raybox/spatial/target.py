@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple, TypeAlias, TypedDict
 
 from raybox.bvh.cell_tree import CellTree
@@ -27,8 +28,11 @@ class TargetPart(NamedTuple):
     """which rows may be found, (M,); empty: all"""
     first: int
     """the number of row 0, among the rows of all geometries"""
-    size: int
-    """the number of rows"""
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return prod(self.rows.shape.tolist()) if isinstance(self.rows, GridRows) else len(self.rows.lower)
 
 
 class SearchTarget(NamedTuple):

@@ -2,6 +2,7 @@
 
 from typing import Literal, Unpack, overload
 
+from raybox.compiler.float_environment import guard_class
 from raybox.hits import Rows
 from raybox.spatial.arguments import distances_of, found_by, points_of
 from raybox.spatial.query_boxes import QueryBoxes
@@ -9,6 +10,7 @@ from raybox.spatial.target import RunSettings, Searchable, SearchOptions, WhereI
 from raybox.validation import ArrayInput, Ints
 
 
+@guard_class()
 class WithinDistanceMethod(Searchable):
     """Gives a scene the method `within_distance`."""
 
