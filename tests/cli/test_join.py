@@ -154,7 +154,7 @@ def test_cast_finds_boxes_of_points(folder):
     raybox("cast", "a.parquet", "points.csv", "-o", "near.npy", "--query", "closest", "--k", "2")
     rb.save("mesh.npz", rb.Mesh(np.eye(3), [[0, 1, 2]]))
     mesh = "cast", "mesh.npz", "points.csv", "-o", "m.csv", "--query", "closest"
-    assert "Search the boxes of its objects: pass --boxes." in raybox(*mesh, code=2).stderr
+    assert "Pass --boxes, for boxes around its objects." in raybox(*mesh, code=2).stderr
     raybox(*mesh, "--boxes")
     assert "results of closest: 80 rows of points, " in raybox("info", "near.npy").stdout
     wrong = "cast", "a.parquet", "points.csv", "-o", "x.csv", "--query"

@@ -65,10 +65,9 @@ _IN_COMMAND_WORDS = {
     "returns a box of each object of a file, Boxes.of_triangles one of each triangle.": (
         "reads each object of a mesh as a box."
     ),
-    "Of points inside of a closed mesh: Mesh.contains; ": "Search ",
-    "of the boxes around triangles: Scene(Boxes.of_triangles(vertices, faces))": (
-        "the boxes of its objects: pass --boxes"
-    ),
+    "Make a scene of the boxes around its": "Pass --boxes, for boxes around its",
+    "triangles: Scene(Boxes.of_triangles(mesh.vertices, mesh.faces))": "objects",
+    "copies: Scene(instances.boxes())": "copies",
 }
 
 
