@@ -34,16 +34,16 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("option", "commands"),
     [
-        ("-q, --quiet", ["demo", "cast", "pick", "explain", "view", "info", "bench"]),
-        ("-v, --verbose", ["demo", "cast", "pick", "explain", "view", "info", "bench"]),
-        ("--force", ["demo", "cast", "view", "bench"]),
-        ("--format NAME", ["cast", "pick", "view", "info"]),
-        ("--exit-status", ["cast", "pick"]),
+        ("-q, --quiet", ["demo", "cast", "pick", "explain", "view", "info", "bench", "join"]),
+        ("-v, --verbose", ["demo", "cast", "pick", "explain", "view", "info", "bench", "join"]),
+        ("--force", ["demo", "cast", "view", "bench", "join"]),
+        ("--format NAME", ["cast", "pick", "view", "info", "join"]),
+        ("--exit-status", ["cast", "pick", "join"]),
         ("--carry NAMES", ["cast"]),
         ("--group-column NAME", ["cast"]),
         ("--chunk N", ["cast"]),
-        ("--layout NAMES", ["cast", "pick", "view", "info"]),
-        ("--invalid [raise|miss|skip]", ["cast", "pick", "view", "info"]),
+        ("--layout NAMES", ["cast", "pick", "view", "info", "join"]),
+        ("--invalid [raise|miss|skip]", ["cast", "pick", "view", "info", "join"]),
     ],
 )
 def test_help_lists_the_options(option, commands):

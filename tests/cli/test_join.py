@@ -144,13 +144,19 @@ def test_cast_finds_boxes_of_points(folder):
     want = scene.closest(points, 2, max_distance=0.1).index
     assert [int(row["index"]) for row in near] == want.ravel().tolist()
     done = raybox("cast", "a.parquet", "points.csv", "-o", "out.csv", "--query", "containing")
-    held = scene.containing(points, count=True).sum()
-    assert f"40 points in a scene of 60: {held} boxes found, in" in done.stderr
+    found = scene.containing(points, count=True).sum()
+    assert f"40 points in a scene of 60: {found} boxes found, in" in done.stderr
     done = raybox("cast", "a.parquet", "b.csv", "-o", "o.npy", "--query", "overlapping", "--json")
     assert json.loads(done.stdout)["hit_count"] == len(scene.join(rb.Scene(SECOND)))
     far = "cast", "b.csv", "points.csv", "-o", "far.csv", "--query", "containing", "--exit-status"
     np.savetxt("points.csv", points + 9, delimiter=",", header="x,y,z", comments="")
     raybox(*far, code=1)
+    raybox("cast", "a.parquet", "points.csv", "-o", "near.npy", "--query", "closest", "--k", "2")
+    rb.save("mesh.npz", rb.Mesh(np.eye(3), [[0, 1, 2]]))
+    mesh = "cast", "mesh.npz", "points.csv", "-o", "m.csv", "--query", "closest"
+    assert "Pass --boxes, for boxes around its objects." in raybox(*mesh, code=2).stderr
+    raybox(*mesh, "--boxes")
+    assert "results of closest: 80 rows of points, " in raybox("info", "near.npy").stdout
     wrong = "cast", "a.parquet", "points.csv", "-o", "x.csv", "--query"
     for arguments, text in (
         (["closest", "--origin", "0,0,0"], "--origin turns points into rays, and closest takes points"),

@@ -70,6 +70,7 @@ def _by_rows(scene: Scene, array: Array) -> Array:
 
 
 def _check_number(array: Array, name: str) -> None:
+    """Raise `InvalidInput` unless `k`, or `max_distance`, is one number for all points."""
     if array.ndim or array.dtype.kind not in "fiu":
         raise InvalidInput(f"{name} of a cast must be one number; got {array.dtype} of shape {array.shape}.")
 

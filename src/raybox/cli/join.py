@@ -67,7 +67,7 @@ def join(a: str, b: str | None, out: str, reading: SceneOptions, **options: Any)
     \b
     raybox join ducts.ifc structure.ifc -o clashes.csv
     raybox join duplex.ifc -o near.parquet --distance 0.05 --labels name,storey
-    raybox join duplex.ifc duplex.ifc -o - --where "ifc_class == 'IfcDoor'" --where-b "ifc_class == 'IfcSlab'"
+    raybox join a.ifc b.ifc -o - --where "ifc_class == 'IfcDoor'" --where-b "storey == '1'"
     """
     names, format_ = [name for name in (a, b) if name is not None], options["format_"]
     check_format(format_, *names)

@@ -65,6 +65,9 @@ _IN_COMMAND_WORDS = {
     "returns a box of each object of a file, Boxes.of_triangles one of each triangle.": (
         "reads each object of a mesh as a box."
     ),
+    "Make a scene of the boxes around its": "Pass --boxes, for boxes around its",
+    "triangles: Scene(Boxes.of_triangles(mesh.vertices, mesh.faces))": "objects",
+    "copies: Scene(instances.boxes())": "copies",
 }
 
 

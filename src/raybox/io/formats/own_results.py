@@ -30,7 +30,8 @@ class Results(NamedTuple):
             return f"results of {self.query}: {self.rows:,} rows of {self.rays:,} {kind.reads}"
         rows = "rays" if kind.reads == "rays" else f"rows of {kind.reads}"
         rows = "boxes or cells" if kind.rows == "primitives" else rows
-        word, share = "not zero" if kind.has_channels else "hit", self.hit_count / max(self.rows, 1)
+        word = "not zero" if kind.has_channels else "hit" if kind.reads == "rays" else "with a box"
+        share = self.hit_count / max(self.rows, 1)
         shown = f", {100 * share:.1f} % {word}" if self.rows else ""
         return f"results of {self.query}: {self.rows:,} {rows}{shown}"
 
