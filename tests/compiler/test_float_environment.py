@@ -192,7 +192,10 @@ class Case:
         yield from (
             ("containing", scene.containing(self.origins).index),
             ("overlapping", scene.overlapping(boxes).index),
+            ("join", scene.join(distance=THIRD)),
         )
+        view = rb.Region(self.directions[:3], np.abs(self.origins[:3]).sum(axis=1))
+        yield "intersecting", scene.intersecting(view)
         pairs = rb.intersect(rays, rb.Boxes(self.lower[0], self.upper[0]))
         yield from (("pairs", pairs.index), ("pairs t", pairs.t))
         moved = rb.sweep(rb.Boxes(self.lower[:9], self.upper[:9]), self.directions[-1], scene)
