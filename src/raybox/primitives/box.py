@@ -282,10 +282,16 @@ def against(axis: int, d: float) -> Vector3:
 
 @inlined
 def _near_time(boxes: BoxRows, ray: Ray | Mover, i: int, axis: int) -> float:
-    """Return when the line enters the slab of an axis, within 2^-52 of it and an underflow; -inf: never."""
+    """Return when the line enters the slab of an axis, within 2^-52 of it and an underflow.
+
+    -inf: never; inf: beyond float64's range, on either side.
+    """
     d = ray.direction[axis]
     near, _ = _faces(boxes.lower[i, axis], boxes.upper[i, axis], d)
-    return (near - _starts(ray, axis)[0]) / d if d != 0.0 else -np.inf
+    if d == 0.0 or math.isinf(near):
+        return -np.inf
+    t = (near - _starts(ray, axis)[0]) / d
+    return t if abs(t) < np.inf else np.inf
 
 
 @inlined
