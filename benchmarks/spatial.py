@@ -43,6 +43,7 @@ from spatial_calls import (
 )
 
 COLUMNS = ANY, SORTED, COUNTS, "rtree", "STRtree", "geo-index", "KD-tree"
+SOME_COLUMNS = ANY, COUNTS, "rtree", "STRtree"
 BARS = {
     (POINTS, "rtree"): 50,
     (BOXES, "rtree"): 50,
@@ -151,6 +152,8 @@ def lines(case: Case, calls: Calls, rounds: int) -> Iterator[list[str]]:
         hits = f" ({len(contest[ANY].run().index) / len(case.points):.2f} found)" if COUNTS in contest else ""
         ratios = {who: each[who] / each[ANY] for who in each if (what, who) in BARS}
         told = ", ".join(f"{who} {x:.3g} (of {BARS[what, who]})" for who, x in ratios.items())
+        if COUNTS in each and "STRtree" in each:
+            told += f", counts {each['STRtree'] / each[COUNTS]:.3g} (of 4)"
         cells = [f"{each[who] * scale:.3g}" if who in each else "" for who in COLUMNS]
         yield [f"{what}{hits}", *cells, told]
 
@@ -164,16 +167,15 @@ def by_size(count: int, rounds: int) -> Iterator[list[str]]:
         others = Bounds(*(x[some] for x in case.others))
         calls = all_calls(case._replace(points=rng.random((size, 2)), others=others))
         for what in (POINTS, BOXES, CLOSEST):
-            turns = max(1, 10_000 // size)
-            row = {}
-            for who in (ANY, "STRtree", "rtree"):
-                if who in calls[what]:
-                    run = calls[what][who].run
-                    spent = timing.alternate(
-                        {who: lambda run=run: [run() for _ in range(turns)]}, rounds, time.process_time
-                    )[who]
-                    row[who] = median(spent) / turns / calls[what][who].queries * 1e6
-            yield [f"{size:,}", what, *(f"{row[who]:.3g}" if who in row else "" for who in (ANY, "rtree", "STRtree"))]
+            each = {who: microseconds(call, rounds) for who, call in calls[what].items()}
+            yield [f"{size:,}", what, *(f"{each[who]:.3g}" if who in each else "" for who in SOME_COLUMNS)]
+
+
+def microseconds(call: Call, rounds: int) -> float:
+    """Return the processor time of a query; short calls are repeated."""
+    turns = max(1, 10_000 // call.queries)
+    repeated = {"": lambda: [call.run() for _ in range(turns)]}
+    return median(timing.alternate(repeated, rounds, time.process_time)[""]) / turns / call.queries * 1e6
 
 
 def print_table(title: str, head: list[str], rows: Iterator[list[str]]) -> None:
@@ -183,7 +185,9 @@ def print_table(title: str, head: list[str], rows: Iterator[list[str]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--boxes", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default="", help="scenes whose name has this; sizes: calls of 10 to 10^6")
@@ -195,7 +199,7 @@ def main() -> None:
             print_table(case.name, ["question", *COLUMNS, "times"], lines(case, calls, options.rounds))
     if options.only in "sizes":
         rows = by_size(options.boxes, options.rounds)
-        print_table("queries a call", ["queries", "question", ANY, "rtree", "STRtree"], rows)
+        print_table("queries a call", ["queries", "question", *SOME_COLUMNS], rows)
 
 
 if __name__ == "__main__":

@@ -173,7 +173,9 @@ def scipy_calls(case: Case) -> Calls:
 
     tree, points = cKDTree((case.boxes.lower + case.boxes.upper) / 2), case.points
     of_k = {CLOSEST: 1, CLOSEST_8: 8}
-    return {what: {"KD-tree": Call(lambda k=k: tree.query(points, k), len(points))} for what, k in of_k.items()}
+    return {
+        what: {"KD-tree": Call(lambda k=k: tree.query(points, k), len(points))} for what, k in of_k.items()
+    }
 
 
 PEERS = rtree_calls, shapely_calls, geoindex_calls, scipy_calls
