@@ -23,10 +23,11 @@ import numpy as np
 
 import raybox as rb
 import real_data
-from raybox.bench import machine, timing
+from raybox.bench import machine, peers, timing
 from raybox.validation import Floats, Ints
 from spatial_calls import (
     ANY,
+    BARS,
     BOXES,
     CLOSEST,
     CLOSEST_8,
@@ -44,18 +45,7 @@ from spatial_calls import (
 
 COLUMNS = ANY, SORTED, COUNTS, "rtree", "STRtree", "geo-index", "KD-tree"
 SOME_COLUMNS = ANY, COUNTS, "rtree", "STRtree"
-BARS = {
-    (POINTS, "rtree"): 50,
-    (BOXES, "rtree"): 50,
-    (POINTS, "STRtree"): 3,
-    (BOXES, "STRtree"): 3,
-    (CLOSEST, "rtree"): 20,
-    (CLOSEST_8, "rtree"): 20,
-    (CLOSEST, "STRtree"): 20,
-    (JOIN, "STRtree"): 3,
-    (JOIN, "geo-index"): 1.5,
-}
-"""How many times as fast raybox is to be, with queries in any order"""
+PACKAGES = "shapely", "geoindex-rs", "scipy"
 SIZES = tuple(10**k for k in range(1, 7))  # queries a call
 
 
@@ -151,11 +141,11 @@ def lines(case: Case, calls: Calls, rounds: int) -> Iterator[list[str]]:
         scale = 1e3 if what == JOIN else 1e6
         hits = f" ({len(contest[ANY].run().index) / len(case.points):.2f} found)" if COUNTS in contest else ""
         ratios = {who: each[who] / each[ANY] for who in each if (what, who) in BARS}
-        told = ", ".join(f"{who} {x:.3g} (of {BARS[what, who]})" for who, x in ratios.items())
+        against = ", ".join(f"{who} {x:.3g} (of {BARS[what, who]})" for who, x in ratios.items())
         if COUNTS in each and "STRtree" in each:
-            told += f", counts {each['STRtree'] / each[COUNTS]:.3g} (of 4)"
+            against += f", counts {each['STRtree'] / each[COUNTS]:.3g} (of 4)"
         cells = [f"{each[who] * scale:.3g}" if who in each else "" for who in COLUMNS]
-        yield [f"{what}{hits}", *cells, told]
+        yield [f"{what}{hits}", *cells, against]
 
 
 def by_size(count: int, rounds: int) -> Iterator[list[str]]:
@@ -192,7 +182,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default="", help="scenes whose name has this; sizes: calls of 10 to 10^6")
     options = parser.parse_args()
-    print(machine.in_words(machine.describe()), f"load {os.getloadavg()[0]:.1f}", sep="\n")
+    versions = ", ".join(f"{name} {peers.version(name)}" for name in PACKAGES)
+    print(machine.in_words(machine.describe()), versions, f"load {os.getloadavg()[0]:.1f}", sep="\n")
     for case in cases(options.boxes):
         if options.only in case.name:
             calls = all_calls(case)

@@ -9,9 +9,22 @@ import raybox as rb
 from raybox.hits import Rows
 from raybox.validation import Floats, Ints
 
-SOME = 5000  # queries of peers that take long
+SOME = 2000  # queries of peers that take long
 POINTS, BOXES, CLOSEST, CLOSEST_8, JOIN = "points", "boxes", "closest", "closest 8", "join"
 ANY, SORTED, COUNTS = "raybox", "sorted", "counts"
+
+BARS = {
+    (POINTS, "rtree"): 50,
+    (BOXES, "rtree"): 50,
+    (POINTS, "STRtree"): 3,
+    (BOXES, "STRtree"): 3,
+    (CLOSEST, "rtree"): 20,
+    (CLOSEST_8, "rtree"): 20,
+    (CLOSEST, "STRtree"): 20,
+    (JOIN, "STRtree"): 3,
+    (JOIN, "geo-index"): 1.5,
+}
+"""How many times as fast raybox is to be, with queries in any order"""
 
 
 class Bounds(NamedTuple):

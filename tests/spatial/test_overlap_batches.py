@@ -45,16 +45,16 @@ def test_batches_without_memory_for_nodes_or_rows_are_searched_one_by_one():
     begin = rng.random((64, 3)) * 0.01
     end = begin.copy()
     end[:32] += 1e-5
-    end[32:, :2] = 1.0  # thin: they visit many nodes and find few boxes
+    end[32:, :2] = 1.0  # thin: they visit many nodes and find less
     end[32:, 2] = begin[32:, 2] + 1e-3
     scene, boxes = rb.Scene(rb.Boxes(lower, upper)), rb.Boxes(begin, end)
     expected = pairs_of(lower, upper, begin, end)
     found = pairs(scene.overlapping(boxes))
     np.testing.assert_array_equal(found, expected)
-    few = np.bincount(expected[:, 0], minlength=64)
-    assert 0 < few[32:].sum() < overlap_tree._FOUND
+    each = np.bincount(expected[:, 0], minlength=64)
+    assert 0 < each[32:].sum() < overlap_tree._FOUND
     counts = scene.overlapping(boxes, count=True)
-    np.testing.assert_array_equal(counts, few)
+    np.testing.assert_array_equal(counts, each)
     alone = [scene.overlapping(rb.Boxes(begin[k : k + 1], end[k : k + 1])).index for k in range(64)]
     np.testing.assert_array_equal(np.concatenate(alone), expected[:, 1])
 
