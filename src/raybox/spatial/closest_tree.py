@@ -93,7 +93,7 @@ def _search(
     place = slot_box(boxes, point)
     end = outward_up(square_above(_in_tree(tree, farthest, 0.0), 0.0, 0.0))
     limit = _limit(tree, heap, end)
-    top = push_starts(tree, start_row(queries.starts, q), stack.node)
+    top = push_starts(tree, start_row(queries.starts, q), stack.node, 0)
     stack.time[:top] = 0.0
     while top > 0:
         top -= 1

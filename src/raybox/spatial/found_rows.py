@@ -5,12 +5,14 @@ from typing import NamedTuple
 from raybox.bvh.node import WIDTH
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.entry_points import entry
-from raybox.compiler.intrinsics import vector_code, void
-from raybox.compiler.simd import I32, Builder, Scalar, splat, steps
+from raybox.compiler.intrinsics import prefetch, prefetch_to_write, vector_code, void
+from raybox.compiler.simd import I32, I64, Builder, Scalar, splat, steps
 from raybox.compiler.simd_arrays import Memory, Register, loop, on_stack
 from raybox.validation import Ints, Ints32
 
+_AHEAD = 12  # queries
 _SHORT = 64  # rows
+_NO_ROW = 2**31 - 1  # behind all others
 
 
 class FoundRoom(NamedTuple):
@@ -69,6 +71,32 @@ def _rank(b: Builder, rows: Memory, begin: Scalar, count: Scalar) -> None:
         rows.put(row, place.value)
 
 
+@vector_code(void)
+def _rank_eight(
+    b: Builder, source: Memory, first: Scalar, count: Scalar, rows: Memory, begin: Scalar
+) -> None:
+    """Write up to eight rows in order; what is behind them is overwritten."""
+    valid = steps(b, I64(0), WIDTH) < splat(b, count, WIDTH)
+    some = valid.choose(source.load(first, WIDTH), _NO_ROW)
+    for k in range(WIDTH):
+        place = b.ctpop((some < some.permuted([k] * WIDTH)).mask())
+        rows.put(some.lane(k), b.add(begin, place))
+
+
+@inlined
+def put_sorted(source: Ints32, first: int, count: int, rows: Ints | Ints32, begin: int) -> None:
+    """Write so many rows in order; up to `WIDTH` items behind them may be overwritten."""
+    if count <= WIDTH:
+        _rank_eight(source, first, count, rows, begin)
+        return
+    for k in range(count):
+        rows[begin + k] = source[first + k]
+    if count <= _SHORT:
+        _rank(rows, begin, count)
+    else:
+        _shell_sort(rows, begin, begin + count)
+
+
 @device
 def _shell_sort(rows: Ints | Ints32, begin: int, end: int) -> None:
     gap = 1
@@ -98,6 +126,19 @@ def sort_query(room: FoundRoom, count: int) -> None:
         _shell_sort(room.rows, begin, begin + count)
 
 
+@inlined
+def _next_placed(order: Ints32, k: int, counts: Ints, ends: Ints, rows: Ints) -> int:
+    """Return the number of the query whose rows are placed k-th; prefetch what later ones need."""
+    if order.size == 0:
+        return k
+    last = order.size - 1
+    later = int(order[min(k + 2 * _AHEAD, last)])
+    prefetch(counts, later)
+    prefetch_to_write(ends, later)
+    prefetch_to_write(rows, int(ends[order[min(k + _AHEAD, last)]]))
+    return int(order[k])
+
+
 @entry
 def place_rows(found: FoundPart, order: Ints32, counts: Ints, first: int, ends: Ints, rows: Ints) -> None:
     """Copy the rows of one geometry to their places, as numbers among those of the scene.
@@ -106,7 +147,7 @@ def place_rows(found: FoundPart, order: Ints32, counts: Ints, first: int, ends: 
     """
     at = 0
     for k in range(found.begin, found.end):
-        q = order[k] if order.size else k
+        q = _next_placed(order, k, counts, ends, rows)
         to = ends[q]
         for _ in range(counts[q]):
             rows[to] = found.rows[at] + first

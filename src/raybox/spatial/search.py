@@ -11,7 +11,7 @@ from raybox.geometry import GridRows
 from raybox.spatial.cells import Cells
 from raybox.spatial.found_rows import FoundPart, FoundRoom, place_rows
 from raybox.spatial.overlap_cells import find_in_cells
-from raybox.spatial.overlap_tree import find_in_tree
+from raybox.spatial.overlap_tree import find_in_tree, make_shared
 from raybox.spatial.query_boxes import QueryBoxes, batch_of
 from raybox.spatial.slot_boxes import BoxTree, make_stack
 from raybox.spatial.target import RunSettings, SearchTarget, TargetPart
@@ -21,7 +21,7 @@ from raybox.validation import Ints, Ints32
 
 BATCH = 1 << 20  # queries that are sorted together
 _LEAST = 256  # queries of a chunk, at least
-_FIRST_ROOM = 1 << 12
+_FIRST_ROOM, _PER_QUERY = 1 << 12, 4  # rows
 
 
 class FoundRows(NamedTuple):
@@ -43,7 +43,7 @@ def searched(target: SearchTarget, part: TargetPart) -> BoxTree | Cells:
 def _find(boxes: BoxTree | Cells, queries: QueryBoxes, span: RaySpan, room: FoundRoom) -> int:
     if isinstance(boxes, Cells):
         return find_in_cells(boxes, queries, span, room)
-    return find_in_tree(boxes, queries, span, make_stack(), room)
+    return find_in_tree(boxes, queries, span, make_stack(), make_shared(), room)
 
 
 def count_rows(target: SearchTarget, queries: QueryBoxes, how: RunSettings) -> Ints:
@@ -85,7 +85,10 @@ class _PartRows(NamedTuple):
 
 def _memory(boxes: BoxTree | Cells, size: int) -> Ints | Ints32:
     """Return memory for so many rows: numbers of boxes are below 2^31."""
-    return np.empty(size, np.int64) if isinstance(boxes, Cells) else np.empty(size, np.int32)
+    found: Ints | Ints32 = huge_pages.pooled_input(
+        (size,), np.int64 if isinstance(boxes, Cells) else np.int32
+    )
+    return found
 
 
 def _search_part(boxes: BoxTree | Cells, queries: QueryBoxes, threads: Run, *, stores: bool) -> _PartRows:
@@ -93,11 +96,11 @@ def _search_part(boxes: BoxTree | Cells, queries: QueryBoxes, threads: Run, *, s
     counts = np.zeros(len(queries.lower), np.int64)
 
     def work(begin: int, end: int) -> list[FoundPart]:
-        size, found = _FIRST_ROOM if stores else 0, list[FoundPart]()
+        size, found = max(_FIRST_ROOM, _PER_QUERY * (end - begin)) if stores else 0, list[FoundPart]()
         while begin < end:
             room = FoundRoom(_memory(boxes, size), np.zeros(1, np.int64), counts)
             stop = _find(boxes, queries, RaySpan(begin, end), room)
-            found.append(FoundPart(begin, stop, room.rows[: room.used[0]].copy()))
+            found.append(FoundPart(begin, stop, room.rows[: room.used[0]]))
             needed = counts[queries.order[stop] if queries.order.size else stop] if stop < end else 0
             begin, size = stop, max(2 * size, 2 * int(needed))
         return found

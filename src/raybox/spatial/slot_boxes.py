@@ -95,12 +95,12 @@ def make_stack() -> Ints32:
 
 
 @inlined
-def push_starts(tree: Tree, row: int, stack: Ints32) -> int:
-    """Put the nodes at which a query starts on the stack; return how many there are."""
+def push_starts(tree: Tree, row: int, stack: Ints32, top: int) -> int:
+    """Put the nodes at which a query starts on a stack that has so many; return how many it has now."""
     if row == ALL_GROUPS:
-        stack[0] = 0
-        return 1
-    top = _push_row(tree, 0, stack, 0)
+        stack[top] = 0
+        return top + 1
+    top = _push_row(tree, 0, stack, top)
     return _push_row(tree, row, stack, top) if row > 0 else top
 
 
