@@ -23,6 +23,7 @@ import numpy as np
 import raybox as rb
 from kernel_lines import merge
 from raybox.adapters.open3d import RaycastingScene
+from raybox.adapters.rtree import Index
 from raybox.adapters.trimesh import RayMeshIntersector
 from raybox.compiler import entry_points
 from raybox.compiler.kinds import kind_of, writable_arrays
@@ -367,6 +368,11 @@ def spatial() -> Results:
     yield "groups/containing", worlds.containing(boxes(60, 3000).lower, groups=rng(62).integers(-1, 10, 3000))
     yield "groups/join", worlds.join()
     yield "contains", made["boxes"].contains(boxes(63, 100).lower)
+    some = boxes(64, 300)
+    index = Index(
+        (np.arange(300), made["boxes"].lower, made["boxes"].upper), properties=SimpleNamespace(dimension=3)
+    )
+    yield "ties", index.nearest_v(some.lower, some.upper, num_results=2)
 
 
 @case

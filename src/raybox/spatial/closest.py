@@ -1,5 +1,7 @@
 """`Scene.closest`: the boxes nearest to points."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple, SupportsIndex

@@ -1,5 +1,7 @@
 """`Scene.containing`: the boxes that hold points."""
 
+from __future__ import annotations
+
 from typing import Literal, Unpack, overload
 
 from raybox.compiler.float_environment import guard_class

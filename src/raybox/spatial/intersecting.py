@@ -1,5 +1,7 @@
 """`Scene.intersecting`: the boxes that share a point with a convex region, as what a camera sees."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from raybox.compiler.float_environment import guard_class

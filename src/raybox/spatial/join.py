@@ -1,5 +1,7 @@
 """`Scene.join`: all pairs of boxes of two scenes, or of one, that overlap or are near each other."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Literal, overload
 

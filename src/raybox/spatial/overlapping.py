@@ -1,5 +1,7 @@
 """`Scene.overlapping`: the boxes that share a point with other boxes."""
 
+from __future__ import annotations
+
 from typing import Literal, Unpack, overload
 
 from raybox.compiler.float_environment import guard_class

@@ -1,5 +1,7 @@
 """`Scene.within_distance`: the boxes at most so far from points."""
 
+from __future__ import annotations
+
 from typing import Literal, Unpack, overload
 
 from raybox.compiler.float_environment import guard_class
