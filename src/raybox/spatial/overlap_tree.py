@@ -4,8 +4,9 @@ A query box is rounded outward to float32 in tree coordinates, as slots are. Rou
 slot that the box overlaps is lost. Of the boxes among these slots, nearly all overlap for certain
 (`raybox.spatial.slot_boxes.certain_margin`); float64 decides the others, exactly.
 
-The test of a node is a long chain from the node's number to those of its children. So the nodes of 32
-queries wait in one queue, and tests of several overlap: in two thirds of the time of queries one by one. Queries that need more memory than is shared are searched again, one by one.
+The test of a node is a long chain from the node's number to those of its children. So the nodes of 32 queries
+wait in one queue, and tests of several overlap: in two thirds of the time of queries one by one. Queries that
+need more memory than is shared are searched again, one by one.
 """
 
 from typing import NamedTuple
