@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import raybox as rb
+from indices import SHAPES, indices
 from refusals import refusal
-from test_indexing import SHAPES, indices
 from test_tables import assert_columns
 
 INF = np.inf

@@ -9,6 +9,7 @@ import pytest
 
 import raybox as rb
 from compare import assert_same
+from indices import SHAPES, indices
 
 RANDOM = np.random.default_rng(31)
 FIELDS = ("index", "primitive", "geometry", "t", "t_enter", "t_exit")
@@ -38,20 +39,6 @@ BOXES, FLAT, MESH = boxes(30, 3), boxes(30, 2), mesh(20)
 MIRRORS = np.tile(np.eye(4)[:3], (3, 1, 1)) * np.array([1, -1, 1])[:, None, None]
 COPIES = rb.Instances(BOXES[:9], MIRRORS)
 SCENES = {"boxes": BOXES, "2D": FLAT, "mesh": MESH, "instances": COPIES, "list": [BOXES, COPIES, MESH]}
-SHAPES = [(), (6,), (4, 5), (2, 3, 4)]
-
-
-def indices(shape):
-    """Return indices of every kind over a shape whose axes have a row or more."""
-    found = [..., None, np.zeros(shape, bool), RANDOM.random(shape) < 0.5, np.ones(shape, bool)]
-    if not shape:
-        return [*found, ()]
-    size, last = shape[0], tuple(n - 1 for n in shape)
-    found += [0, -1, np.int64(size - 1), slice(1, 3), slice(None, None, -2), slice(size, None), [0, 0, -1]]
-    found += [[[-1], [0]], np.arange(size) % 2 == 0, (None, -1), (..., 0), last]
-    if len(shape) > 1:
-        found += [(0, -1), (slice(1, 2), -1), (slice(None), [-1, 0]), ([-1, 0], [0, -1]), (..., slice(0, 0))]
-    return found
 
 
 def check_hits(hits, index, names=ONE_FIELDS):
