@@ -1,4 +1,4 @@
-"""Candidate pairs of a clash test of two IFC models: raybox beside the tree of IfcClash.
+"""Candidate pairs of a clash test of two IFC models: raybox and the tree of IfcClash.
 
     python benchmarks/clash.py ARCHITECTURE.ifc ELECTRICAL.ifc [--rounds 5]
 

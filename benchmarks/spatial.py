@@ -1,4 +1,4 @@
-"""Spatial queries of raybox beside rtree, shapely, geo-index and SciPy: results are compared, then timed.
+"""Spatial queries of raybox, rtree, shapely, geo-index and SciPy: results are compared, then timed.
 
     python benchmarks/spatial.py [--rounds 7] [--boxes 100000] [--only uniform]
 
@@ -105,13 +105,13 @@ def all_calls(case: Case) -> Calls:
             print(f"{make.__name__}: {error}", file=sys.stderr)
             continue
         for what, found in theirs.items():
-            for who, call in found.items():
-                check(case, what, calls[what][ANY], call, who)
+            for library, call in found.items():
+                check(case, what, calls[what][ANY], call, library)
             calls[what] |= found
     return calls
 
 
-def check(case: Case, what: str, own: Call, other: Call, who: str) -> None:
+def check(case: Case, what: str, own: Call, other: Call, library: str) -> None:
     """Raise `AssertionError` unless both find the same: of the nearest boxes, the same distances."""
     if own.found is None or other.found is None:
         return
@@ -122,7 +122,7 @@ def check(case: Case, what: str, own: Call, other: Call, who: str) -> None:
     else:
         ours = ours[ours[:, 0] < other.queries] if what != JOIN else ours
         same = np.array_equal(ours, theirs[np.lexsort(theirs.T[::-1])])
-    assert same, f"{case.name}, {what}: {who} finds others"
+    assert same, f"{case.name}, {what}: {library} finds others"
 
 
 def distances(case: Case, rows: Ints) -> Floats:
@@ -135,16 +135,16 @@ def distances(case: Case, rows: Ints) -> Floats:
 def lines(case: Case, calls: Calls, rounds: int) -> Iterator[list[str]]:
     """Yield a row of the table for each question: microseconds a query, of joins milliseconds."""
     for what, contest in calls.items():
-        runs = {who: call.run for who, call in contest.items()}
+        runs = {library: call.run for library, call in contest.items()}
         times = timing.alternate(runs, rounds, time.process_time)
-        each = {who: median(x) / contest[who].queries for who, x in times.items()}
+        each = {library: median(x) / contest[library].queries for library, x in times.items()}
         scale = 1e3 if what == JOIN else 1e6
         hits = f" ({len(contest[ANY].run().index) / len(case.points):.2f} found)" if COUNTS in contest else ""
-        ratios = {who: each[who] / each[ANY] for who in each if (what, who) in BARS}
-        against = ", ".join(f"{who} {x:.3g} (of {BARS[what, who]})" for who, x in ratios.items())
+        ratios = {library: each[library] / each[ANY] for library in each if (what, library) in BARS}
+        against = ", ".join(f"{library} {x:.3g} (of {BARS[what, library]})" for library, x in ratios.items())
         if COUNTS in each and "STRtree" in each:
             against += f", counts {each['STRtree'] / each[COUNTS]:.3g} (of 4)"
-        cells = [f"{each[who] * scale:.3g}" if who in each else "" for who in COLUMNS]
+        cells = [f"{each[library] * scale:.3g}" if library in each else "" for library in COLUMNS]
         yield [f"{what}{hits}", *cells, against]
 
 
@@ -157,8 +157,12 @@ def by_size(count: int, rounds: int) -> Iterator[list[str]]:
         others = Bounds(*(x[some] for x in case.others))
         calls = all_calls(case._replace(points=rng.random((size, 2)), others=others))
         for what in (POINTS, BOXES, CLOSEST):
-            each = {who: microseconds(call, rounds) for who, call in calls[what].items()}
-            yield [f"{size:,}", what, *(f"{each[who]:.3g}" if who in each else "" for who in SOME_COLUMNS)]
+            each = {library: microseconds(call, rounds) for library, call in calls[what].items()}
+            yield [
+                f"{size:,}",
+                what,
+                *(f"{each[library]:.3g}" if library in each else "" for library in SOME_COLUMNS),
+            ]
 
 
 def microseconds(call: Call, rounds: int) -> float:

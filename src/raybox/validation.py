@@ -182,6 +182,13 @@ def points(value: ArrayInput, name: str, widths: tuple[int, ...] = (2, 3)) -> Fl
     return with_width(axis_floats(value, name), name, widths)
 
 
+def finite_points(value: ArrayInput, dimension: int) -> Floats:
+    """Return finite `points` of D coordinates."""
+    found = points(value, "points", (dimension,))
+    require_finite(found, "points", "point", "Drop those points")
+    return found
+
+
 def with_width(found: A, name: str, widths: tuple[int, ...] = (2, 3)) -> A:
     """Return an array of shape ``(..., D)`` with D among ``widths``, or raise `InvalidInput`.
 

@@ -47,11 +47,19 @@ def squared(gaps: Gaps) -> float:
 
 
 @device
-def order(one: Gaps, other: Gaps) -> int:
-    """Return the exact order of two distances: -1, 0 or 1. All numbers are finite."""
-    a, b = squared(one), squared(other)
+def certain_order(a: float, b: float) -> int:
+    """Return the order of two distances by what `squared` returns; 0 where it is undecided."""
     if abs(a - b) > (a + b) * _FILTER + _UNDERFLOW and max(a, b) < _OVERFLOW:
         return sign(a - b)
+    return 0
+
+
+@device
+def order(one: Gaps, other: Gaps) -> int:
+    """Return the exact order of two distances: -1, 0 or 1. All numbers are finite."""
+    certain = certain_order(squared(one), squared(other))
+    if certain != 0:
+        return certain
     if _is_tame(one) and _is_tame(other):
         rest = minus(_sum(one), _sum(other))
         if signed(rest):

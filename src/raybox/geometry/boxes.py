@@ -173,8 +173,7 @@ class Boxes(BoxConstructors, HasAttributes):
         array([[ True,  True],
                [ True, False]])
         """
-        p = validation.points(points, "points", (self.ndim_space,))
-        validation.require_finite(p, "points", "point", "Drop those points")
+        p = validation.finite_points(points, self.ndim_space)
         if len(self) > _FEWEST and len(self) * p.size > _PAIRS:
             # scenes are a layer above geometries
             return cast("Bools", import_module("raybox.scene.containment").contains_each(self, p))

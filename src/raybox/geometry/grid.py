@@ -272,8 +272,7 @@ class Grid(HasAttributes):
         >>> grid.index_of([[0.5, 0.5], [1, 2], [10, 5], [11, 0]])
         array([ 0,  4,  5, -1])
         """
-        found = validation.points(points, "points", (self.ndim_space,))
-        validation.require_finite(found, "points", "point", "Drop those points")
+        found = validation.finite_points(points, self.ndim_space)
         return grid_cells.index_of(self._edges, found)
 
     def boxes(self, cells: ArrayInput | None = None) -> Boxes:

@@ -108,8 +108,7 @@ class Region(ArrayContainer):
         >>> rb.Region([[3, 1], [-1, 0]], [1, 0]).contains([[0, 1], [1 / 3, 0], [0.3, 0.2]])
         array([ True,  True, False])
         """
-        p = validation.points(points, "points", (self.ndim_space,))
-        validation.require_finite(p, "points", "point", "Drop those points")
+        p = validation.finite_points(points, self.ndim_space)
         inside = half_spaces.are_inside(self.normals, self.offsets, p.reshape(-1, self.ndim_space))
         return inside.reshape(p.shape[:-1])
 

@@ -14,6 +14,7 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import Ids, Rays
 from raybox.geometry.row_ids import ArrayIndex
+from raybox.hits import runs
 from raybox.hits.hit_ids import (
     PrimitiveIds,
     Source,
@@ -158,7 +159,7 @@ class AllHits(HitTables):
     @cached_property
     def ray(self) -> Ints:
         """Flat number of each hit's ray."""
-        return frozen(np.repeat(np.arange(len(self._offsets) - 1, dtype=np.int64), np.diff(self._offsets)))
+        return frozen(runs.row_of_each(self._offsets))
 
     @cached_property
     def _spans(self) -> tuple[Floats, Floats]:
@@ -278,11 +279,8 @@ class AllHits(HitTables):
 
     def _of_rays(self, ray: Ints, rays: Rays) -> AllHits:
         """Return the hits of rays, given flat numbers of them and these rays in their shape."""
-        first = self._offsets[ray]
-        counts = self._offsets[ray + 1] - first
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        rows = np.repeat(first - offsets[:-1], counts) + np.arange(offsets[-1])
-        return AllHits(offsets, self._hit_id[rows], self._t[rows], self._source._replace(rays=rays))
+        offsets, places = runs.choose(self._offsets, ray)
+        return AllHits(offsets, self._hit_id[places], self._t[places], self._source._replace(rays=rays))
 
     def __bool__(self) -> bool:
         raise InvalidInput(

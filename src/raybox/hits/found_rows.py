@@ -13,6 +13,7 @@ from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
 from raybox.geometry import Ids
 from raybox.geometry.row_ids import ArrayIndex
+from raybox.hits import runs
 from raybox.hits.hit_ids import SceneRows, freeze_all, frozen
 from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices
 from raybox.validation import Array, Floats, Ints, freeze
@@ -117,7 +118,7 @@ class Rows(_Found):
     @cached_property
     def row(self) -> Ints:
         """Flat number of the query of each box that was found."""
-        return frozen(np.repeat(np.arange(len(self._offsets) - 1, dtype=np.int64), np.diff(self._offsets)))
+        return frozen(runs.row_of_each(self._offsets))
 
     def _compared(self) -> Iterable[Any]:
         return self._offsets, self.index, self.geometry, self.object, self._shape, *self._named
@@ -145,11 +146,7 @@ class Rows(_Found):
         chosen = np.arange(prod(self._shape), dtype=np.int64).reshape(self._shape)[index]
         if not isinstance(chosen, np.ndarray):
             return self.index[self._offsets[chosen] : self._offsets[chosen + 1]]
-        query = chosen.reshape(-1)
-        first = self._offsets[query]
-        counts = self._offsets[query + 1] - first
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        places = np.repeat(first - offsets[:-1], counts) + np.arange(offsets[-1])
+        offsets, places = runs.choose(self._offsets, chosen.reshape(-1))
         return Rows(self._scene, self._hit_id[places], offsets, chosen.shape)
 
     def __bool__(self) -> bool:

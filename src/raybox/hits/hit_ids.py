@@ -28,12 +28,11 @@ from raybox.geometry import (
 from raybox.geometry.labels import shown_names
 from raybox.geometry.object_rows import combined, label_type, shared_dtype
 from raybox.geometry.rows import in_space
-from raybox.hits.path_length import MODERATE, NORMAL
 from raybox.hits.path_lengths import distances, write_exactly
 from raybox.hits.point_kernel import write_points
 from raybox.primitives import exact_table
 from raybox.primitives.exact_table import FirstContact, instance_contact
-from raybox.validation import Array, Bools, Floats, Ints, freeze
+from raybox.validation import Array, Floats, Ints, freeze
 
 _ZERO, _ANY_ORIGIN = np.zeros(1), np.zeros((1, 3))
 freeze(_ZERO, _ANY_ORIGIN)
@@ -285,15 +284,17 @@ def distances_of(source: Source, ray_of: Ints, hit_id: Ints, t: Floats) -> Float
 def points_of(source: Source, ray_of: Ints, hit_id: Ints, t: Floats) -> Floats:
     """Return the point o + t d of each hit, shape (hits, D); NaN for a miss."""
     rays = source.rays
-    points = np.empty((hit_id.size, rays.ndim_space))
-    if isinstance(rays, Rays):
-        if write_points(rays._rows(), ray_of, hit_id, t, points):
-            lost = _lost_points(t, rays._rows().directions[ray_of], points, hit_id >= 0)
-            derive_exactly(source, ray_of, hit_id, "points_of", lost, points)
-    else:
-        rows = RayRows(in_space(rays.origins), in_space(rays.directions), _ZERO, _ZERO)
-        write_points(rows, ray_of, hit_id, t, points)
+    rows = rays._rows() if isinstance(rays, Rays) else _centre_rows(rays)
+    points, inexact = np.empty((hit_id.size, rays.ndim_space)), np.empty(hit_id.size, np.int64)
+    count = write_points(rows, ray_of, hit_id, t, points, inexact)
+    if count and isinstance(rays, Rays):
+        derive_exactly(source, ray_of, hit_id, "points_of", inexact[:count], points)
     return points
+
+
+def _centre_rows(boxes: MovingBoxes) -> RayRows:
+    """Return the lines along which the centres of boxes move."""
+    return RayRows(in_space(boxes.origins), in_space(boxes.directions), _ZERO, _ZERO)
 
 
 def normals_of(source: Source, ray_of: Ints, hit_id: Ints) -> Floats:
@@ -303,16 +304,6 @@ def normals_of(source: Source, ray_of: Ints, hit_id: Ints) -> Floats:
         normals[...] = np.nan  # of misses, which are of no geometry
     derive(source, ray_of, hit_id, "normals_of", normals)
     return frozen(np.ascontiguousarray(normals[:, : source.rays.ndim_space]))
-
-
-def _lost_points(t: Floats, directions: Floats, points: Floats, hit: Bools) -> Ints:
-    """Return the hits whose points need exact times, as `write_points` says: all but a handful do not."""
-    size = np.abs(t)
-    # a time of 0, mostly that of a start inside, is exact but for directions near the largest float
-    limits = np.where(size == 0.0, MODERATE**8, np.where(size < NORMAL, MODERATE, np.inf))
-    limits[size == np.inf] = 0.0
-    far = (np.abs(directions) > limits[:, None]).any(axis=1) | ~np.isfinite(points).all(axis=1)
-    return np.flatnonzero(hit & far)
 
 
 def _only_rays(rays: Rays | MovingBoxes, ray_of: Ints) -> tuple[Rays | MovingBoxes, Ints]:

@@ -22,15 +22,18 @@ def _limit(size: float) -> float:
 
 
 @inlined
-def _place(origin: float, step: float, t: float) -> float:
+def coordinate(origin: float, step: float, t: float) -> float:
     """Return a coordinate of a point; a direction of zero stays, at any t."""
     return origin + (0.0 if step == 0.0 else t * step)
 
 
 @entry
-def write_points(rays: RayRows, ray_of: Ints, hit_id: Ints, t: Floats, points: Floats) -> bool:
-    """Write the point of each hit, (hits, D), NaN for a miss; return whether some need exact times."""
-    inexact, in_space = False, points.shape[1] == 3
+def write_points(rays: RayRows, ray_of: Ints, hit_id: Ints, t: Floats, points: Floats, inexact: Ints) -> int:
+    """Write the point of each hit, (hits, D), NaN for a miss; return how many need exact times.
+
+    inexact: their numbers, with room for all hits.
+    """
+    found, in_space = 0, points.shape[1] == 3
     for k in range(hit_id.size):
         if hit_id[k] < 0:
             points[k, 0] = points[k, 1] = np.nan
@@ -40,11 +43,12 @@ def write_points(rays: RayRows, ray_of: Ints, hit_id: Ints, t: Floats, points: F
         r, time = ray_of[k], t[k]
         o = origin_row(rays, r)
         x, y, z = rays.directions[r, 0], rays.directions[r, 1], rays.directions[r, 2]
-        u, v = _place(rays.origins[o, 0], x, time), _place(rays.origins[o, 1], y, time)
-        w = _place(rays.origins[o, 2], z, time)
+        u, v = coordinate(rays.origins[o, 0], x, time), coordinate(rays.origins[o, 1], y, time)
+        w = coordinate(rays.origins[o, 2], z, time)
         points[k, 0], points[k, 1] = u, v
         if in_space:
             points[k, 2] = w
-        limit = _limit(abs(time))
-        inexact |= max(abs(x), abs(y), abs(z)) > limit or not max(abs(u), abs(v), abs(w)) < np.inf
-    return inexact
+        if max(abs(x), abs(y), abs(z)) > _limit(abs(time)) or not max(abs(u), abs(v), abs(w)) < np.inf:
+            inexact[found] = k
+            found += 1
+    return found

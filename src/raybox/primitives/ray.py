@@ -13,6 +13,7 @@ import numpy as np
 from raybox.compiler.decorators import declare, device, inlined
 from raybox.exact.double_double import Vector3
 from raybox.geometry import MovingBoxRows, RayRows
+from raybox.validation import Ints32
 
 DIRECTION, T_MIN, T_MAX = 3, 6, 7  # columns of rays in rows of eight numbers, the origin first
 
@@ -81,9 +82,14 @@ get_ray: GetRay = declare("get_ray", {RayRows: _get_ray, MovingBoxRows: _get_mov
 
 
 @inlined
-def _start_of_ray(rays: RayRows, i: int) -> int:
-    starts = rays.starts
+def start_row(starts: Ints32, i: int) -> int:
+    """Return the row of `Tree.starts` of ray or query i, given those of all: one, one each, or none, 0."""
     return int(starts[i if starts.size > 1 else 0]) if starts.size > 0 else 0
+
+
+@inlined
+def _start_of_ray(rays: RayRows, i: int) -> int:
+    return start_row(rays.starts, i)
 
 
 @inlined

@@ -9,6 +9,7 @@ from raybox.compiler.entry_points import entry
 from raybox.geometry import RayRows, Rays
 from raybox.hits import Hits
 from raybox.hits.file_columns import ChunkResults, Columns, Scratch, Sparse, index_dtypes
+from raybox.hits.point_kernel import coordinate
 from raybox.hits.tables import part_columns
 from raybox.primitives.ray import origin_row
 from raybox.validation import Bools, Floats
@@ -46,16 +47,14 @@ def number_results(name: str, first: int, values: NDArray[Any]) -> ChunkResults:
 def points_of(rays: RayRows, t: Floats, hit: Bools, points: tuple[Floats, ...]) -> int:
     """Write the points of hits side by side; return how many there are.
 
-    points: an array for each axis, in a tuple, over which loops are unrolled (two thirds of the time). A
-    direction of zero stays, at any t.
+    points: an array for each axis, in a tuple, over which loops are unrolled (two thirds of the time).
     """
     at = 0
     for i in range(hit.size):
         origin = origin_row(rays, i)
         # of a miss, too, in the place of the next one: no branch is mispredicted
         for k in range(len(points)):
-            step = rays.directions[i, k]
-            points[k][at] = rays.origins[origin, k] + (0.0 if step == 0.0 else t[i] * step)
+            points[k][at] = coordinate(rays.origins[origin, k], rays.directions[i, k], t[i])
         at += hit[i]
     return at
 

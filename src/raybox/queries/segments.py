@@ -11,9 +11,10 @@ from raybox.geometry import GridRows, RayRows, Rays
 from raybox.geometry.ray_rows import ray_count
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
+from raybox.hits.runs import offsets_of
 from raybox.primitives.ray import Ray
 from raybox.queries.all_hits.file_columns import file_columns
-from raybox.queries.all_hits.run import AllResults, RowRoom, joined, offsets_of, rows_of
+from raybox.queries.all_hits.run import AllResults, RowRoom, joined, rows_of
 from raybox.queries.per_ray import select_rays
 from raybox.queries.query import Query, RunsQueries, Target, refuse_more
 from raybox.queries.scheduler import EXACT_CHUNK

@@ -385,8 +385,7 @@ def geometries_of(scene: Scene) -> tuple[Geometry, ...]:
 
 def masks_of(scene: Scene, where: MaskInput) -> Bools | list[Bools | None]:
     """Return which primitives may be hit: of a list, a mask for each geometry, or None for all of it."""
-    given = where if scene._is_list or where is None else [where]
-    masks = geometry_parts.masks(given, scene._parts)
+    masks = geometry_parts.masks(scene._masked(where), scene._parts)
     return [mask if mask.size else None for mask in masks] if scene._is_list else masks[0]
 
 

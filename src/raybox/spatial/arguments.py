@@ -30,8 +30,7 @@ class CheckedPoints(NamedTuple):
 
 def points_of(points: ArrayInput, dimension: int) -> CheckedPoints:
     """Return finite points (..., D)."""
-    found = validation.points(points, "points", (dimension,))
-    validation.require_finite(found, "points", "point", "Drop those points")
+    found = validation.finite_points(points, dimension)
     return CheckedPoints(frozen(in_space(found)), found.shape[:-1])
 
 

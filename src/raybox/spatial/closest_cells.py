@@ -74,7 +74,7 @@ def _push(stack: CellStack, base: int, top: int, node: CellNode, square: float) 
 
 @inlined
 def _square(edges: Floats, first: int, size: int, x: float) -> float:
-    """Return the squared gap between a coordinate and so many cells; NaN if there are none."""
+    """Return the squared gap between a coordinate and `size` cells; NaN if there are none."""
     last = edges.size - 1
     if first >= last:
         return np.nan

@@ -11,13 +11,14 @@ import numpy as np
 from raybox.compiler.entry_points import entry
 from raybox.exact.squares import order
 from raybox.geometry import BoxRows
+from raybox.hits.runs import offsets_of, places_of
 from raybox.spatial.closest_search import find_closest
 from raybox.spatial.gaps import gaps_between
 from raybox.spatial.neighbor_heap import NearestRows
-from raybox.spatial.query_boxes import QueryBoxes, corners_of
+from raybox.spatial.query_boxes import NO_DISTANCES, QueryBoxes, corners_of, select_queries
 from raybox.spatial.search import FoundRows, find_rows
 from raybox.spatial.target import RunSettings, SearchTarget
-from raybox.validation import Bools, Floats, Ints, freeze
+from raybox.validation import Bools, Floats, Ints
 
 _GROWTH = 4  # of how many boxes a query searches for, while all of them tie
 
@@ -65,7 +66,7 @@ def find_closest_and_ties(
     k, left, wanted = min(k, size), np.arange(total), min(k + ties, size)
     farthest, parts = np.full(total, np.inf), list[_SomeRows]()
     while left.size:
-        some = _select(queries, left)
+        some = select_queries(queries, left)
         nearest = find_closest(target, some, wanted, how)
         counts = _tied_counts(boxes, some, nearest, k)
         last = np.maximum(counts, 1)[:, None] - 1
@@ -79,14 +80,6 @@ def find_closest_and_ties(
     return NearestAndTies(_joined(parts, total), farthest)
 
 
-def _select(queries: QueryBoxes, some: Ints) -> QueryBoxes:
-    """Return some of the queries."""
-    lower, upper, distances = queries.lower[some], queries.upper[some], queries.distances
-    distances = distances[some] if distances.size > 1 else distances
-    freeze(lower, upper, distances)
-    return QueryBoxes(lower, upper, distances)
-
-
 def _tied_counts(boxes: BoxRows, queries: QueryBoxes, nearest: NearestRows, k: int) -> Ints:
     """Return how many of the rows found are at most as far as the k-th, for each query."""
     farthest = nearest.distances[:, k - 1]
@@ -94,7 +87,7 @@ def _tied_counts(boxes: BoxRows, queries: QueryBoxes, nearest: NearestRows, k: i
     (more,) = np.nonzero((counts > k) & (farthest > 0.0))
     if more.size:
         exact = counts[more]
-        _drop_farther(boxes, _select(queries, more), nearest.rows[more], k, exact)
+        _drop_farther(boxes, select_queries(queries, more), nearest.rows[more], k, exact)
         counts[more] = exact
     return counts
 
@@ -107,23 +100,17 @@ def _part_of(queries: Ints, rows: Ints, counts: Ints, where: Bools) -> _SomeRows
 
 def _overlapping(target: SearchTarget, queries: QueryBoxes, some: Ints, how: RunSettings) -> _SomeRows:
     """Return the rows at distance 0 of some queries."""
-    found = find_rows(target, QueryBoxes(*_select(queries, some)[:2]), how)
+    found = find_rows(target, select_queries(queries, some)._replace(distances=NO_DISTANCES), how)
     return _SomeRows(some, np.diff(found.offsets), found.numbers)
 
 
 def _joined(parts: list[_SomeRows], total: int) -> FoundRows:
     """Return the rows of all queries in their order."""
-    counts, offsets = np.zeros(total, np.int64), np.zeros(total + 1, np.int64)
+    counts = np.zeros(total, np.int64)
     for part in parts:
         counts[part.queries] = part.counts
-    np.cumsum(counts, out=offsets[1:])
+    offsets = offsets_of(counts)
     numbers = np.empty(offsets[-1], np.int64)
     for part in parts:
-        numbers[_places(offsets[part.queries], part.counts)] = part.rows
+        numbers[places_of(offsets[part.queries], part.counts)] = part.rows
     return FoundRows(offsets, numbers)
-
-
-def _places(first: Ints, counts: Ints) -> Ints:
-    """Return as many places in a row from each first one on as counted."""
-    ends = np.cumsum(counts)
-    return np.repeat(first - ends + counts, counts) + np.arange(counts.sum(), dtype=np.int64)

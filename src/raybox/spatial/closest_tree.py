@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH, Tree, outward_up
+from raybox.bvh.node import CHILD, EMPTY, ROW, STACK, WIDTH, Tree, outward_up, to_tree
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import int64, lowest_bit, vector_code
 from raybox.compiler.simd import F32, I64, Builder, Scalar, constant, greater, splat
 from raybox.compiler.simd_arrays import Memory
+from raybox.primitives.ray import start_row
 from raybox.spatial.gaps import gaps_between
 from raybox.spatial.neighbor_heap import (
     NearestRows,
@@ -27,13 +28,14 @@ from raybox.spatial.neighbor_heap import (
     square_above,
     store,
 )
-from raybox.spatial.query_boxes import QueryBoxes, corners_of, distance_of, next_query, start_row
+from raybox.spatial.query_boxes import QueryBoxes, corners_of, distance_of, next_query
 from raybox.spatial.slot_boxes import BoxTree, push_starts, slot_box
 from raybox.traversal.job import RaySpan
 from raybox.traversal.tree import is_allowed, push
 from raybox.validation import Floats32, Ints32
 
 _LESS = 1.0 - 2.0**-20
+_to_tree = inlined(to_tree)  # of the ends of a gap: its length there
 
 
 class SearchStack(NamedTuple):
@@ -67,21 +69,14 @@ def _near_slots(
     return (total <= splat(b, limit, WIDTH)).mask()
 
 
-@inlined
-def _in_tree(tree: Tree, high: float, low: float) -> float:
-    """Return a difference in tree coordinates, rounded once; it may be infinite."""
-    down = min(tree.scale, 1.0)
-    return (high * down - low * down) * max(tree.scale, 1.0)
-
-
 @device
 def _limit(tree: Tree, heap: NeighborHeap, farthest: np.float32) -> np.float32:
     """Return the squared distance in tree coordinates beyond which no box matters."""
     if not is_full(heap):
         return farthest
     high, low = gaps_at(heap.gaps, 0)
-    x, y = _in_tree(tree, high[0], low[0]), _in_tree(tree, high[1], low[1])
-    return min(farthest, outward_up(square_above(x, y, _in_tree(tree, high[2], low[2]))))
+    x, y = _to_tree(high[0], low[0], tree.scale), _to_tree(high[1], low[1], tree.scale)
+    return min(farthest, outward_up(square_above(x, y, _to_tree(high[2], low[2], tree.scale))))
 
 
 @inlined
@@ -91,7 +86,7 @@ def _search(
     """Record the boxes nearest to query q, a point."""
     tree, point = boxes.tree, corners_of(queries.lower, queries.upper, q)
     place = slot_box(boxes, point)
-    end = outward_up(square_above(_in_tree(tree, farthest, 0.0), 0.0, 0.0))
+    end = outward_up(square_above(_to_tree(farthest, 0.0, tree.scale), 0.0, 0.0))
     limit = _limit(tree, heap, end)
     top = push_starts(tree, start_row(queries.starts, q), stack.node, 0)
     stack.time[:top] = 0.0

@@ -36,7 +36,7 @@ class FoundPart(NamedTuple):
 
 @inlined
 def put_row(room: FoundRoom, count: int, row: int) -> int:
-    """Write a row of a query that has so many; return how many it has now, if there was room or not."""
+    """Write the next row of a query, if there is room; return how many it has now, also without."""
     at = room.used[0] + count
     if at < room.rows.size:
         room.rows[at] = row
@@ -45,7 +45,7 @@ def put_row(room: FoundRoom, count: int, row: int) -> int:
 
 @inlined
 def end_query(room: FoundRoom, q: int, count: int) -> bool:
-    """End query q, which found so many rows; return False if they had no room."""
+    """End query q, and write how many rows it found; return False if they had no room."""
     room.counts[q] = count
     if room.rows.size == 0:
         return True
@@ -84,17 +84,23 @@ def _rank_eight(
 
 
 @inlined
+def _sort(rows: Ints | Ints32, begin: int, count: int) -> None:
+    """Sort the rows from `begin` on."""
+    if count <= _SHORT:
+        _rank(rows, begin, count)
+    else:
+        _shell_sort(rows, begin, begin + count)
+
+
+@inlined
 def put_sorted(source: Ints32, first: int, count: int, rows: Ints | Ints32, begin: int) -> None:
-    """Write so many rows in order; up to `WIDTH` items behind them may be overwritten."""
+    """Write rows in order; up to `WIDTH` items behind them may be overwritten."""
     if count <= WIDTH:
         _rank_eight(source, first, count, rows, begin)
         return
     for k in range(count):
         rows[begin + k] = source[first + k]
-    if count <= _SHORT:
-        _rank(rows, begin, count)
-    else:
-        _shell_sort(rows, begin, begin + count)
+    _sort(rows, begin, count)
 
 
 @device
@@ -116,14 +122,10 @@ def _shell_sort(rows: Ints | Ints32, begin: int, end: int) -> None:
 
 @inlined
 def sort_query(room: FoundRoom, count: int) -> None:
-    """Sort the rows of a query that has so many, if they have room."""
+    """Sort the rows of the last query, if they have room."""
     begin = room.used[0]
-    if count < 2 or begin + count + WIDTH > room.rows.size:
-        return
-    if count <= _SHORT:
-        _rank(room.rows, begin, count)
-    else:
-        _shell_sort(room.rows, begin, begin + count)
+    if count > 1 and begin + count + WIDTH <= room.rows.size:
+        _sort(room.rows, begin, count)
 
 
 @inlined

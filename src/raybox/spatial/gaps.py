@@ -1,14 +1,10 @@
 """Decide whether a box is found: exactly, of the floats given."""
 
-import math
-
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined
 from raybox.exact.squares import Gaps, order
 from raybox.spatial.query_boxes import Corners
-
-_OUT = 2.0**-52  # of a bound: more than rounding of its sum with a distance
 
 
 @inlined
@@ -46,15 +42,9 @@ def gaps_between(one: Corners, other: Corners) -> Gaps:
 @inlined
 def are_finite(gaps: Gaps) -> bool:
     """Return whether two boxes are at a distance: not if one of them is at infinity on an axis."""
-    total = abs(gaps.high[0]) + abs(gaps.high[1]) + abs(gaps.high[2])
-    return total + abs(gaps.low[0]) + abs(gaps.low[1]) + abs(gaps.low[2]) < np.inf or _are_finite(gaps)
-
-
-@device
-def _are_finite(gaps: Gaps) -> bool:
     high, low = gaps.high, gaps.low
-    infinite = math.isinf(high[0]) or math.isinf(high[1]) or math.isinf(high[2])
-    return not (infinite or math.isinf(low[0]) or math.isinf(low[1]) or math.isinf(low[2]))
+    upper_ends = max(abs(high[0]), abs(high[1]), abs(high[2]))
+    return max(upper_ends, abs(low[0]), abs(low[1]), abs(low[2])) < np.inf
 
 
 @device
@@ -66,18 +56,13 @@ def is_within(gaps: Gaps, distance: float) -> bool:
 
 
 @inlined
-def _outward(x: float, sign: float) -> float:
-    """Return a bound moved outward by more than its last rounding; an infinite one stays."""
-    return x + sign * abs(x) * _OUT if abs(x) < np.inf else x
-
-
-@device
 def grown(box: Corners, distance: float) -> Corners:
-    """Return a box that contains all points at most so far from another."""
+    """Return a box that overlaps all boxes at most so far from another.
+
+    A bound b >= x - d is at least that difference rounded, too, as rounding is monotone.
+    """
     low, up = box
-    x, y, z = low[0] - distance, low[1] - distance, low[2] - distance
-    u, v, w = up[0] + distance, up[1] + distance, up[2] + distance
     return Corners(
-        (_outward(x, -1.0), _outward(y, -1.0), _outward(z, -1.0)),
-        (_outward(u, 1.0), _outward(v, 1.0), _outward(w, 1.0)),
+        (low[0] - distance, low[1] - distance, low[2] - distance),
+        (up[0] + distance, up[1] + distance, up[2] + distance),
     )

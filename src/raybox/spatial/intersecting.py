@@ -28,7 +28,7 @@ class IntersectingMethod(Searchable):
     ) -> Ints:
         """Return the boxes that share a point with a convex region, such as a view frustum.
 
-        The answer is exact: a box beside a corner of the region, which is outside though no single plane
+        The answer is exact: a box near a corner of the region, which is outside though no single plane
         says so, is not found. Boxes and regions are closed: touching counts. Of a mesh and of `Instances`,
         the boxes around each triangle and each copy are tested, not what is in them.
 

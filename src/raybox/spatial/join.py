@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -16,6 +16,16 @@ CHUNK = 1 << 16
 """Boxes of one scene whose pairs are in memory together."""
 
 
+class JoinOptions(TypedDict, total=False):
+    """How scenes are joined: the other arguments of `join`."""
+
+    distance: float
+    where: WhereInput
+    other_where: WhereInput
+    workers: int
+    progress: bool
+
+
 @guard_class()
 class JoinMethod(Searchable):
     """Gives a scene the method `join`."""
@@ -25,24 +35,12 @@ class JoinMethod(Searchable):
         self,
         other: Searchable | None = None,
         *,
-        distance: float = 0.0,
-        where: WhereInput = None,
-        other_where: WhereInput = None,
         chunks: Literal[False] = False,
-        workers: int = -1,
-        progress: bool = False,
+        **how: Unpack[JoinOptions],
     ) -> Ints: ...
     @overload
     def join(
-        self,
-        other: Searchable | None = None,
-        *,
-        distance: float = 0.0,
-        where: WhereInput = None,
-        other_where: WhereInput = None,
-        chunks: Literal[True],
-        workers: int = -1,
-        progress: bool = False,
+        self, other: Searchable | None = None, *, chunks: Literal[True], **how: Unpack[JoinOptions]
     ) -> Iterator[Ints]: ...
     def join(
         self,

@@ -5,14 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined
-from raybox.exact.squares import Gaps, distance, order, squared
+from raybox.exact.squares import Gaps, certain_order, distance, order, squared
 from raybox.spatial.gaps import are_finite, is_within
 from raybox.validation import Floats, Ints
 
 _WIDER = 1.0 + 2.0**-40  # than a sum of squares with all of its roundings
 _TINY = 2.0**-100  # more than squares of float32 lose by underflow
-_FILTER = 2.0**-49  # see `raybox.exact.squares`
-_UNDERFLOW = 1e-300  # far more than squares of float64 lose
 
 
 class NeighborHeap(NamedTuple):
@@ -74,10 +72,9 @@ def _entry(heap: NeighborHeap, at: int) -> Candidate:
 @inlined
 def _is_after(heap: NeighborHeap, at: int, one: Candidate) -> bool:
     """Return whether an entry of the heap comes after a candidate: by distance, then by number."""
-    a, b = heap.squares[at], one.square
-    if abs(a - b) > (a + b) * _FILTER + _UNDERFLOW and a + b < np.inf:
-        return bool(a > b)
-    found = order(gaps_at(heap.gaps, at), one.gaps)
+    found = certain_order(heap.squares[at], one.square)
+    if found == 0:
+        found = order(gaps_at(heap.gaps, at), one.gaps)
     return found > 0 or (found == 0 and heap.rows[at] > one.row)
 
 

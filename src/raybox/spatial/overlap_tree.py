@@ -19,6 +19,7 @@ from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import Fields, int64, lowest_bit, popcount, vector_code, void
 from raybox.compiler.simd import F32, I32, I64, Builder, Lanes, Scalar, constant, greater, mask_of, splat
 from raybox.compiler.simd_arrays import Memory
+from raybox.primitives.ray import start_row
 from raybox.spatial.found_rows import FoundRoom, end_query, put_row, put_sorted, sort_query
 from raybox.spatial.gaps import gaps_between, grown, is_within, overlap
 from raybox.spatial.query_boxes import (
@@ -28,7 +29,6 @@ from raybox.spatial.query_boxes import (
     distance_of,
     is_before,
     next_query,
-    start_row,
 )
 from raybox.spatial.slot_boxes import NO_MARGIN, BoxTree, SlotBox, certain_margin, push_starts, slot_box
 from raybox.traversal.job import RaySpan
@@ -80,7 +80,7 @@ def make_shared() -> Shared:
 
 
 class _Compared(NamedTuple):
-    """The slots of a node beside a query: children, and bits for each kind of slot."""
+    """The slots of a node compared with a query: children, and bits for each kind of slot."""
 
     children: Lanes
     inner: Scalar
@@ -112,6 +112,24 @@ def _packed(b: Builder, slots: _Compared) -> Scalar:
     """Return the number of inner nodes, and boxes as bits: possible and certain ones."""
     packed = b.or_(b.shl(slots.boxes, I64(_POSSIBLE)), b.shl(slots.certain, I64(_CERTAIN)))
     return b.or_(b.ctpop(slots.inner), packed)
+
+
+class _Visited(NamedTuple):
+    """The slots of a node that a query overlaps."""
+
+    inner: int
+    """how many inner nodes"""
+    undecided: int
+    """a bit for each box that float64 decides"""
+    certain: int
+    """a bit for each box that is found for certain"""
+
+
+@inlined
+def _unpack(packed: int) -> _Visited:
+    """Return what `_packed` holds."""
+    certain = packed >> _CERTAIN
+    return _Visited(packed & _ALL, (packed >> _POSSIBLE & _ALL) ^ certain, certain)
 
 
 @vector_code(int64)
@@ -180,17 +198,15 @@ def _find(boxes: BoxTree, queries: QueryBoxes, q: int, stack: Ints32, room: Foun
     while top > 0:
         top -= 1
         node = int(stack[top])
-        visited = _visit(nodes, node * ROW, query, stack, top)
-        top += visited & _ALL
-        certain = visited >> _CERTAIN
-        open_ = (visited >> _POSSIBLE & _ALL) ^ certain
+        inner, undecided, certain = _unpack(_visit(nodes, node * ROW, query, stack, top))
+        top += inner
         at = room.used[0] + count
         if at + WIDTH <= room.rows.size:  # also if none is certain, which no processor could predict
             _store_boxes(nodes, node * ROW, certain, room.rows, at)
         count += popcount(certain)
-        while open_ != 0:
-            child = nodes[node, CHILD + lowest_bit(open_)]
-            open_ &= open_ - 1
+        while undecided != 0:
+            child = nodes[node, CHILD + lowest_bit(undecided)]
+            undecided &= undecided - 1
             if child != EMPTY and _is_found(boxes, queries, q, box, int(~child)):
                 count = put_row(room, count, int(~child))
     return count
@@ -223,14 +239,12 @@ def _find_shared(boxes: BoxTree, queries: QueryBoxes, span: RaySpan, shared: Sha
         if top > _NODES or found > _FOUND - WIDTH:
             return -1
         node, k, first = int(shared.nodes[first]), int(shared.node_query[first]), first + 1
-        visited = _visit_shared(nodes, node * ROW, shared, _Visit(k, top, found))
-        top += visited & _ALL
-        certain = visited >> _CERTAIN
-        open_ = (visited >> _POSSIBLE & _ALL) ^ certain
+        inner, undecided, certain = _unpack(_visit_shared(nodes, node * ROW, shared, _Visit(k, top, found)))
+        top += inner
         found += popcount(certain)
-        while open_ != 0:
-            child = nodes[node, CHILD + lowest_bit(open_)]
-            open_ &= open_ - 1
+        while undecided != 0:
+            child = nodes[node, CHILD + lowest_bit(undecided)]
+            undecided &= undecided - 1
             q = int(shared.numbers[k])
             box = corners_of(queries.lower, queries.upper, q)
             if child != EMPTY and _is_found(boxes, queries, q, box, int(~child)):
@@ -241,7 +255,7 @@ def _find_shared(boxes: BoxTree, queries: QueryBoxes, span: RaySpan, shared: Sha
 
 @inlined
 def _count_rows(size: int, found: int, shared: Shared, counts: Ints) -> None:
-    """Write how many rows each of so many queries has, and where they begin."""
+    """Write how many rows each of the first `size` queries has, and where they begin."""
     ends = shared.ends
     for k in range(size):
         ends[k] = 0
@@ -257,7 +271,7 @@ def _count_rows(size: int, found: int, shared: Shared, counts: Ints) -> None:
 
 @inlined
 def _end_shared(size: int, found: int, shared: Shared, room: FoundRoom) -> bool:
-    """End so many queries, which found so many rows; return False if these had no room."""
+    """End the first `size` queries, and write their rows; return False if these had no room."""
     _count_rows(size, found, shared, room.counts)
     if room.rows.size == 0:
         return True

@@ -31,7 +31,7 @@ class Join(NamedTuple):
     is_self: bool
 
     def blocks(self, size: int, how: RunSettings) -> Iterator[Ints]:
-        """Yield the pairs of so many boxes at a time."""
+        """Yield the pairs of up to `size` boxes at a time."""
         for part, starts in zip(self.target.own.parts, self.target.starts, strict=True):
             for some in _boxes_of(part, size):
                 yield self._pairs(part, some, starts, how)
@@ -55,7 +55,7 @@ class Join(NamedTuple):
 
 
 def _boxes_of(part: TargetPart, size: int) -> Iterator[_QueryRows]:
-    """Yield the boxes of a geometry that may be found, so many at a time."""
+    """Yield the boxes of a geometry that may be found, those of `size` rows at a time."""
     for begin in range(0, part.size, size):
         rows = _rows_of(part, begin, min(begin + size, part.size))
         if part.allowed.size:

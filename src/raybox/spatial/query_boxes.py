@@ -58,14 +58,6 @@ def corners_of(lower: Floats, upper: Floats, i: int) -> Corners:
 
 
 @inlined
-def start_row(starts: Ints32, q: int) -> int:
-    """Return the row of `Tree.starts` at which query q starts, beside row 0, or `ALL_GROUPS`."""
-    if starts.size == 0:
-        return 0
-    return int(starts[q if starts.size > 1 else 0])
-
-
-@inlined
 def distance_of(queries: QueryBoxes, q: int) -> float:
     """Return how far from query q boxes may be."""
     return float(queries.distances[q if queries.distances.size > 1 else 0])
@@ -116,27 +108,20 @@ def curve_order(lower: Floats, upper: Floats) -> Ints32:
 
 
 def batch_of(queries: QueryBoxes, begin: int, end: int) -> QueryBoxes:
-    """Return the queries begin <= k < end, frozen, with the order in which they are searched."""
-    whole = (begin, end) == (0, len(queries.lower))
-    some = queries if whole else select_queries(queries, begin, end)
-    lower, upper = frozen(some.lower), frozen(some.upper)
-    freeze(some.distances, some.starts, some.numbers)
-    return some._replace(lower=lower, upper=upper, order=curve_order(lower, upper))
+    """Return the queries begin <= k < end, with the order in which they are searched."""
+    some = select_queries(queries, slice(begin, end))
+    return some._replace(order=curve_order(some.lower, some.upper))
 
 
-def select_queries(queries: QueryBoxes, begin: int, end: int) -> QueryBoxes:
-    """Return the queries begin <= k < end, in their own order."""
-    some = slice(begin, end)
-    return queries._replace(
-        lower=queries.lower[some],
-        upper=queries.upper[some],
-        distances=_some(queries.distances, some),
-        starts=_some(queries.starts, some),
-        numbers=queries.numbers[some],
-        order=NO_ORDER,
-    )
+def select_queries(queries: QueryBoxes, some: "slice[int, int, None] | Ints") -> QueryBoxes:
+    """Return some queries, frozen, in their own order."""
+    lower, upper = frozen(queries.lower[some]), frozen(queries.upper[some])
+    distances, starts = _some(queries.distances, some), _some(queries.starts, some)
+    numbers = _some(queries.numbers, some)
+    freeze(distances, starts, numbers)
+    return QueryBoxes(lower, upper, distances, starts, NO_ORDER, numbers)
 
 
-def _some(values: NDArray[N], some: slice) -> NDArray[N]:
-    """Return the values of some queries; one for all is for these, too."""
+def _some(values: NDArray[N], some: "slice[int, int, None] | Ints") -> NDArray[N]:
+    """Return the values of some queries; one for all is for these, too, as is none."""
     return values[some] if values.size > 1 else values

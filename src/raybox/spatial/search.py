@@ -8,6 +8,7 @@ import numpy as np
 
 from raybox.compiler import huge_pages
 from raybox.geometry import GridRows
+from raybox.hits.runs import offsets_of
 from raybox.spatial.cells import Cells
 from raybox.spatial.found_rows import FoundPart, FoundRoom, place_rows
 from raybox.spatial.overlap_cells import find_in_cells
@@ -65,7 +66,7 @@ def find_rows(target: SearchTarget, queries: QueryBoxes, how: RunSettings) -> Fo
         found = [_find_batch(target, batch, threads) for batch in batches(queries)]
     if len(found) == 1:
         return found[0]
-    offsets = _offsets_of(np.concatenate([np.diff(one.offsets) for one in found]))
+    offsets = offsets_of(np.concatenate([np.diff(one.offsets) for one in found]))
     return FoundRows(offsets, np.concatenate([one.numbers for one in found]))
 
 
@@ -84,10 +85,28 @@ class _PartRows(NamedTuple):
 
 
 def _memory(boxes: BoxTree | Cells, size: int) -> Ints | Ints32:
-    """Return memory for so many rows: numbers of boxes are below 2^31."""
+    """Return memory for rows: numbers of boxes are below 2^31."""
     found: Ints | Ints32 = huge_pages.pooled_input(
         (size,), np.int64 if isinstance(boxes, Cells) else np.int32
     )
+    return found
+
+
+def found_parts(
+    boxes: BoxTree | Cells, queries: QueryBoxes, span: RaySpan, counts: Ints, *, stores: bool = True
+) -> list[FoundPart]:
+    """Return the rows of one geometry that queries find, a span of their order, and write how many.
+
+    Queries without room are searched again, with twice as much as the first of them needs.
+    """
+    (begin, end), found = span, list[FoundPart]()
+    size = max(_FIRST_ROOM, _PER_QUERY * (end - begin)) if stores else 0
+    while begin < end:
+        room = FoundRoom(_memory(boxes, size), np.zeros(1, np.int64), counts)
+        stop = _find(boxes, queries, RaySpan(begin, end), room)
+        found.append(FoundPart(begin, stop, room.rows[: room.used[0]]))
+        needed = counts[queries.order[stop] if queries.order.size else stop] if stop < end else 0
+        begin, size = stop, max(2 * size, 2 * int(needed))
     return found
 
 
@@ -96,14 +115,7 @@ def _search_part(boxes: BoxTree | Cells, queries: QueryBoxes, threads: Run, *, s
     counts = np.zeros(len(queries.lower), np.int64)
 
     def work(begin: int, end: int) -> list[FoundPart]:
-        size, found = max(_FIRST_ROOM, _PER_QUERY * (end - begin)) if stores else 0, list[FoundPart]()
-        while begin < end:
-            room = FoundRoom(_memory(boxes, size), np.zeros(1, np.int64), counts)
-            stop = _find(boxes, queries, RaySpan(begin, end), room)
-            found.append(FoundPart(begin, stop, room.rows[: room.used[0]]))
-            needed = counts[queries.order[stop] if queries.order.size else stop] if stop < end else 0
-            begin, size = stop, max(2 * size, 2 * int(needed))
-        return found
+        return found_parts(boxes, queries, RaySpan(begin, end), counts, stores=stores)
 
     parts = threads(work, len(counts), min_chunk=_LEAST)
     return _PartRows(counts, [one for found in parts for one in found])
@@ -112,7 +124,7 @@ def _search_part(boxes: BoxTree | Cells, queries: QueryBoxes, threads: Run, *, s
 def _find_batch(target: SearchTarget, queries: QueryBoxes, threads: Run) -> FoundRows:
     """Return the boxes that the queries of a batch find."""
     parts = [_search_part(searched(target, part), queries, threads, stores=True) for part in target.parts]
-    offsets = _offsets_of(np.sum([part.counts for part in parts], axis=0))
+    offsets = offsets_of(np.sum([part.counts for part in parts], axis=0))
     numbers = huge_pages.pooled((int(offsets[-1]),), np.int64)
     ends = offsets[:-1].copy()
     for own, part in zip(parts, target.parts, strict=True):
@@ -125,9 +137,3 @@ def _place(order: Ints32, part: _PartRows, first: int, to: tuple[Ints, Ints], be
     """Copy some of the rows of a geometry to where queries have the next, and to the rows of all."""
     for one in part.found[begin:end]:
         place_rows(one, order, part.counts, first, *to)
-
-
-def _offsets_of(counts: Ints) -> Ints:
-    offsets = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    return offsets

@@ -7,7 +7,6 @@ import numpy as np
 from raybox.bvh.node import FAR, STACK, WIDTH, Tree, outward_down, outward_up, to_tree
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.struct_ref import struct
-from raybox.exact.double_double import Vector3
 from raybox.geometry import BoxRows
 from raybox.spatial.query_boxes import Corners
 from raybox.spatial.target import ALL_GROUPS
@@ -52,25 +51,15 @@ def _up(x: float, tree: Tree, axis: int) -> np.float32:
     return outward_up(_to_tree(x, tree.center[axis], tree.scale))
 
 
-@inlined
-def slot_lower(tree: Tree, low: Vector3) -> Singles:
-    """Return a point in tree coordinates, rounded down."""
-    return _down(low[0], tree, 0), _down(low[1], tree, 1), _down(low[2], tree, 2)
-
-
-@inlined
-def slot_upper(tree: Tree, up: Vector3) -> Singles:
-    """Return a point in tree coordinates, rounded up."""
-    return _up(up[0], tree, 0), _up(up[1], tree, 1), _up(up[2], tree, 2)
-
-
 @device
 def slot_box(boxes: BoxTree, box: Corners) -> SlotBox:
     """Return a box in tree coordinates, rounded outward; in 2D, where all z are 0, it has no bounds there."""
-    (x, y, z), (u, v, w) = slot_lower(boxes.tree, box.lower), slot_upper(boxes.tree, box.upper)
+    tree, low, up = boxes.tree, box.lower, box.upper
+    z, w = _down(low[2], tree, 2), _up(up[2], tree, 2)
     if boxes.is_flat:
         z, w = -_FAR, _FAR
-    return SlotBox((x, y, z), (u, v, w))
+    lower = _down(low[0], tree, 0), _down(low[1], tree, 1), z
+    return SlotBox(lower, (_up(up[0], tree, 0), _up(up[1], tree, 1), w))
 
 
 @device
@@ -96,7 +85,7 @@ def make_stack() -> Ints32:
 
 @inlined
 def push_starts(tree: Tree, row: int, stack: Ints32, top: int) -> int:
-    """Put the nodes at which a query starts on a stack that has so many; return how many it has now."""
+    """Push the nodes at which a query starts; return the new top of the stack."""
     if row == ALL_GROUPS:
         stack[top] = 0
         return top + 1

@@ -1,4 +1,4 @@
-"""The table of spatial queries: each is a file beside this one, and two lines here."""
+"""The table of spatial queries: each is a file next to this one, and two lines here."""
 
 from raybox.hits.file_columns import FileColumns
 from raybox.spatial import closest, containing, intersecting, join, overlapping, within_distance

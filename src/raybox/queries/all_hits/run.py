@@ -11,6 +11,7 @@ from raybox.compiler.buffer_pool import BufferPool
 from raybox.compiler.decorators import device, inlined
 from raybox.geometry import PrimitiveRows, RayRows
 from raybox.geometry.ray_rows import ray_count, select_rows
+from raybox.hits.runs import offsets_of, places_of
 from raybox.primitives.box_simd import Pairs, make_pairs
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import get_ray
@@ -196,7 +197,7 @@ def _collected(
     threads(copy_packets, len(packets), done=uncounted, min_chunk=1)
     if undecided.size:
         own = counts[undecided]
-        places = np.repeat(offsets[undecided] - np.cumsum(own) + own, own) + np.arange(own.sum())
+        places = places_of(offsets[undecided], own)
         index[places] = np.concatenate([part.index for part in parts])
         t[places] = np.concatenate([part.t for part in parts])
     return AllResults(offsets, index, t)
@@ -255,14 +256,6 @@ def _corrected(job: Job, found: ExactRows) -> ExactRows:
         np.insert(found.index[stay], places, np.concatenate(index)),
         np.insert(found.t[stay], places, np.concatenate(times)),
     )
-
-
-def offsets_of(counts: Ints) -> Ints:
-    """Return where each ray's hits begin, and where the last ones end."""
-    offsets = np.empty(counts.size + 1, np.int64)
-    offsets[0] = 0
-    np.cumsum(counts, out=offsets[1:])
-    return offsets
 
 
 def joined(parts: list[AllResults]) -> AllResults:
