@@ -40,11 +40,13 @@ PARITY = number_query("parity", Parity, np.int8)
 
 
 @pytest.fixture(autouse=True)
-def added(monkeypatch):
+def added():
     """Add the queries for the tests of this module alone."""
-    monkeypatch.setattr(table, "QUERIES", dict(table.QUERIES))
-    table.add(QUERY)
-    table.add(PARITY)
+    for query in (QUERY, PARITY):
+        table.add(query)
+    yield
+    for query in (QUERY, PARITY):
+        del table.QUERIES[query.name]
 
 
 @pytest.fixture
