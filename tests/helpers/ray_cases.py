@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,10 +14,12 @@ from raybox.bvh.build import build
 from raybox.bvh.node import outward_down, outward_up
 from raybox.compiler.processor import level
 from raybox.compiler.target import has
+from raybox.geometry import BoxRows
 from raybox.queries.occluded import Occluded
 from raybox.traversal.job import RaySpan
 from raybox.traversal.packed_rays import set_up_rays
 from raybox.traversal.ray_keys import copy_rays
+from raybox.traversal.ray_setup import Frame
 from raybox.traversal.slab_coefficients import load_single_ray
 from raybox.traversal.workspace import SetupSpan, make_workspace
 from scenes import random_scene
@@ -172,9 +175,14 @@ def copy_rows(rays, base, numbers, span, rows):
     copy_rays(rays, base, numbers, RaySpan(span[0], span[1]), rows)
 
 
+class Task(NamedTuple):
+    rows: BoxRows
+    frame: Frame
+
+
 @loop
-def _set_up(frame, workspace, rows, order, span):
-    set_up_rays(frame, workspace, rows, order, SetupSpan(span[0], span[1], False))
+def _set_up(task, workspace, rows, order, span):
+    set_up_rays(task, workspace, rows, order, SetupSpan(span[0], span[1], False))
 
 
 def set_up(frame, rays, ids):
@@ -183,7 +191,8 @@ def set_up(frame, rays, ids):
     rows = np.full((number, 8), np.nan)
     copy_rows(rays, 0, np.arange(number, dtype=np.int32), (0, number), rows)
     order = np.concatenate([[-1, -1], ids]).astype(np.int32)
-    _set_up(frame, workspace, rows, order, (2, 2 + len(ids)))
+    task = Task(BoxRows(np.empty((0, 3)), np.empty((0, 3))), frame)
+    _set_up(task, workspace, rows, order, (2, 2 + len(ids)))
     return workspace
 
 

@@ -154,4 +154,5 @@ def _fills_boxes(module: ModuleType) -> bool:
     return getattr(module, "FILLS_BOXES", False)
 
 
+dispatch(has_volumes, lambda kind: (yes if has_volumes_of(kind) else no) if kind in TABLE else None)
 dispatch(fills_boxes, lambda kind: (yes if _fills_boxes(TABLE[kind]) else no) if kind in TABLE else None)

@@ -44,23 +44,19 @@ for any ray of the plane, hit or miss. 5/4 stands for 8/7, and 4 u abs(p/q) + 4 
 roundings: of the inverse of q and the product, of the difference with the ray's shift (one float32 number),
 and of the bounds themselves. A denominator that is smaller leaves the pair undecided.
 
-**Range.** A packed ray begins and ends in float32, by `ends` at most before and after its range, in all
-(`raybox.traversal.slab_coefficients`). So a time above `ends` is after t_min, and one below `before`, the end
-less `ends`, is before t_max. A time below 0 or above `stop` is out of the range, or later than a hit so far.
-
 **Limits.** M is from 2^-30 to 2^30, g above 2^-36, s below 2^20: else no pair is certain. So no unit is above
-2^62 or below 2^-120, no number here overflows, and what underflows is less than 2^-100 of its unit. NaN, of
-what divides 0 by 0, fails each comparison that would make a pair certain.
+2^62 or below 2^-120, no number here overflows, and what underflows is less than 2^-100 of its unit.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from raybox.compiler.intrinsics import Fields
-from raybox.compiler.simd import F32, F64, Builder, Lanes, Scalar, constant, greater, lesser, multiply_add
-from raybox.primitives.triangle_simd import Vector, cross, dot, everywhere, largest, minus
+from raybox.compiler.simd import F32, F64, Builder, Lanes, Scalar, constant, greater, multiply_add
+from raybox.primitives.triangle_decision import Ends, Times, TriangleHits, decided
+from raybox.primitives.triangle_simd import Vector, cross, dot, largest, minus, sum_of
 
 _ROUND = 2.0**-24
 _VOLUME, _EDGE, _CORNER = 7.0 * _ROUND, 9.0 * _ROUND, 5.0 * _ROUND
@@ -94,58 +90,18 @@ class PacketWays(NamedTuple):
 
     d: Vector
     shift: Lanes  # where packed times begin
-    ends: Lanes  # by how much the range may begin late, or end early
+    off: Lanes  # `Ends.off`
     moves: Moves | None  # None where all start at the eye
 
 
 AWAY, WAY_COLUMNS = 5, 13
-"""The column of `Moves.away`, and how many columns there are: d, shift, ends, and those of `Moves`."""
+"""The column of `Moves.away`, and how many columns there are: d, shift, off, and those of `Moves`."""
 
 
 def ways_of(columns: list[Lanes]) -> PacketWays:
     """Return the rays with these columns: the first five, or all."""
     moves = columns[AWAY:] and Moves(columns[5], columns[6], columns[7:10], columns[10:13])
     return PacketWays(columns[:3], columns[3], columns[4], moves or None)
-
-
-class Ends(NamedTuple):
-    """Where rays are, and where they end now."""
-
-    before: Lanes  # certain hits so early are within the range, and before the first hit so far
-    stop: Lanes  # no hit after it matters; negative: the ray has ended
-
-
-class PacketHits(NamedTuple):
-    """Sixteen rays at a triangle."""
-
-    hits: Lanes  # certain
-    undecided: Lanes
-    low: Lanes  # bounds of the times of hits
-    high: Lanes
-
-
-class PacketAtTriangle(NamedTuple):
-    """Sixteen rays at a triangle, and their state so far: what a query decides there."""
-
-    hits: Lanes  # certain
-    low: Lanes  # bounds of the times of hits
-    late: Lanes  # above, with room for the errors of node tests
-    item: Scalar
-    stop: Lanes
-    before: Lanes
-    result: Lanes
-    packets: Fields  # the `PacketRecorder`
-
-
-class TriangleState(NamedTuple):
-    """Stops, times before which hits come first, and results of sixteen rays."""
-
-    stop: Lanes
-    before: Lanes
-    result: Lanes
-
-
-RecordTriangle: TypeAlias = Callable[[Builder, PacketAtTriangle], TriangleState]
 
 
 def moves_of(s: Vector, d: Vector) -> Moves:
@@ -188,12 +144,6 @@ def _plane_words(p: Vector, q: Vector, a: Vector, at: tuple[Lanes, Lanes]) -> li
     return [*((x * unit).to(F32) for x in normal), start.to(F32), error.to(F32)]
 
 
-def sum_of(vector: Vector) -> Lanes:
-    """Return the sum of the magnitudes of three parts."""
-    x, y, z = (part.magnitude() for part in vector)
-    return x + y + z
-
-
 def inverse(x: Lanes) -> Lanes:
     """Return 1/x, a float32 number, in float64."""
     return (constant(x.b, F32, x.count, 1.0) / x.to(F32)).to(F64)
@@ -201,7 +151,7 @@ def inverse(x: Lanes) -> Lanes:
 
 def intersect(
     b: Builder, word: Callable[[int], Lanes], ways: PacketWays, ends: Ends, culled: Scalar
-) -> tuple[Lanes, Callable[[], PacketHits]]:
+) -> tuple[Lanes, Callable[[], TriangleHits]]:
     """Return which rays do not certainly miss the triangle's sides, and what decides these.
 
     word: a word of the triangle, in all lanes.
@@ -209,18 +159,7 @@ def intersect(
     volumes = [_volume(word, ways, at) for at in range(NORMALS, EDGES, 3)]
     one = constant(b, F32, ends.stop.count, 1.0)
     bound = multiply_add(word(EDGE), ways.moves.twist, one) if ways.moves else one
-    least, most = (pick(pick(volumes[0], volumes[1]), volumes[2]) for pick in (lesser, greater))
-    below, above = least < -bound, most > bound
-    left = (ends.stop >= 0.0) & ~(below & (above | everywhere(above, culled)))
-
-    def decide() -> PacketHits:
-        low, high, known = _times(b, word, ways)
-        inside = (least > bound) | ((most < -bound) & ~everywhere(above, culled))
-        hits = left & inside & known & (low > ways.ends) & (high < ends.before)
-        misses = known & ((high < 0.0) | (low > ends.stop))
-        return PacketHits(hits, left & ~hits & ~misses, low, high)
-
-    return left, decide
+    return decided(volumes, bound, partial(_times, b, word, ways), ends, culled)
 
 
 def _volume(word: Callable[[int], Lanes], ways: PacketWays, at: int) -> Lanes:
@@ -234,8 +173,8 @@ def _volume(word: Callable[[int], Lanes], ways: PacketWays, at: int) -> Lanes:
     return value
 
 
-def _times(b: Builder, word: Callable[[int], Lanes], ways: PacketWays) -> tuple[Lanes, Lanes, Lanes]:
-    """Return bounds of the times at which rays cross the plane, and which of these are known."""
+def _times(b: Builder, word: Callable[[int], Lanes], ways: PacketWays) -> Times:
+    """Return bounds of the times at which rays cross the plane."""
     normal = [word(PLANE + k) for k in range(3)]
     start, error = word(FROM), word(ERROR)
     if ways.moves:
@@ -246,4 +185,4 @@ def _times(b: Builder, word: Callable[[int], Lanes], ways: PacketWays) -> tuple[
     whole = start * part
     time, size = whole - ways.shift, whole.magnitude()
     pad = (error + size) * part.magnitude() * _MORE + (size + time.magnitude()) * _SLACK
-    return time - pad, time + pad, part.magnitude() <= _LARGE
+    return Times(time - pad, time + pad, part.magnitude() <= _LARGE)

@@ -133,6 +133,12 @@ def largest(*parts: Lanes) -> Lanes:
     return largest
 
 
+def sum_of(vector: Vector) -> Lanes:
+    """Return the sum of the magnitudes of three parts."""
+    x, y, z = (part.magnitude() for part in vector)
+    return x + y + z
+
+
 def _is_tame(size: Lanes) -> Lanes:
     return (size > 1 / _TAME) & (size < _TAME)
 

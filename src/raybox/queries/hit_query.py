@@ -23,7 +23,7 @@ from raybox.hits.hit_ids import Source
 from raybox.primitives.box_simd import Pairs
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS, MISS_INDEX, UNDECIDED_INDEX, UNKNOWN_ORDER
-from raybox.primitives.table import certain_order, first_contacts, intersect, tie
+from raybox.primitives.table import certain_order, first_contacts, has_volumes, intersect, tie
 from raybox.queries.columns import hit_columns, hit_dtypes
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.merge import exact_order
@@ -35,7 +35,13 @@ from raybox.traversal.packet_batches import resolve_undecided
 from raybox.traversal.packet_box import PacketAtBox, add_undecided
 from raybox.traversal.protocol import ExactHooks, PacketHooks, StreamHooks, ends_rays
 from raybox.traversal.ray_setup import LANES, PASSES, RESULT, TIMED
-from raybox.traversal.ray_state import both_at_range_start, end_at, mark_undecided
+from raybox.traversal.ray_state import (
+    both_at_range_start,
+    bound_by_packed,
+    end_at,
+    mark_undecided,
+    start_before,
+)
 from raybox.traversal.workspace import (
     DEFERRED,
     RESULTS,
@@ -110,11 +116,13 @@ def order_of(job: Job, workspace: Workspace, p: int, j: int, bounds: tuple[float
 
 
 @inlined
-def _replace(recorder: HitFold, workspace: Workspace, p: int, low: float, high: float) -> None:
+def _replace(recorder: HitFold, job: Job, workspace: Workspace, p: int, low: float, high: float) -> None:
     """Make a candidate the hit so far. low, high: bounds of its time."""
     r, i = whole(workspace.pairs.ray[p]), workspace.pairs.item[p]
     workspace.state[r, RESULT] = workspace.state[r, TIMED] = i
     workspace.bounds[r, 0], workspace.bounds[r, 1] = low, high
+    if has_volumes(job.rows):
+        start_before(workspace, r, low)
     if ends_rays(recorder):
         end_at(workspace, r, high)
 
@@ -133,7 +141,7 @@ def _record_overlapping(recorder: HitFold, job: Job, workspace: Workspace, p: in
         low, high = larger(pairs.low[p], first), smaller(pairs.high[p], last)
         if is_new:
             low, high = low if order >= 0 else pairs.low[p], high if order <= 0 else pairs.high[p]
-            _replace(recorder, workspace, p, low, high)
+            _replace(recorder, job, workspace, p, low, high)
         else:
             state[r, TIMED] = j
             times[r, 0], times[r, 1] = low if order <= 0 else first, high if order >= 0 else last
@@ -155,11 +163,14 @@ def record(recorder: HitFold, job: Job, workspace: Workspace, count: int) -> Non
             continue
         order = UNKNOWN_ORDER
         if j != MISS_INDEX:
+            if has_volumes(job.rows) and state[r, TIMED] != j:
+                state[r, TIMED] = j
+                bound_by_packed(workspace, r)
             order = order_by_bounds(pairs, p, times[r, 0], times[r, 1])
             if order != UNKNOWN_ORDER and not prefers(recorder, order, i, j):
                 continue
         if status == HIT and (j == MISS_INDEX or order != UNKNOWN_ORDER):
-            _replace(recorder, workspace, p, pairs.low[p], pairs.high[p])
+            _replace(recorder, job, workspace, p, pairs.low[p], pairs.high[p])
         elif j != MISS_INDEX and order == UNKNOWN_ORDER:
             _record_overlapping(recorder, job, workspace, p)
         else:

@@ -25,7 +25,7 @@ from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.status import HIT, MISS_INDEX, UNDECIDED, UNDECIDED_INDEX
 from raybox.primitives.table import hits
-from raybox.primitives.triangle_packet import PacketAtTriangle, TriangleState
+from raybox.primitives.triangle_decision import RaysAtTriangle, TriangleState
 from raybox.queries.columns import RAY, number_results
 from raybox.queries.exact_fallback import OrderedHits
 from raybox.queries.per_ray import PLAIN, PerRay, ResultArray, Speed
@@ -182,25 +182,24 @@ def _write_results(recorder: NumberFold, _job: Job, order: Order, workspace: Wor
 # In the packet traversal.
 
 
-def _added(b: Builder, packets: Fields, result: Lanes, certain: Lanes) -> Lanes:
-    """Return the results of a packet's rays after certain hits of some."""
-    if _vectors_end(packets.inner):
-        return certain.choose(constant(b, I32, LANES, _ONE), result)
-    return _merged(packets.inner, result + 1, certain.to(I32)) - 1
+def _added(recorder: Fields, result: Lanes, certain: Lanes) -> Lanes:
+    """Return the results of rays after certain hits of some."""
+    if _vectors_end(recorder):
+        return certain.choose(_ONE, result)
+    return _merged(recorder, result + 1, certain.to(I32)) - 1
 
 
 def _intersect_box(b: Builder, at: PacketAtBox) -> tuple[Lanes, Lanes]:
     certain = certain_hits(b, at)
     deferred = add_undecided(b, at, undecided(at.near, at.far, certain))
-    result = _added(b, at.packets, deferred.choose(DEFERRED, at.result), certain)
+    result = _added(at.packets.inner, deferred.choose(DEFERRED, at.result), certain)
     ends = _vectors_end(at.packets.inner)  # and no undecided box: a later one may be hit
     return (certain if ends else deferred).choose(PASSES, at.stop), result
 
 
-def _record_triangle(b: Builder, at: PacketAtTriangle) -> TriangleState:
-    ends = _vectors_end(at.packets.inner)
-    stop = at.hits.choose(PASSES, at.stop) if ends else at.stop
-    return TriangleState(stop, at.before, _added(b, at.packets, at.result, at.hits))
+def _record_triangle(_b: Builder, at: RaysAtTriangle) -> TriangleState:
+    stop = at.hits.choose(PASSES, at.stop) if _vectors_end(at.recorder) else at.stop
+    return TriangleState(stop, at.before, _added(at.recorder, at.result, at.hits))
 
 
 @device
@@ -311,13 +310,12 @@ def number_query(
         write_results=_write_results,
         certain_hits=_CertainNumbers,
         record_certain=_record_certain,
+        record_triangle=_record_triangle,
         ends_rays=ends,
         ends_at_hit=ends,
         defers_float64=yes,
     )
-    packet = PacketHooks(
-        fold, _intersect_box, _write_packets, _write_misses, record_triangle=_record_triangle
-    )
+    packet = PacketHooks(fold, _intersect_box, _write_packets, _write_misses)
     query = Query(
         name=name,
         hooks=(stream, packet, EXACT_HOOKS),

@@ -45,7 +45,7 @@ class AllPairsTask(NamedTuple):
     """Rays, and boxes as given and in blocks."""
 
     rays: RayRows
-    boxes: BoxRows
+    rows: BoxRows
     blocks: Blocks
     frame: Frame
 
@@ -104,7 +104,7 @@ def make_workspace() -> AllPairsWorkspace:
 @device
 def _write_keys_singly(task: AllPairsTask, workspace: AllPairsWorkspace, count: int) -> None:
     """Write the sort keys of fewer than 16 rays, from their packed rays."""
-    set_up_rays(task.frame, workspace, workspace.rows, workspace.order, SetupSpan(whole(0), count, False))
+    set_up_rays(task, workspace, workspace.rows, workspace.order, SetupSpan(whole(0), count, False))
     for k in range(count):
         workspace.keys[k] = (
             _MISS if workspace.packed_rays[k, STOP] == PASSES else octant_of(workspace.packed_rays, k)
@@ -147,7 +147,7 @@ def _decide(task: AllPairsTask, workspace: AllPairsWorkspace, count: int, out: A
     pairs = workspace.pairs
     for k in range(count, (count + 7) // 8 * 8):
         pairs.ray[k], pairs.item[k] = pairs.ray[0], pairs.item[0]
-    decide_listed(task.boxes, workspace.rays64, pairs, count)
+    decide_listed(task.rows, workspace.rays64, pairs, count)
     for p in range(count):
         status, ray, item = pairs.status[p], pairs.source[p], pairs.item[p]
         if status == UNDECIDED:
@@ -171,7 +171,7 @@ def _intersect_octant(
 ) -> None:
     """Decide the rays of a group whose directions are in one octant."""
     begin, end = workspace.starts[octant], workspace.starts[octant + 1]
-    set_up_rays(task.frame, workspace, workspace.rows, workspace.order, SetupSpan(begin, end, False))
+    set_up_rays(task, workspace, workspace.rows, workspace.order, SetupSpan(begin, end, False))
     for r in range(end - begin):
         if workspace.packed_rays[r, STOP] == NOT_PACKED:
             _list_single_ray(out, base + workspace.order[begin + r])

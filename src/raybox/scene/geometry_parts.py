@@ -38,13 +38,14 @@ from raybox.geometry import (
 from raybox.geometry.ray_rows import NO_ROWS
 from raybox.hits.hit_ids import SceneRows
 from raybox.primitives import exact_table
-from raybox.primitives.table import bounds, has_simd, own_tree
+from raybox.primitives.table import bounds, has_simd, has_volumes, own_tree
 from raybox.queries.query import GroupsInput
 from raybox.scene.groups import GroupRows, checked_groups
 from raybox.threads.chunks import check_workers
-from raybox.traversal.job import Job
+from raybox.traversal.job import NO_TRIANGLES, Job
 from raybox.traversal.ray_setup import Frame, frame_of
-from raybox.validation import Array, Bools, Floats, MaskInput, freeze, names_of
+from raybox.traversal.slot_triangles import triangles_of
+from raybox.validation import Array, Bools, Floats, Floats32, MaskInput, freeze, names_of
 
 _MAX_IDS = 2**62
 _OF_ARRAYS = "Of boxes: Scene(raybox.Boxes(lower, upper)); of triangles: Scene(raybox.Mesh(vertices, faces))"
@@ -60,6 +61,7 @@ class Part(NamedTuple):
     bounds: Callable[[], tuple[Floats, Floats]]  # of each row, computed by the first call
     frame: Frame | None  # of the tree, for primitives with vector code
     refit_policy: RefitPolicy
+    triangles: Callable[[], Floats32]  # of nodes, in float32; computed by the first call
     inner: "Part | None" = None  # of instances: the part of the inner geometry
     groups: GroupRows | None = None
 
@@ -302,7 +304,8 @@ def groups_of(parts: tuple[Part, ...]) -> GroupRows | None:
 def job(part: Part, rays: RayRows, allowed: Bools, cull: Cull) -> Job:
     """Return the job of a query on one part, for the kernels."""
     tree = cast(Tree, part.tree)  # or that of `own_tree`
-    return Job(tree, facing(part.geometry, part.rows, cull), rays, allowed, part.frame)
+    rows = facing(part.geometry, part.rows, cull)
+    return Job(tree, rows, rays, allowed, part.frame, triangles=part.triangles())
 
 
 def masks(where: MaskInput | Sequence[MaskInput], made: tuple[Part, ...]) -> list[Bools]:
@@ -376,9 +379,17 @@ def _made(
         box_rows or cache(partial(bounds, rows)),
         frame,
         refit_policy,
+        cache(partial(_triangles, tree, rows, frame)),
         inner,
         groups,
     )
+
+
+def _triangles(tree: PrimitiveRows, rows: PrimitiveRows, frame: Frame | None) -> Floats32:
+    """Return the triangles of a tree's nodes as vector code reads them; of other rows, none."""
+    if not (frame and isinstance(tree, Tree) and has_volumes(rows)):
+        return NO_TRIANGLES
+    return triangles_of(tree, rows, frame)
 
 
 def _instance_rows(geometry: Instances, inner: Part, arrays: InstanceArrays | None = None) -> InstanceRows:

@@ -7,14 +7,14 @@ does not record stays in the lists, as candidates. See `raybox.traversal.node_te
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from raybox.bvh.node import WIDTH
 from raybox.compiler.decorators import device
 from raybox.compiler.intrinsics import Fields, int64, vector_code, void
 from raybox.compiler.simd import I32, I64, Builder, Lanes, Scalar, constant, lesser, splat
 from raybox.compiler.simd_arrays import Register, bits, loop
-from raybox.primitives.table import fills_boxes
+from raybox.primitives.table import fills_boxes, has_volumes
 from raybox.traversal.box_entry import BoxEntry, BoxTimes, entry_of, planes_of
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import AnySlots, RayVector, Slots, SpanSlots
@@ -29,9 +29,10 @@ class CertainHits:
     records_most = False  # whether most boxes are recorded: a branch past the lists then saves 5 to 9 %
 
     def __init__(
-        self, b: Builder, recorder: Fields, rows: Fields, workspace: Fields, rays: RayVector, slots: AnySlots
+        self, b: Builder, recorder: Fields, job: Fields, workspace: Fields, rays: RayVector, slots: AnySlots
     ) -> None:
-        self.b, self.recorder, self.rows, self.workspace = b, recorder, rows, workspace
+        self.b, self.recorder, self.job, self.workspace = b, recorder, job, workspace
+        self.rows = job.rows
         self.rays, self.slots = rays, slots
         self.begin()
 
@@ -80,6 +81,9 @@ class CertainHits:
         return self.b.add(self.b.mul(ray, I64(STATE_WORDS)), I64(word))
 
 
+Chosen: TypeAlias = Callable[..., CertainHits]
+
+
 class _ListAtNode(NamedTuple):
     """A list of rays at the slots of a node."""
 
@@ -88,7 +92,12 @@ class _ListAtNode(NamedTuple):
 
 
 def _intersect_lists(
-    chosen: type[CertainHits], b: Builder, recorder: Fields, job: Fields, workspace: Fields, at: _ListAtNode
+    chosen: Callable[..., CertainHits],
+    b: Builder,
+    recorder: Fields,
+    job: Fields,
+    workspace: Fields,
+    at: _ListAtNode,
 ) -> None:
     """Write to the lists of a node's slots the rays of a list that may hit them, and when."""
     node, rays = at
@@ -96,14 +105,15 @@ def _intersect_lists(
     number = b.sub(rays.end, rays.begin)
     with loop(b, number, at_a_time()) as step:
         vector = RayVector(b, recorder, workspace, rays.begin, step, number)
-        hits = chosen(b, recorder, job.rows, workspace, vector, slots)
-        with bits(b, node.boxes) as slot:
-            near, far = vector.intersect_slots(slots, slot)
-            left = hits.record(slot, near, far)
-            with b.if_then(left.any()) if hits.records_most else nullcontext():
-                left = hits.decide(slot, left)
-                vector.enlist(workspace, slots, slot, near if hits.timed else None, left)
-        hits.finish()
+        with b.if_then(b.icmp_signed("!=", node.boxes, I64(0))):
+            hits = chosen(b, recorder, job, workspace, vector, slots)
+            with bits(b, node.boxes) as slot:
+                near, far = vector.intersect_slots(slots, slot)
+                left = hits.record(slot, near, far)
+                with b.if_then(left.any()) if hits.records_most else nullcontext():
+                    left = hits.decide(slot, left)
+                    vector.enlist(workspace, slots, slot, near if hits.timed else None, left)
+            hits.finish()
         with bits(b, node.inner) as slot:
             near, far = vector.intersect_slots(slots, slot)
             vector.enlist(workspace, slots, slot, near if hits.timed else None, near <= far)
@@ -118,7 +128,12 @@ class _ListAtNodes(NamedTuple):
 
 
 def _scan_nodes(
-    chosen: type[CertainHits], b: Builder, recorder: Fields, job: Fields, workspace: Fields, at: _ListAtNodes
+    chosen: Callable[..., CertainHits],
+    b: Builder,
+    recorder: Fields,
+    job: Fields,
+    workspace: Fields,
+    at: _ListAtNodes,
 ) -> Scalar:
     """Write which boxes in some nodes the first rays of a list may hit; return how many pairs there are.
 
@@ -127,7 +142,7 @@ def _scan_nodes(
     nodes, rays = at
     slots = SpanSlots(b, job.tree.nodes, nodes.first)
     vector = RayVector(b, recorder, workspace, rays.begin, I64(0), b.sub(rays.end, rays.begin))
-    hits, pairs = chosen(b, recorder, job.rows, workspace, vector, slots), Register(b, nodes.pairs)
+    hits, pairs = chosen(b, recorder, job, workspace, vector, slots), Register(b, nodes.pairs)
     with loop(b, b.mul(nodes.count, I64(WIDTH))) as slot:
         near, far = vector.intersect_slots(slots, slot)
         left = hits.record(slot, near, far)
@@ -155,12 +170,12 @@ class RecordHits(NamedTuple):
 
 
 @cache
-def record_hits(certain_hits: Callable[..., CertainHits]) -> RecordHits:
-    """Return what records hits by a class."""
+def record_hits(boxes: Chosen, triangles: Chosen = CertainHits) -> RecordHits:
+    """Return what records hits by a class for boxes, and one for triangles."""
 
-    def chosen(rows: Fields) -> Any:
+    def chosen(rows: Fields) -> Chosen:
         # a ray that hits the box of another primitive may miss the primitive
-        return certain_hits if fills_boxes(rows) else CertainHits
+        return boxes if fills_boxes(rows) else triangles if has_volumes(rows) else CertainHits
 
     @vector_code(void)
     def write(

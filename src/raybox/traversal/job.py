@@ -9,11 +9,14 @@ from raybox.bvh.node import Tree
 from raybox.compiler.decorators import inlined
 from raybox.compiler.struct_ref import struct
 from raybox.geometry import GridRows, PrimitiveRows, RayRows
+from raybox.primitives.triangle_slots import ROOM
 from raybox.traversal.ray_setup import Frame
-from raybox.validation import Bools, Ints
+from raybox.validation import Bools, Floats32, Ints
 
 NO_OWNERS = np.empty(0, np.int64)
 NO_OWNERS.flags.writeable = False
+NO_TRIANGLES = np.empty((0, ROOM), np.float32)
+NO_TRIANGLES.flags.writeable = False
 
 
 @struct
@@ -28,6 +31,7 @@ class Job(NamedTuple):
     base: int = 0  # the index of row 0
     owners: Ints = NO_OWNERS  # of each primitive, what rays exclude: an object; empty: its hit id
     first: int = 0  # hit id of the first primitive, among those of all geometries
+    triangles: Floats32 = NO_TRIANGLES  # those of nodes, in float32: `raybox.traversal.node_triangles`
 
 
 @inlined

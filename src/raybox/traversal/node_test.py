@@ -188,6 +188,11 @@ class Slots:
         b = self._planes.b
         return b.not_(self._nodes.get(b.add(b.add(self._row, I64(CHILD)), slot)))
 
+    def triangle(self, slot: Scalar, room: int) -> Scalar:
+        """Return the place of a slot's triangle, where each node has so many words."""
+        b = self._planes.b
+        return b.add(b.mul(b.sdiv(self._row, I64(ROW)), I64(room)), slot)
+
     def close(self, workspace: Fields) -> None:
         """Write how long the lists are now."""
         workspace.lengths.store(self.ends.load(0, WIDTH) - workspace.starts.load(0, WIDTH), 0)
@@ -219,6 +224,12 @@ class SpanSlots:
     def item(self, slot: Scalar) -> Scalar:
         """Return the index of the box in a slot."""
         return self._b.not_(self._nodes.get(self._place(slot, CHILD)))
+
+    def triangle(self, slot: Scalar, room: int) -> Scalar:
+        """Return the place of a slot's triangle, where each node has so many words."""
+        b = self._b
+        node = b.add(b.sdiv(self._first, I64(ROW)), b.lshr(slot, I64(3)))
+        return b.add(b.mul(node, I64(room)), b.and_(slot, I64(7)))
 
 
 def _part(number: int) -> int:

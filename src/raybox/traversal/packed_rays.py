@@ -22,6 +22,8 @@ from raybox.compiler.simd_arrays import Memory, loop
 from raybox.compiler.simd_transpose import transposed
 from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
+from raybox.primitives.table import has_volumes
+from raybox.primitives.triangle_slots import WAY_WORDS, reach_of
 from raybox.traversal.ray_bounds import ClippedRays, clip_rays, largest
 from raybox.traversal.ray_setup import (
     LATER,
@@ -32,7 +34,7 @@ from raybox.traversal.ray_setup import (
     STATE_WORDS,
     at_a_time,
 )
-from raybox.traversal.slab_coefficients import pack_slack
+from raybox.traversal.slab_coefficients import join_halves, pack_slack, range_error
 
 _ROUND = 2.0**-50  # of where the origin is: many times what float64 rounds off
 _LEAST = 2.0**-38  # slack
@@ -49,6 +51,8 @@ class PackedRays(NamedTuple):
     stop: Lanes
     result: Lanes
     x: list[Lanes]  # at time 0, on each axis
+    w: list[Lanes]  # float64: direction
+    rough: Lanes  # what float64 rounds off x
 
     def columns(self) -> list[Lanes]:
         """Return the eight words of a row."""
@@ -63,8 +67,9 @@ def pack_rays(clipped: ClippedRays) -> PackedRays:
     places = [multiply_add(start, w, v) for v, w in zip(clipped.v, clipped.w, strict=True)]
     c = [(-(at * slope.to(F64))).to(F32) for at, slope in zip(places, clipped.inverse, strict=True)]
     x = [place.to(F32) for place in places]
-    slack = pack_slack(largest(clipped.place) * _ROUND + _LEAST, _ends_off(clipped, length))
-    return PackedRays(c, clipped.inverse, slack, *_ends(clipped, length), x)
+    rough = largest(clipped.place) * _ROUND + _LEAST
+    slack = pack_slack(rough, _ends_off(clipped, length))
+    return PackedRays(c, clipped.inverse, slack, *_ends(clipped, length), x, clipped.w, rough)
 
 
 def _ends_off(clipped: ClippedRays, length: Lanes) -> Lanes:
@@ -88,11 +93,11 @@ def _ends(clipped: ClippedRays, length: Lanes) -> tuple[Lanes, Lanes]:
 
 @vector_code(void)
 def set_up_rays(
-    b: Builder, frame: Fields, workspace: Fields, rows: Memory, where: Memory, span: Fields
+    b: Builder, task: Fields, workspace: Fields, rows: Memory, where: Memory, span: Fields
 ) -> None:
     """Pack the rays in rows[where[k]], begin <= k < end, and copy them in float64.
 
-    span: a `SetupSpan`.
+    task: a `Job`, or what has `rows` and a `frame` as well; span: a `SetupSpan`.
     """
     begin, end = span.begin, span.end
     count = at_a_time()
@@ -104,16 +109,28 @@ def set_up_rays(
         with b.if_then(b.not_(span.deferred)):
             for k, row in enumerate(given):
                 workspace.rays64.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
-        clipped = clip_rays(b, _columns_of(given), frame)
+        clipped = clip_rays(b, _columns_of(given), task.frame)
         words = pack_rays(clipped)
         workspace.power.store(clipped.size, at)
         workspace.shift.store(clipped.start, at)
         eights = zip(*(column.eights() for column in words.columns()), strict=True)
         for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
             workspace.packed_rays.store(row, b.mul(b.add(at, I64(k)), I64(PACKED_WORDS)))
+        if has_volumes(task.rows):
+            _store_ways(b, workspace, words, at)
         untimed = constant(b, I32, count, MISS_INDEX)
         turns = [lane for k in range(count) for lane in (k, count + k)]
         workspace.state.store(words.result.shuffled(untimed, turns), b.mul(at, I64(STATE_WORDS)))
+
+
+def _store_ways(b: Builder, workspace: Fields, words: PackedRays, at: Scalar) -> None:
+    """Store packed rays as triangles need them, from row `at` on."""
+    before = words.stop * _LESS - range_error(words.slack)
+    reach = join_halves(reach_of(words.x, words.rough), words.slack)
+    columns = [*words.x, *(w.to(F32) for w in words.w), reach, before]
+    eights = zip(*(column.eights() for column in columns), strict=True)
+    for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
+        workspace.ways.store(row, b.mul(b.add(at, I64(k)), I64(WAY_WORDS)))
 
 
 @vector_code(void)

@@ -15,19 +15,21 @@ from typing import NamedTuple, TypeAlias
 from raybox.bvh.node import CHILD, NUDGE, ROW, WIDTH
 from raybox.compiler.decorators import declare, device, whole
 from raybox.compiler.intrinsics import Fields, int64, lowest_bit, vector_code, void
-from raybox.compiler.simd import F32, I1, I32, I64, Builder, Lanes, Scalar, constant, mask_of, splat
+from raybox.compiler.simd import F32, I1, I64, Builder, Lanes, Scalar, constant, mask_of, splat
 from raybox.compiler.simd_arrays import Memory, Register, bits
 from raybox.geometry import PrimitiveRows
 from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.table import prefetch_rows
+from raybox.primitives.triangle_decision import (
+    Ends,
+    RaysAtTriangle,
+    RecordTriangle,
+    TriangleHits,
+    TriangleState,
+)
 from raybox.primitives.triangle_packet import (
     AWAY,
     WAY_COLUMNS,
-    Ends,
-    PacketAtTriangle,
-    PacketHits,
-    RecordTriangle,
-    TriangleState,
     intersect,
     moves_of,
     node_triangles,
@@ -39,10 +41,10 @@ from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import boxes, clip, sides_of, slab_times, used
 from raybox.traversal.packed_rays import PackedRays
 from raybox.traversal.packet_box import BLOCK, add_undecided
-from raybox.traversal.protocol import PACKET, StoreRays
+from raybox.traversal.protocol import PACKET, STREAM, StoreRays
 from raybox.traversal.ray_bounds import ClippedRays
 from raybox.traversal.ray_setup import LANES, LATER, PACKED_WORDS, PASSES, SCALE, STOP
-from raybox.traversal.slab_coefficients import MARGIN, coefficients_of
+from raybox.traversal.slab_coefficients import MARGIN, coefficients_of, range_error
 from raybox.traversal.workspace import (
     DEFERRED,
     PLANE,
@@ -57,7 +59,6 @@ from raybox.traversal.workspace import (
 
 BEFORE = PLANE  # triangles have no planes of entry: the column is free
 _LESS = 2.0**-22
-_HALF = 16  # of a word
 _Test: TypeAlias = Callable[[Recorder, PacketRecorder, Job, Workspace, LeafSlots, int], None]
 
 
@@ -83,7 +84,7 @@ def store_ways(
         lane = b.cttz(clipped.alive.mask(), I1(1))
         for k, origin in enumerate(given.origin):
             eye.put(b.extract_element(origin.value, lane), k)
-    ends = (words.slack.bits(I32) << _HALF).bits(F32)
+    off = range_error(words.slack)
     away = [(o - eye.splat(k, LANES)) * scale for k, o in enumerate(given.origin)]
     still = away[0].equals(0.0) & away[1].equals(0.0) & away[2].equals(0.0)
     at = b.mul(packet, I64(LANES * WAY_COLUMNS))
@@ -92,10 +93,10 @@ def store_ways(
         for k, column in enumerate(columns, first):
             recorder.surface.ways.store(column, b.add(at, I64(LANES * k)))
 
-    store([*(x.to(F32) for x in clipped.w), clipped.start, ends, constant(b, F32, LANES, 0.0)], 0)
+    store([*(x.to(F32) for x in clipped.w), clipped.start, off, constant(b, F32, LANES, 0.0)], 0)
     with b.if_then((clipped.alive & ~still).any()):
         store(moves_of(away, clipped.w).columns(), AWAY)
-    recorder.words.store(words.stop - words.stop * _LESS - ends, _column(b, packet, BEFORE))
+    recorder.words.store(words.stop - words.stop * _LESS - off, _column(b, packet, BEFORE))
 
 
 def _column(b: Builder, packet: Scalar, column: int) -> Scalar:
@@ -173,7 +174,7 @@ def _test(
         def word(k: int) -> Lanes:
             return packets.surface.node.splat(b.add(slot, I64(k * WIDTH)), LANES)
 
-        ends = Ends(state[1].lanes, state[0].lanes)
+        ends = Ends(state[1].lanes, state[0].lanes, ways.off)
         left, decide = intersect(b, word, ways, ends, job.rows.cull_back)
         with b.if_then(left.any()):
             found = decide()
@@ -189,19 +190,21 @@ def _test(
 
 
 def _decided(
-    b: Builder, record: RecordTriangle, found: PacketHits, at: _Listed, state: list[Register]
+    b: Builder, record: RecordTriangle, found: TriangleHits, at: _Listed, state: list[Register]
 ) -> TriangleState:
     """Record certain hits, and keep the triangle for rays that may hit it; return the new state."""
     stop, before, result = (register.lanes for register in state)
     late = found.high + found.high.magnitude() * LATER + NUDGE
-    new = record(b, PacketAtTriangle(found.hits, found.low, late, at.item, stop, before, result, at.packets))
+    new = record(
+        b, RaysAtTriangle(found.hits, found.low, late, at.item, stop, before, result, at.packets.inner)
+    )
     deferred = add_undecided(b, at, found.undecided)
     return TriangleState(deferred.choose(PASSES, new.stop), new.before, deferred.choose(DEFERRED, new.result))
 
 
 def _test_for(kind: type) -> _Test | None:
-    hooks = PACKET.get(kind)
-    return _test_of(hooks.record_triangle, hooks.store_rays) if hooks and hooks.record_triangle else None
+    record = STREAM[kind].record_triangle if kind in PACKET else None
+    return _test_of(record, PACKET[kind].store_rays) if record else None
 
 
 intersect_node_triangles: _Test = declare("intersect_node_triangles", _test_for)

@@ -20,10 +20,11 @@ from raybox.geometry import PrimitiveRows
 from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.instance_ray import AnyRay
 from raybox.primitives.ray import Ray
-from raybox.primitives.triangle_packet import RecordTriangle
+from raybox.primitives.triangle_decision import RecordTriangle
 from raybox.traversal.certain_hits import CertainHits, IntersectLists, ScanNodes, record_hits
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.packet_box import PacketAtBox
+from raybox.traversal.slot_triangles import AtSlots, slot_triangles, triangle_lists
 from raybox.traversal.time_keys import Stretches, get, time_of
 from raybox.traversal.workspace import (
     LeafSlot,
@@ -95,6 +96,8 @@ class StreamHooks(NamedTuple, Generic[R]):
     """Add (ray, primitive) to so many candidates (count, ray, primitive); return how many there are now."""
     certain_hits: Callable[..., CertainHits] = CertainHits
     """what records boxes that rays hit for certain, sixteen rays at a time; by default, nothing does"""
+    record_triangle: RecordTriangle | None = None
+    """Vector code: return the new state of rays at a triangle; None: float64 decides, without packets."""
     record_certain: Callable[[R, Job, Workspace, LeafSlot, int], bool] = no
     """Record that a ray hits the box in a slot for certain; return whether that is all: else a candidate."""
     ends_rays: Flag[R] = yes
@@ -109,12 +112,17 @@ class StreamHooks(NamedTuple, Generic[R]):
     @property
     def intersect_lists(self) -> IntersectLists:
         """See `RecordHits`."""
-        return record_hits(self.certain_hits).intersect_lists
+        return record_hits(self.certain_hits, triangle_lists(self.record_triangle)).intersect_lists
 
     @property
     def scan_nodes(self) -> ScanNodes:
         """Likewise."""
-        return record_hits(self.certain_hits).scan_nodes
+        return record_hits(self.certain_hits, triangle_lists(self.record_triangle)).scan_nodes
+
+    @property
+    def intersect_triangles(self) -> AtSlots:
+        """Likewise, of a single ray."""
+        return slot_triangles(self.record_triangle)
 
 
 class PacketHooks(NamedTuple, Generic[R]):
@@ -133,8 +141,6 @@ class PacketHooks(NamedTuple, Generic[R]):
     """Return whether there is room for the results of so many rays in packets."""
     make_room: Callable[[R, PacketRecorder, Job, Workspace, int], None] = has_room_for_all
     """Make room for what `intersect_box` stores of so many packets with a box."""
-    record_triangle: RecordTriangle | None = None
-    """Vector code: return the new state of sixteen rays at a triangle; None: no packets there."""
     store_rays: StoreRays | None = None
     """Vector code: store the rays of a packet in float64, for its hits."""
 
@@ -208,6 +214,7 @@ record = _STREAM.record
 write_results = _STREAM.write_results
 add_candidate = _STREAM.add_candidate
 intersect_lists = _STREAM.intersect_lists
+intersect_triangles = _STREAM.intersect_triangles
 scan_nodes = _STREAM.scan_nodes
 record_certain = _STREAM.record_certain
 ends_rays = _STREAM.ends_rays

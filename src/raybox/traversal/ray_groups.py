@@ -49,7 +49,7 @@ _AHEAD = 16  # places are prefetched so many rays before: halves the time of sca
 def _set_up(job: Job, rays: RayRows, workspace: Workspace, order: Order, span: Span, deferred: bool) -> None:
     """Pack the rays of a group: emitted once, called twice."""
     workspace.first_ray[0] = span.begin
-    set_up_rays(job.frame, workspace, order.rows, order.where, SetupSpan(span.begin, span.end, deferred))
+    set_up_rays(job, workspace, order.rows, order.where, SetupSpan(span.begin, span.end, deferred))
     workspace.excludes[0] = rays.excluded.size
     if rays.excluded.size > 0:
         for r in range(span.end - span.begin):

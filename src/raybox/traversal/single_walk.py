@@ -20,10 +20,12 @@ from raybox.bvh.node import CHILD, ROW, WIDTH
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import Fields, int64, vector_code
 from raybox.compiler.simd import F32, I1, I64, Builder, Lanes, Scalar, splat
-from raybox.compiler.simd_arrays import Memory, Register, while_any, while_true
+from raybox.compiler.simd_arrays import Register, while_any, while_true
+from raybox.primitives.table import has_volumes
 from raybox.traversal.node_test import clip, is_certain, sides_of, slab_times
 from raybox.traversal.ray_setup import PACKED_WORDS, STOP
 from raybox.traversal.slab_coefficients import single_ray
+from raybox.traversal.slot_triangles import prefetch_node
 from raybox.traversal.workspace import SINGLE_TESTS
 
 _LINE = 16  # words of a cache line
@@ -48,19 +50,19 @@ def unpack(walked: int) -> NextNode:
 
 
 @vector_code(int64)
-def walk_nearest(b: Builder, nodes: Memory, workspace: Fields, at: list[Scalar]) -> Scalar:
+def walk_nearest(b: Builder, job: Fields, workspace: Fields, at: list[Scalar]) -> Scalar:
     """Walk on from the nodes of the stack with the single ray, less those that it enters after its end.
 
     at: how many nodes are on the stack, the octant into which the ray runs, and the ray. `load_single_ray`
     has loaded it. Entry times of the slots of the node that is found are stored.
     """
-    return _WalkCode(b, nodes, workspace, at, lambda near, _: near).run()
+    return _WalkCode(b, job, workspace, at, lambda near, _: near).run()
 
 
 @vector_code(int64)
-def walk_longest(b: Builder, nodes: Memory, workspace: Fields, at: list[Scalar]) -> Scalar:
+def walk_longest(b: Builder, job: Fields, workspace: Fields, at: list[Scalar]) -> Scalar:
     """Do as `walk_nearest`, but visit and store slots by how long the ray is in each, the longest first."""
-    return _WalkCode(b, nodes, workspace, at, lambda near, far: near - far).run()
+    return _WalkCode(b, job, workspace, at, lambda near, far: near - far).run()
 
 
 class _WalkCode:
@@ -69,14 +71,15 @@ class _WalkCode:
     def __init__(
         self,
         b: Builder,
-        nodes: Memory,
+        job: Fields,
         workspace: Fields,
         at: list[Scalar],
         order: Callable[[Lanes, Lanes], Lanes],
     ) -> None:
         top, octant, ray = at
-        self.b, self.nodes, self.workspace, self.order = b, nodes, workspace, order
-        self.planes = nodes.as_items(F32)
+        self.b, self.nodes, self.workspace, self.order = b, job.tree.nodes, workspace, order
+        self.planes = self.nodes.as_items(F32)
+        self.triangles = job.triangles if has_volumes(job.rows) else None
         self.slabs, margin = single_ray(workspace, WIDTH)
         self.room = margin + margin
         self.stop = workspace.packed_rays.get(b.add(b.mul(ray, I64(PACKED_WORDS)), I64(STOP)))
@@ -146,6 +149,8 @@ class _WalkCode:
         begin = b.mul(b.sext(node, I64), I64(ROW))
         for word in range(0, ROW, _LINE):
             self.nodes.prefetch(b.add(begin, I64(word)))
+        if self.triangles:
+            prefetch_node(b, self.triangles, b.sext(node, I64))
         return node, self.workspace.slots.get(slot)
 
     def _descend(self, inner: Scalar, boxes: Scalar) -> None:

@@ -68,8 +68,8 @@ def margin_of(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> Lanes:
 
 def _margin(errors: list[Lanes], slack: Lanes) -> Lanes:
     x, y, z = errors
-    ends = (slack.bits(I32) << _HALF).bits(F32)
-    return multiply_add(greater(greater(x, y), z), constant(slack.b, F32, slack.count, _MARGIN), ends)
+    margin = constant(slack.b, F32, slack.count, _MARGIN)
+    return multiply_add(greater(greater(x, y), z), margin, range_error(slack))
 
 
 def pack_slack(slack: Lanes, ends: Lanes) -> Lanes:
@@ -77,8 +77,17 @@ def pack_slack(slack: Lanes, ends: Lanes) -> Lanes:
 
     As a number, the word is slack and a little more.
     """
-    upper = (slack.bits(I32) & ~_LOW) + (_LOW + 1)
-    return (upper | ((ends * _MORE).bits(I32) + _LOW) >> _HALF).bits(F32)
+    return join_halves(slack, (((ends * _MORE).bits(I32) + _LOW) >> _HALF).bits(F32))
+
+
+def join_halves(number: Lanes, other: Lanes) -> Lanes:
+    """Return words with the upper halves of numbers, rounded up, and the lower halves of other words."""
+    return ((number.bits(I32) & ~_LOW) + (_LOW + 1) | (other.bits(I32) & _LOW)).bits(F32)
+
+
+def range_error(word: Lanes) -> Lanes:
+    """Return by how much the range may begin late, or end early: the lower half of a word."""
+    return (word.bits(I32) << _HALF).bits(F32)
 
 
 def _errors(c: list[Lanes], inverse: list[Lanes], slack: Lanes) -> list[Lanes]:

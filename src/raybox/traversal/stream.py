@@ -21,7 +21,8 @@ from raybox.bvh.node import CHILD, ROW, WIDTH
 from raybox.compiler.decorators import declare, device, inlined, no, whole, yes
 from raybox.compiler.intrinsics import int64, lowest_bit, vector_code
 from raybox.compiler.simd import I64, Builder, Scalar
-from raybox.primitives.table import classify, fills_boxes, prefetch_rows
+from raybox.geometry import PrimitiveRows
+from raybox.primitives.table import classify, fills_boxes, has_volumes, has_volumes_of, prefetch_rows
 from raybox.traversal import node_test, stream_lists
 from raybox.traversal.job import Job, Recorder
 from raybox.traversal.node_test import boxes, used
@@ -34,6 +35,7 @@ from raybox.traversal.protocol import (
     ends_at_hit,
     ends_rays,
     intersect_lists,
+    intersect_triangles,
     record,
     record_certain,
     scan_nodes,
@@ -41,6 +43,7 @@ from raybox.traversal.protocol import (
 from raybox.traversal.ray_setup import LANES, STOP, at_a_time
 from raybox.traversal.single_walk import NextNode, unpack, walk_longest, walk_nearest
 from raybox.traversal.slab_coefficients import load_single_ray
+from raybox.traversal.slot_triangles import prefetch_slots
 from raybox.traversal.stream_lists import occupied, open_lists, pad, pair_up, push_lists
 from raybox.traversal.tree import is_excluded
 from raybox.traversal.workspace import (
@@ -66,13 +69,11 @@ _has_packets: Flag[Recorder] = declare("has_packets", lambda kind: yes if kind i
 
 
 @inlined
-def walk(
-    recorder: Recorder, nodes: Ints32, workspace: Workspace, top: int, octant: int, ray: int
-) -> NextNode:
+def walk(recorder: Recorder, job: Job, workspace: Workspace, top: int, octant: int, ray: int) -> NextNode:
     """Go on with one ray until a node has boxes that it may hit; store the order of its slots."""
     if ends_at_hit(recorder):
-        return unpack(walk_longest(nodes, workspace, (top, octant, ray)))
-    return unpack(walk_nearest(nodes, workspace, (top, octant, ray)))
+        return unpack(walk_longest(job, workspace, (top, octant, ray)))
+    return unpack(walk_nearest(job, workspace, (top, octant, ray)))
 
 
 @inlined
@@ -101,7 +102,7 @@ def is_pruned(recorder: Recorder, workspace: Workspace, order: float, ray: int) 
 
 
 FULL = 8  # candidates that are resolved at a time
-SHORT = 2  # lists up to this long go on ray by ray
+SHORT, SHORT_AT_TRIANGLES = 2, 5  # lists up to this long go on ray by ray
 
 
 @inlined
@@ -129,7 +130,7 @@ def _without_excluded(job: Job, workspace: Workspace, node: int, mask: int, ray:
 @device
 def float64_is_deferred(job: Job, recorder: Recorder) -> bool:
     """Return whether float64 copies of rays are made on demand, by `load_float64`."""
-    return defers_float64(recorder) and fills_boxes(job.rows)
+    return defers_float64(recorder) and (fills_boxes(job.rows) or has_volumes(job.rows))
 
 
 @device
@@ -181,9 +182,32 @@ def _make_room(job: Job, recorder: Recorder, workspace: Workspace, count: int) -
 
 
 @device
+def _triangles_undecided(
+    _rows: PrimitiveRows, recorder: Recorder, job: Job, workspace: Workspace, slots: LeafSlots, ray: int
+) -> int:
+    """Record the triangles that one ray hits for certain; return a bit for each that it may hit."""
+    return intersect_triangles(recorder, job, workspace, slots, ray)
+
+
+@device
+def _all_undecided(
+    _rows: PrimitiveRows, _recorder: Recorder, _job: Job, _workspace: Workspace, slots: LeafSlots, _ray: int
+) -> int:
+    return slots.possible
+
+
+_undecided: Callable[[PrimitiveRows, Recorder, Job, Workspace, LeafSlots, int], int] = declare(
+    "undecided",
+    lambda kind: _triangles_undecided if has_volumes_of(kind) else _all_undecided,
+    inline=True,
+)
+
+
+@device
 def _add_ray(recorder: Recorder, job: Job, workspace: Workspace, slots: LeafSlots, ray: int) -> None:
     """Record the boxes that one ray hits for certain; make the others that it may hit candidates."""
-    nodes, left, certain = job.tree.nodes, slots.possible, slots.certain
+    nodes, certain = job.tree.nodes, slots.certain
+    left = _undecided(job.rows, recorder, job, workspace, slots, ray)
     while certain != 0:
         slot = lowest_bit(certain)
         certain &= certain - 1
@@ -197,7 +221,11 @@ def _add_ray(recorder: Recorder, job: Job, workspace: Workspace, slots: LeafSlot
             item = whole(~nodes[slots.node, CHILD + slot])
             if not fills_boxes(job.rows):
                 prefetch_rows(job.rows, item)
-            count = add_candidate(recorder, workspace, count, ray, item)
+            if has_volumes(job.rows):
+                workspace.pairs.ray[count], workspace.pairs.item[count] = ray, item
+                count += 1
+            else:
+                count = add_candidate(recorder, workspace, count, ray, item)
     if count > 0:
         _resolve_full(job, recorder, workspace, count)
 
@@ -211,7 +239,7 @@ def _traverse_single(
     workspace.node[0], workspace.time[0] = start, 0.0
     top = whole(1)
     while True:  # one place of the call: it is inlined
-        node, possible, certain, top = walk(recorder, job.tree.nodes, workspace, top, octant, ray)
+        node, possible, certain, top = walk(recorder, job, workspace, top, octant, ray)
         if node < 0:
             return
         possible = _allowed(job, node, possible)
@@ -260,8 +288,15 @@ _add_boxes: Callable[[Recorder, Job, Workspace, LeafSlots, int], None] = declare
 )
 
 
+@device
+def _prefetch_slots(_recorder: Recorder, job: Job, workspace: Workspace, top: int) -> None:
+    """Prefetch the triangles of the node on top of the stack; the stack has so many."""
+    if has_volumes(job.rows) and top > 0:
+        prefetch_slots(job.triangles, pending_list(workspace, top - 1).node)
+
+
 _prefetch_next: Callable[[Recorder, Job, Workspace, int], None] = declare(
-    "prefetch_next", _chosen(prefetch_pending, no), inline=True
+    "prefetch_next", _chosen(prefetch_pending, _prefetch_slots), inline=True
 )
 
 
@@ -320,6 +355,7 @@ def _traverse_below(
     nodes, lists = job.tree.nodes, workspace.lists
     pad(lists, lists[0], number)
     put_pending(workspace, 0, PendingList(start, 0, number, number + LANES))
+    short = SHORT_AT_TRIANGLES if has_volumes(job.rows) else SHORT
     top = 1
     while top > 0:
         # Take the node that comes first, and its list less the rays that have ended.
@@ -332,7 +368,7 @@ def _traverse_below(
             pad(lists, whole(lists[begin]), end)
         _prefetch_next(recorder, job, workspace, top)
         room = end - begin + LANES
-        if end - begin <= SHORT or free + WIDTH * room > lists.size or workspace.excludes[0] != 0:
+        if end - begin <= short or free + WIDTH * room > lists.size or workspace.excludes[0] != 0:
             for k in range(begin, end):
                 _traverse_single(job, recorder, workspace, octant, node, whole(lists[k]))
             continue

@@ -13,6 +13,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.decorators import accessor, device, inlined
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.box_simd import Pairs, make_pairs
+from raybox.primitives.triangle_slots import WAY_WORDS
 from raybox.traversal.job import Recorder
 from raybox.traversal.packet_tiles import Tile, ray_of
 from raybox.traversal.ray_keys import MISS_KEY
@@ -239,6 +240,7 @@ class Workspace(NamedTuple):
     where: Ints32
     excluded: Ints  # (rays + 16,): what each ray does not hit, if there is any such ray
     excludes: Ints  # (1,): whether there is
+    ways: Floats32  # (rays + 16, 8): rays at triangles: see `raybox.primitives.triangle_slots`
 
 
 @inlined
@@ -315,4 +317,5 @@ def make_workspace(rays: int, room: int | None = None) -> Workspace:
         np.empty(0, np.int32),
         huge_pages.empty((rays + LANES,), np.int64),
         counters[6:],
+        huge_pages.empty((rays + LANES, WAY_WORDS), np.float32),
     )

@@ -52,7 +52,6 @@ from raybox.compiler.simd_arrays import Register, loop
 from raybox.primitives.box_simd import inverse_of, quotient
 from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import entry_planes, has_planes, has_volumes, plane_order
-from raybox.primitives.triangle_packet import PacketAtTriangle, TriangleState
 from raybox.primitives.triangle_simd import load_corners, time_of
 from raybox.queries.hit_query import write_hits, write_misses
 from raybox.queries.nearest.stream import Nearest
@@ -324,15 +323,6 @@ def _write_packets(
     write_hits(recorder, job, order, workspace.rays64, workspace, (group.base, left))
 
 
-def _record_triangle(b: Builder, at: PacketAtTriangle) -> TriangleState:
-    """Record certain hits, which come before the first ones so far."""
-    return TriangleState(
-        at.hits.choose(lesser(at.late, at.stop), at.stop),
-        at.hits.choose(at.low, at.before),
-        at.hits.choose(splat(b, at.item, at.hits.count), at.result),
-    )
-
-
 def _triangle_times(
     b: Builder, job: Fields, result: Lanes, rays: tuple[list[Lanes], list[Lanes]]
 ) -> tuple[Lanes, Lanes]:
@@ -363,5 +353,4 @@ HOOKS = PacketHooks(
     write_misses=write_misses,
     writes_all=yes,
     make_room=_make_room,
-    record_triangle=_record_triangle,
 )

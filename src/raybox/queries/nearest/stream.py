@@ -12,10 +12,11 @@ import numpy as np
 from raybox.bvh.node import CHILD
 from raybox.compiler.decorators import device, whole, yes
 from raybox.compiler.intrinsics import float32, vector_code
-from raybox.compiler.simd import F32, Builder, Scalar
+from raybox.compiler.simd import F32, Builder, Scalar, lesser, splat
 from raybox.compiler.struct_ref import struct
 from raybox.primitives.status import UNDECIDED_INDEX
 from raybox.primitives.table import entry_times
+from raybox.primitives.triangle_decision import RaysAtTriangle, TriangleState
 from raybox.queries.hit_query import I, record, write_hits, write_timed
 from raybox.queries.nearest.certain import BY, CertainNearest, enters_first, plane_entered
 from raybox.traversal.job import Job
@@ -90,6 +91,15 @@ def _record_certain(_recorder: Nearest, job: Job, workspace: Workspace, slot: Le
     return False
 
 
+def _record_triangle(b: Builder, at: RaysAtTriangle) -> TriangleState:
+    """Record certain hits, which come before the first ones so far."""
+    return TriangleState(
+        at.hits.choose(lesser(at.late, at.stop), at.stop),
+        at.hits.choose(at.low, at.before),
+        at.hits.choose(splat(b, at.item, at.hits.count), at.result),
+    )
+
+
 @device
 def _write_results(recorder: Nearest, job: Job, order: Order, workspace: Workspace, group: Span) -> bool:
     base, begin, end = group
@@ -123,5 +133,6 @@ HOOKS = StreamHooks(
     add_candidate=_add_candidate,
     certain_hits=CertainNearest,
     record_certain=_record_certain,
+    record_triangle=_record_triangle,
     defers_float64=yes,
 )
