@@ -21,6 +21,7 @@ from raybox.primitives.box_simd import make_pairs
 from raybox.primitives.ray import start_of
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.primitives.triangle_packet import TRIANGLE_WORDS, WAY_COLUMNS
+from raybox.traversal.block_culling import Streak, cull_blocks
 from raybox.traversal.job import Job, frame_of
 from raybox.traversal.packet_box import BLOCK
 from raybox.traversal.packet_setup import set_up_packet
@@ -170,13 +171,18 @@ def traverse_packets(
     """
     base, _, end = span
     at, left, most = next_ray(order), whole(0), recorder.first.size
+    streak = Streak(0, 0)
     while at + LANES <= end and has_room(recorder.inner, smaller(end - at, most * LANES)):
         group = _next_group(at, end, most, form.stride)
         packets = whole(0)
+        stop = at + group.count * LANES
+        streak = cull_blocks(job, recorder, order, Span(base, at, stop), group.stride, streak)
         for k in range(group.count):
             tile = tile_of(at, group.stride, k)
             octant = whole(UNFIT)
             there = Tile(base + tile.first, tile.stride)
+            if recorder.octant[k] == NO_OCTANT:
+                continue
             if is_coherent(job.rays, frame_of(job).numbers, there, form.grains) != 0:
                 octant = set_up_packet(job, workspace, recorder, there, packets)
             if octant < NO_OCTANT:
@@ -185,7 +191,6 @@ def traverse_packets(
                 packets += 1
             else:
                 left += _leave_out(job, recorder, order, base, tile, octant)
-        stop = at + group.count * LANES
         if not writes_all(recorder.inner):
             write_misses(recorder.inner, base + at, base + stop)
         _traverse_octants(job, workspace, recorder, packets)
