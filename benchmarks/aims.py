@@ -49,7 +49,6 @@ BOTH = ("nearest", "occluded")
 SLOWER = (
     PeerAim("embreex", 5.0, ("real-skull", "real-city", "real-house"), CAMERA),
     PeerAim("embreex", 4.5, ("real-voxels",), CAMERA),
-    PeerAim("embreex", 4.0, ("real-skull-finer",), CAMERA),
     PeerAim("embreex", 4.5, ("real-skull",), OBLIQUE),
     PeerAim("embreex", 5.0, ("real-city",), OBLIQUE),
     PeerAim("embreex", 4.0, ("real-house",), OBLIQUE),

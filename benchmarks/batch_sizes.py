@@ -33,7 +33,7 @@ from small_batches import Contest
 
 Results = dict[str, Any]
 KINDS = ("inside", "camera")
-HOUSE, CITY = "house, triangles", "city, boxes of its objects"
+HOUSE, CITY = "house, triangles", "city, triangles"
 SKULL, BOXES = "skull, triangles", "uniform boxes"
 LEAST, MOST = 16, 2**20  # rays
 EMBREEX, ONE_MORE, TWICE = "embreex", "R + 1", "2 R"
@@ -67,7 +67,7 @@ def measure(
     size: uniform boxes. threads: those that the process is bound to.
     """
     times = []
-    for scene, (boxes, cast) in _contests(size).items():
+    for scene, (boxes, cast, _) in _contests(size).items():
         for kind in KINDS:
             for count in _counts(most):
                 sets = _ray_sets(kind, boxes, count)
@@ -123,12 +123,11 @@ def _cast_all(cast: Callable[..., Any], sets: list[data.RaySet], count: int) -> 
 
 def _contests(size: int) -> dict[str, Contest]:
     """Return the scenes."""
-    city, uniform = data.boxes(str(real_data.CITY), 0), data.boxes("uniform", size)
     return {
         HOUSE: _of_triangles(real_data.HOUSE),
-        CITY: _of_boxes(city),
+        CITY: _of_triangles(real_data.CITY),
         SKULL: _of_triangles(real_data.SKULL),
-        BOXES: _of_boxes(uniform),
+        BOXES: _of_boxes(data.boxes("uniform", size)),
     }
 
 

@@ -1,7 +1,5 @@
 """A mesh whose triangles are each four: every edge is halved."""
 
-from pathlib import Path
-
 import numpy as np
 
 import raybox as rb
@@ -16,10 +14,3 @@ def subdivided(mesh: rb.Mesh) -> rb.Mesh:
     rows = [(first, a, c), (a, second, b), (c, b, third), (a, b, c)]
     faces = np.stack([np.stack(row, axis=1) for row in rows], axis=1)
     return rb.Mesh(np.concatenate([mesh.vertices, middles.reshape(-1, 3)]), faces.reshape(-1, 3))
-
-
-def make(source: Path, target: Path) -> None:
-    """Write the finer mesh of a file of triangles."""
-    mesh = rb.load(source)
-    assert isinstance(mesh, rb.Mesh)
-    rb.save(target, subdivided(mesh))

@@ -1,6 +1,5 @@
 """The page docs/performance.md: what a user may expect, in one plot and one table."""
 
-from fnmatch import fnmatch
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -8,6 +7,7 @@ import aims
 import array_input
 import batch_sizes
 import own_aims
+import second_rays
 import small_batches
 from raybox.bench import report
 
@@ -17,19 +17,21 @@ KINDS = {
     "camera": "camera, in front",
     "incoherent": "in any direction",
     "inside": "from within",
+    "sun": "to the sun",
+    "lamp": "to a lamp",
+    "bounce": "bounces",
 }
 SCENES = {
-    "mesh-skull": "skull, triangles",
-    "real-skull": "skull, boxes of its triangles",
-    "real-skull-finer": "finer skull, boxes of its triangles",
-    "mesh-city": "city, triangles",
-    "real-city": "city, boxes of its objects",
     "mesh-house": "house, triangles",
     "real-house": "house, boxes of its elements",
+    "mesh-city": "city, triangles",
+    "real-city": "city, boxes of its objects",
     "real-voxels": "shop, voxels",
     "real-street": "street, boxes of its objects",
-    "versus-*": "uniform boxes",
+    "mesh-skull": "skull, triangles",
 }
+"""Of parts; those of their second rays are named ``second-`` and the part."""
+SECOND = "second-"
 PICTURE = "![million rays a second by scene: raybox and embreex](images/rates.svg)"
 
 
@@ -61,7 +63,7 @@ class HouseRates(NamedTuple):
 
 
 FORMS_OF_THE_HOUSE = {"real-house": "boxes", "mesh-house": "triangles"}
-RAYS_OF_THE_HOUSE = {"camera": "camera", "inside": "from inside"}
+RAYS_OF_THE_HOUSE = {"camera": "camera", "inside": "from inside", "lamp": "to a lamp", "bounce": "bounces"}
 
 
 def house_rates(results: Results) -> list[HouseRates]:
@@ -71,8 +73,8 @@ def house_rates(results: Results) -> list[HouseRates]:
         for part, form in FORMS_OF_THE_HOUSE.items()
         for kind, words in RAYS_OF_THE_HOUSE.items()
     }
-    for part, row in aims.all_rows(results, *FORMS_OF_THE_HOUSE):
-        if row.query == "nearest" and row.rays in RAYS_OF_THE_HOUSE:
+    for part, row in _rows(results):
+        if (part, row.rays) in found and row.query == _query_of(row.rays):
             found[part, row.rays].rates[row.name] = row.mrays
     return [line for line in found.values() if line.rates]
 
@@ -89,7 +91,8 @@ def section(results: Results) -> str:
             for one in scenes
         ]
         made.append(report.markdown(("scene", "size", *KINDS.values()), lines))
-    facts = [_small(results), _more(results), _arrays(results), _peers(results), _threads(results)]
+    made += _calls(results)
+    facts = [_more(results), _arrays(results), _peers(results), _threads(results)]
     facts += [_builds(results), _memory(results), _first(results)]
     return "\n\n".join([*made, "\n".join(line for of in facts for line in of)])
 
@@ -97,21 +100,34 @@ def section(results: Results) -> str:
 WORDS = """\
 Millions of rays a second that `scene.nearest` casts, with {threads}; in brackets, how many times the rate of
 embreex. Rays of a camera are fast, because neighbours take nearly the same way. Rays from within a scene are
-slow, because each passes many boxes. `occluded` is faster than `nearest`; `count` and `all` are slower where
-many boxes are hit. Each call has a fixed cost: pass all rays in one call."""
+slow, because each passes many boxes. Second rays start where those of a picture hit: to the sun and to a
+lamp, which are `occluded`, and on in random directions, bounces; in the triangles of the house, the picture
+and the lamp are in a room. `count` and `all` are slower than `nearest` where many boxes are hit. Each call
+has a fixed cost: pass all rays in one call."""
+
+
+def _rows(results: Results) -> list[aims.Measured]:
+    """Return the rows of `SCENES`, second rays included, each by the part that its scene is named by."""
+    found = aims.all_rows(results, *SCENES, *(SECOND + part for part in SCENES))
+    return [one._replace(part=one.part.removeprefix(SECOND)) for one in found]
+
+
+def _query_of(rays: str) -> str:
+    """Return the query of a kind of rays that the page shows."""
+    return second_rays.KINDS.get(rays, "nearest")
 
 
 def _threads_of(results: Results) -> int:
     """Return the least number of threads that peers were compared with."""
-    return min((row.threads for _, row in aims.all_rows(results, *SCENES)), default=1)
+    return min((row.threads for _, row in aims.all_rows(results, *SCENES, "versus-*")), default=1)
 
 
 def scene_rates(results: Results) -> list[SceneRates]:
-    """Return the rates of all scenes in the order of `SCENES`, those of uniform boxes by size."""
+    """Return the rates of all scenes in the order of `SCENES`."""
     threads, found = _threads_of(results), {}
-    for part, row in aims.all_rows(results, *SCENES):
-        if (row.query, row.threads) == ("nearest", threads) and row.rays in KINDS:
-            name = next(words for pattern, words in SCENES.items() if fnmatch(part, pattern))
+    for part, row in _rows(results):
+        if (row.query, row.threads) == (_query_of(row.rays), threads) and row.rays in KINDS:
+            name = SCENES[part]
             _, _, rates = found.setdefault((name, row.size), SceneRates(name, row.size, {}))
             if row.name == "raybox":
                 rates[row.rays] = Rate(row.mrays)
@@ -121,24 +137,24 @@ def scene_rates(results: Results) -> list[SceneRates]:
     return sorted(found.values(), key=lambda one: (order.index(one.name), one.size))
 
 
-def _small(results: Results) -> list[str]:
-    """Return a sentence about calls with few rays."""
+def _calls(results: Results) -> list[str]:
+    """Return a table of calls by their number of rays, of rays from within the triangles of buildings."""
     if "small-batches" not in results:
         return []
-    found = small_batches.medians(results["small-batches"])
-    return [
-        f"- **Small calls**: {scene}, `nearest` of a camera's rays from arrays: {_calls(found, scene)}."
-        for scene in (small_batches.BOXES, small_batches.HOUSE)
-    ]
+    found: dict[int, list[str]] = {}
+    for case, times in small_batches.medians(results["small-batches"]).items():
+        if case.scene in BUILDINGS and case.rays == "inside":
+            of = (report.short(times[name]) if name in times else "-" for name in ("raybox", "embreex"))
+            found.setdefault(case.count, []).extend(of)
+    head = "rays a call", *(f"{one}, {name}" for one in BUILDINGS for name in ("µs", "embreex"))
+    lines = [(f"{count:,}", *cells) for count, cells in found.items()]
+    return [f"{CALLS}\n\n{report.markdown(head, lines)}"]
 
 
-def _calls(found: dict[small_batches.Case, dict[str, float]], scene: str) -> str:
-    """Return the times of calls of a camera's rays, by their number."""
-    times = {
-        count: report.short(found[small_batches.Case(scene, count, "camera")]["raybox"])
-        for count in small_batches.COUNTS
-    }
-    return ", ".join(f"{time} µs with {count:,} ray{'s' * (count > 1)}" for count, time in times.items())
+BUILDINGS = small_batches.HOUSE, small_batches.CITY
+CALLS = """\
+Microseconds of a call with rays from within: `Rays` of two arrays, `nearest`, and reading `index` and `t`, on
+one thread."""
 
 
 def _more(results: Results) -> list[str]:
@@ -172,15 +188,19 @@ FORMS = {
 
 
 def _peers(results: Results) -> list[str]:
-    """Return a sentence about the peers that are compared most, at 100,000 boxes and few threads."""
-    threads, made = _threads_of(results), []
-    rows = [row for _, row in aims.all_rows(results, "versus-*")]
-    chosen = [row for row in rows if (row.size, row.query, row.threads) == (10**5, "nearest", threads)]
-    for name in ("embreex", "open3d", "warp"):
+    """Return a sentence about the peers that are compared most, on triangles of buildings."""
+    made = []
+    chosen = [
+        row
+        for part, row in _rows(results)
+        if part in ("mesh-house", "mesh-city") and row.query == _query_of(row.rays)
+    ]
+    for name in ("embreex", "open3d"):
         ratios = [row.ratio for row in chosen if row.name == name]
         if ratios:
             made.append(f"{report.short(min(ratios))} to {report.short(max(ratios))} times {name}'s")
-    return [f"- **Other libraries**: on 100,000 uniform boxes the rate is {', '.join(made)}."] if made else []
+    words = "on the triangles of the house and the city, by kind of rays, the rate is"
+    return [f"- **Other libraries**: {words} {', '.join(made)}."] if made else []
 
 
 def _threads(results: Results) -> list[str]:

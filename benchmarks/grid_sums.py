@@ -1,9 +1,9 @@
-"""`integrate`, `deposit` and `nearest` of uniform grids beside a plain loop: ratios of times, alternated.
+"""`integrate`, `deposit`, `nearest` and `segments` of uniform grids beside a plain loop, alternated.
 
     python benchmarks/grid_sums.py [--cells 64 128 512] [--rounds 15] [--two]
 
 The loops (`amanatides_woo.py`) use one thread, and so does raybox; CPU times, which other programs disturb
-least. `integrate` and `deposit` pass full grids, `nearest` one of which 1 % is occupied, at random. `--two`
+least. All pass full grids, but for `nearest`: of its grid 1 % is occupied, at random. `--two`
 adds two threads over one: elapsed times, for which two cores must be free. Each line has the median of the
 ratios of a round, and their quartiles.
 """
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median, quantiles
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ _LOWER, _SIZE = -0.7, 1.9
 _LARGE = 128  # cells an axis; values of larger grids are checked once a call, which takes long
 _CELLS_VISITED = (6_000_000, 50_000_000)  # by the rays of a call, about; in large grids
 _OCCUPIED = 0.01
+_LISTED = 2_000_000  # cells of `segments` in a call, about: each is written
 
 
 def rays_of(kind: str, count: int, rng: np.random.Generator) -> rb.Rays:
@@ -52,8 +53,8 @@ def measure(cells: Sequence[int] = (64, 128, 512), rounds: int = 15, *, two: boo
     times = []
     for side in cells:
         for kind in KINDS:
-            for query, calls in _queries(side, kind).items():
-                record: dict[str, Any] = {"cells": side, "rays": kind, "query": query}
+            for query, (calls, listed) in _queries(side, kind).items():
+                record: dict[str, Any] = {"cells": side, "rays": kind, "query": query, "listed": listed}
                 turns = {"raybox": calls["1"], "loop": calls["loop"]}
                 record["seconds"] = timing.alternate(turns, rounds, time.process_time)
                 if two:
@@ -62,8 +63,15 @@ def measure(cells: Sequence[int] = (64, 128, 512), rounds: int = 15, *, two: boo
     return {"machine": machine.describe(), "times": times}
 
 
-def _queries(side: int, kind: str) -> dict[str, Calls]:
-    """Return raybox's call, the loop's and that of two threads, whose results are compared first."""
+class Contest(NamedTuple):
+    """raybox's call, the loop's and that of two threads, and how many cells they list; 0 of sums."""
+
+    calls: Calls
+    listed: int = 0
+
+
+def _queries(side: int, kind: str) -> dict[str, Contest]:
+    """Return what is compared for each query; results are compared first."""
     import amanatides_woo  # needs Numba
 
     rng = np.random.default_rng(side)
@@ -94,10 +102,27 @@ def _queries(side: int, kind: str) -> dict[str, Calls]:
     assert (
         np.isclose(query["nearest"]().t, t).mean() > 0.999
     )  # edges, which the loop may pass on the other side
-    return {
-        name: {"1": partial(call, workers=1), "loop": loops[name], "2": partial(call, workers=2)}
-        for name, call in query.items()
-    }
+    made = {name: Contest(_turns(call, loops[name])) for name, call in query.items()}
+    return made | {"segments": _segments(full, about, shape, rays[:: 1 + len(rays) * side // _LISTED])}
+
+
+def _turns(call: Callable[..., object], loop: Callable[[], object]) -> Calls:
+    return {"1": partial(call, workers=1), "loop": loop, "2": partial(call, workers=2)}
+
+
+def _segments(scene: rb.Scene, about: tuple[Any, ...], shape: tuple[int, ...], rays: rb.Rays) -> Contest:
+    """Return what is compared for `segments`. The loop writes to memory of the size that raybox has found."""
+    import amanatides_woo
+
+    expected = scene.segments(rays)
+    listed, arrays = len(expected.index), [np.array(x) for x in (rays.origins, rays.directions)]
+    room, offsets = listed + shape[0], np.zeros(len(rays) + 1, np.int64)
+    loop = partial(
+        amanatides_woo.segments, *about, shape, *arrays, (offsets, np.empty(room, np.int64), np.empty(room))
+    )
+    loop()
+    assert abs(offsets - expected.offsets).max() <= shape[0]  # stretches of length zero, which the loop lists
+    return Contest(_turns(partial(scene.segments, rays), loop), listed)
 
 
 def quotients(record: dict[str, Any]) -> list[float]:
@@ -130,14 +155,26 @@ def section(results: Results) -> str:
     if "grids" not in results:
         return ""
     lines = [
-        (f"{record['cells']}³", record["rays"], record["query"], f"{median(quotients(record)):.2f}")
+        (
+            f"{record['cells']}³",
+            record["rays"],
+            record["query"],
+            _pace(record),
+            f"{median(quotients(record)):.2f}",
+        )
         for record in results["grids"]["times"]
     ]
     words = """One thread; how many times longer a plain compiled loop takes that goes from cell to cell
-(Amanatides and Woo, 1987), in float64 and not exact. `integrate` and `deposit` pass full grids, `nearest` one
-of which 1 % is occupied, at random:"""
-    table = report.markdown(("cells", "rays", "query", "plain loop /"), lines)
+(Amanatides and Woo, 1987), in float64 and not exact. All pass full grids, but for `nearest`: of its grid 1 %
+is occupied, at random. `segments` lists each cell; the loop writes to memory that is there already."""
+    table = report.markdown(("cells", "rays", "query", "ns a cell", "plain loop /"), lines)
     return "\n\n".join(["## Grids", words, table])
+
+
+def _pace(record: dict[str, Any]) -> str:
+    """Return the nanoseconds of raybox for each cell that it lists; "-" where it lists none."""
+    listed = record.get("listed")
+    return report.short(1e9 * median(record["seconds"]["raybox"]) / listed) if listed else "-"
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Writes docs/performance.md and its appendix from the results."""
 
+import re
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import aims
 import array_input
 import batch_sizes
+import derived_fields
 import for_you
 import grid_sums
 import own_tables
@@ -21,7 +23,7 @@ HEAD = """\
 
 <!-- Written by benchmarks/performance.py from what it measured: do not edit. -->
 
-Measured on {processor}.
+Measured on {processor}. Instructions: {units}.
 """
 MORE = "[All measurements]({appendix}.md) are an appendix: other libraries, small calls, how it was measured."
 INTRO = "The measurements behind [{title}]({name}.md), which has what a user may expect."
@@ -64,22 +66,23 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
         plots.house(building, docs / f"{images}house.svg", caption)
     if by_count := batch_sizes.curve(results):
         plots.batch_sizes(by_count, docs / f"{images}batch_sizes.svg", caption)
-    processor = _processor(results)
+    processor, units = _processor(results), _units(results)
+    title = f"{title}: {units}"
     appendix = f"{name}_appendix"
     opening = [
-        HEAD.format(title=title, processor=processor),
+        HEAD.format(title=title, processor=processor, units=units),
         for_you.section(results),
         MORE.format(appendix=appendix),
     ]
     measured = [
-        HEAD.format(title=f"{title}: all measurements", processor=processor),
+        HEAD.format(title=f"{title}, all measurements", processor=processor, units=units),
         INTRO.format(title=title, name=name),
         _real(results),
         small_batches.section(results),
         batch_sizes.section(results),
         array_input.section(results),
         _peers(results),
-        _others(results),
+        derived_fields.section(results),
         grid_sums.section(results),
         *own_tables.sections(results),
         _method(results, facts),
@@ -100,8 +103,25 @@ def _processor(results: Results) -> str:
     return f"{'; '.join(processors)}; {', '.join(dict.fromkeys(one['code'] for one in facts))}"
 
 
+def _units(results: Results) -> str:
+    """Return the vector instructions of all parts' kernels, and of the processor where it has more."""
+    return "; ".join(dict.fromkeys(_units_of(result["machine"]) for result in results.values()))
+
+
+def _units_of(facts: dict[str, Any]) -> str:
+    library = re.search(r"raybox-(\w+)\.", facts["code"])  # Numba compiles for the processor
+    kernels, processor = (
+        UNITS.get(level, level) for level in (library[1] if library else facts["level"], facts["level"])
+    )
+    return kernels if kernels == processor else f"{kernels} kernels on a processor with {processor}"
+
+
+UNITS = {"v2": "SSE 4.2", "v3": "AVX2", "v4": "AVX-512", "generic": "NEON"}
+"""Of levels of kernels, and of processors."""
+
+
 def _method(results: Results, facts: str) -> str:
-    rows = [row for _, row in aims.all_rows(results, *for_you.SCENES)]
+    rows = [row for _, row in aims.all_rows(results, *SCENES, "versus-*")]
     wide = [max(row.high / row.ratio, row.ratio / row.low) - 1 for row in rows if row.ratio != 1.0]
     dates = sorted(result["machine"]["date"] for result in results.values())
     first, versions = facts.split("\n")
@@ -111,24 +131,26 @@ def _method(results: Results, facts: str) -> str:
 
 
 def _real(results: Results) -> str:
-    """Return the table of real scenes."""
-    rows = [
-        row._replace(boxes=for_you.SCENES[part])
-        for part, row in aims.all_rows(results, *for_you.SCENES)
-        if part in for_you.SCENES
-    ]
+    """Return the table of real scenes; a scene's second rays follow its other ones."""
+    names = {start + part: name for part, name in SCENES.items() for start in ("", for_you.SECOND)}
+    rows = [row._replace(boxes=names[part]) for part, row in aims.all_rows(results, *names)]
     return "\n\n".join(["## Real scenes", REAL, _pivot(rows, (2,)), LEGEND]) if rows else ""
 
 
 REAL = """\
-One thread. skull: the triangles of a mesh, and the boxes around them; finer skull: each triangle made four;
-city: the triangles of a part of Delft, and a box for each object; house: the triangles of an apartment, and a
-box for each element; shop: cubes that share faces; street: labelled cuboids and a lidar's beams. Scenes were
-moved to the origin first, to suit float32. **Rays**, 589,824 of each kind: oblique: a picture 40 degrees
-wide, 768 x 768, whose camera is at the centre + (0.3, -1.6, 0.9) times the longest side, z up; camera: a
-picture along the shortest side; incoherent: origins uniform in a box twice as wide as the scene's, directions
-uniform on the sphere; inside: the same with origins in the scene's box. How many times raybox's time for a
-ray:"""
+One thread. skull: the triangles of a mesh, and the boxes around them; city: the triangles of a part of Delft,
+and a box for each object; house: the triangles of an apartment, and a box for each element; shop: cubes that
+share faces; street: labelled cuboids and a lidar's beams. Scenes were moved to the origin first, to suit
+float32. **Rays**, 589,824 of each kind: oblique: a picture 40 degrees wide, 768 x 768, whose camera is at the
+centre + (0.3, -1.6, 0.9) times the longest side, z up; camera: a picture along the shortest side; incoherent:
+origins uniform in a box twice as wide as the scene's, directions uniform on the sphere; inside: the same with
+origins in the scene's box. **Second rays** start where those of the oblique picture hit, of the triangles of
+the house where those of a picture in a room do, off the surface by 10⁻⁵ of the scene's longest side: sun: all
+in one direction; lamp: to one point, with t up to 1, in the room or above the scene; bounce: random,
+cosine-weighted about the normal on the viewer's side. The picture has pixels for 589,824 second rays, but
+at most four times that number. How many times raybox's time for a ray:"""
+
+SCENES = for_you.SCENES | {"real-skull": "skull, boxes of its triangles"}
 
 
 def _peers(results: Results) -> str:
@@ -151,17 +173,6 @@ def _pivot(rows: list[Row], dropped: tuple[int, ...]) -> str:
     head[:2] = ["size", "scene"]
     columns = [k for k in range(len(head)) if k not in dropped]
     return report.markdown([head[k] for k in columns], [[line[k] for k in columns] for line in lines])
-
-
-def _others(results: Results) -> str:
-    """Return a table of other kinds of boxes."""
-    rows = [row for _, row in aims.all_rows(results, "clustered", "mixed-sizes")]
-    return "\n\n".join(["## Other boxes", OTHERS, _pivot(rows, (2,)), LEGEND]) if rows else ""
-
-
-OTHERS = """\
-One thread. clustered: the uniform boxes in clusters of 1000; mixed: half sizes log-uniform over a factor of
-300 on each axis."""
 
 
 def _versions(results: Results) -> dict[str, str]:

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 import array_input
 import batch_sizes
+import derived_fields
 import grid_sums
 import meshes
 import raybox_only
+import second_rays
 import small_batches
 from first_use import first_use
 from raybox.bench import data, worker
@@ -50,6 +52,8 @@ class Part(NamedTuple):
             small_batches.measure,
             batch_sizes.measure,
             array_input.measure,
+            second_rays.measure,
+            derived_fields.measure,
         )
         return (
             self._replace(how=self.how | {"clock": clock}) if self.job in jobs and self.threads == 1 else self
@@ -77,7 +81,7 @@ def parts(files: Path, made: Path) -> dict[str, Part]:
     """Return all parts by name; `files` is the folder of real files, `made` that of files made from them."""
     alone, slow = raybox_only, ("raybox", *(name for name in others() if name not in TREES))
     return _real(files, made) | {
-        "small-batches": Part(small_batches.measure, {"size": 10**5, "rounds": 15}),
+        "small-batches": Part(small_batches.measure, {"size": 10**5, "rounds": 15, "most": 10**6}),
         "batch-sizes-1": Part(batch_sizes.measure, {"most": 2**20, "rounds": 3}),
         "batch-sizes-2": Part(batch_sizes.measure, {"most": 2**20, "rounds": 3}, 2),
         "array-input": Part(array_input.measure, {"ray_count": 2**20, "rounds": 9}),
@@ -86,8 +90,6 @@ def parts(files: Path, made: Path) -> dict[str, Part]:
         "versus-1e6-1": Part(versus, SOME | {"size": 10**6, "names": FAST, "rounds": 3}),
         "versus-1e5-2": Part(versus, SOME | {"size": 10**5, "names": FAST}, 2),
         "slow-peers": Part(versus, SLOW | {"names": slow}),
-        "clustered": Part(versus, SOME | {"boxes": "clustered", "names": EMBREE}),
-        "mixed-sizes": Part(versus, SOME | {"boxes": "mixed", "names": EMBREE}),
         "cores": Part(alone.cores, {"rounds": 7}, 2),
         "workers-1e6": Part(versus, _own(WORKERS) | {"size": 10**6}, 2),
         "quality-1e5": Part(versus, _own(QUALITIES)),
@@ -98,6 +100,7 @@ def parts(files: Path, made: Path) -> dict[str, Part]:
         "memory-1e7": Part(alone.memory, {"size": 10**7, "count": 10**6}, 2),
         "sizes": Part(alone.sizes, {"sizes": [10**k for k in range(3, 8)], "count": 2**18, "rounds": 3}),
         "mixed-1e5": Part(alone.mixed, {"size": 10**5, "count": 2**20}),
+        "derived": Part(derived_fields.measure, {"ray_count": 768**2, "rounds": 9}),
         "grids": Part(grid_sums.measure, {"cells": (64, 128, 512), "rounds": 7}),
         "brute": Part(alone.brute, {"rounds": 7}),
         "first-use": Part(first_use, {"repeats": 1}, 2),
@@ -121,7 +124,6 @@ def _real(files: Path, made: Path) -> dict[str, Part]:
     skull, city = files / "skull_mesh" / "skull.obj", files / "delft_cityjson" / "delft.city.json"
     boxes = {
         "skull": skull,
-        "skull-finer": made / "skull-finer.npz",
         "city": city,
         "house": files / "duplex_ifc" / "duplex_aabb.csv",
         "voxels": files / "voxel_store" / "scene_store8.vox",
@@ -130,6 +132,10 @@ def _real(files: Path, made: Path) -> dict[str, Part]:
     peers = {"house": {"names": ("raybox", "embreex", "open3d")}}  # of the README's chart
     beams = {"boxes": str(made / "cuboids.npz"), "rays": (str(made / "beams.npz"),)}
     two = _own(WORKERS) | {"boxes": str(skull), "rays": data.SCENE_KINDS, "ray_count": 2**20}
+    second = [
+        ("mesh", "triangles", triangles),
+        ("real", "boxes", {k: boxes[k] for k in ("house", "city", "voxels")}),
+    ]
     return (
         {
             f"real-{name}": Part(versus, REAL | peers.get(name, {}) | {"boxes": str(path)})
@@ -139,8 +145,20 @@ def _real(files: Path, made: Path) -> dict[str, Part]:
             f"mesh-{name}": Part(meshes.measure, MESH | peers.get(name, {}) | {"mesh": str(path)})
             for name, path in triangles.items()
         }
+        | {
+            f"second-{start}-{name}": _second(path, form, peers.get(name, {}))
+            for start, form, chosen in second
+            for name, path in chosen.items()
+        }
         | {"real-street": Part(versus, REAL | beams), "workers-skull": Part(versus, two, 2)}
     )
+
+
+def _second(path: Path, form: str, how: dict[str, Any]) -> Part:
+    """Return the part of second rays in a file's scene; in the triangles of the house, in a room."""
+    view = "room" if path.suffix == ".ifc" else "oblique"
+    facts = {"path": str(path), "form": form, "view": view, "ray_count": 768**2, "least": LEAST}
+    return Part(second_rays.measure, facts | {"names": EMBREE} | how)
 
 
 def run(todo: dict[str, Part], folder: Path, names: list[str]) -> None:

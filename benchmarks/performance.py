@@ -19,7 +19,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 import aims
-import finer
 import page
 import parts
 import real_data
@@ -60,7 +59,6 @@ def work(options: argparse.Namespace, parser: argparse.ArgumentParser, made: Pat
         todo = {name: part.made_quick() for name, part in todo.items()}
     if not options.write:
         street.make(options.data / "pandaset_frame", made)
-        finer.make(options.data / "skull_mesh" / "skull.obj", made / "skull-finer.npz")
         parts.run(todo, options.results, options.parts)
     results = {path.stem: json.loads(path.read_text()) for path in sorted(options.results.glob("*.json"))}
     page.write(results, options.docs, options.name, options.title)

@@ -17,6 +17,9 @@ STYLES = {
     "camera": ("#009E73", "v"),
     "incoherent": ("#0072B2", "o"),
     "inside": ("#D55E00", "s"),
+    "sun": ("#F0E442", "*"),
+    "lamp": ("#CC79A7", "D"),
+    "bounce": ("#56B4E9", "P"),
 }
 TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)
 STYLE = {"font.size": 10, "svg.hashsalt": "raybox", "axes.spines.top": False, "axes.spines.right": False}
@@ -24,13 +27,14 @@ STYLE = {"font.size": 10, "svg.hashsalt": "raybox", "axes.spines.top": False, "a
 
 def rates(scenes: Sequence[SceneRates], path: Path, caption: str) -> None:
     """Draw million rays a second by scene: raybox filled, embreex hollow, a line between them."""
+    step = 0.8 / len(STYLES)
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(8.0, 0.62 * len(scenes) + 1.6))
+        figure, axes = plt.subplots(figsize=(8.0, 0.9 * len(scenes) + 1.6))
         for y, scene in enumerate(scenes):
             for k, (kind, (colour, marker)) in enumerate(STYLES.items()):
                 if kind in scene.rates:
                     ours, ratio = scene.rates[kind]
-                    at = y + 0.2 * (k - 1.5)
+                    at = y + step * (k - (len(STYLES) - 1) / 2)
                     theirs = ours / ratio if ratio else ours
                     axes.plot([theirs, ours], [at, at], color=colour, lw=1)
                     axes.plot(theirs, at, marker, color=colour, mfc="white", ms=5)
@@ -42,14 +46,14 @@ def rates(scenes: Sequence[SceneRates], path: Path, caption: str) -> None:
         axes.set_axisbelow(True)
         axes.set_yticks(range(len(scenes)), [f"{scene.name}\n{scene.size:,}" for scene in scenes])
         axes.invert_yaxis()
-        axes.set_xlabel("million rays a second (nearest): filled raybox, hollow embreex")
+        axes.set_xlabel("million rays a second: filled raybox, hollow embreex")
         handles = [
             plt.Line2D([], [], color=colour, marker=marker, ls="", label=KINDS[kind])
             for kind, (colour, marker) in STYLES.items()
         ]
-        figure.legend(handles=handles, frameon=False, ncols=len(handles), loc="upper center")
+        figure.legend(handles=handles, frameon=False, ncols=4, loc="upper center")
         figure.text(0.01, -0.01, caption, fontsize=7, color="#555555", va="top")
-        figure.tight_layout(rect=(0, 0, 1, 0.95))
+        figure.tight_layout(rect=(0, 0, 1, 0.93))
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, metadata={"Date": None}, facecolor="white", bbox_inches="tight")
         plt.close(figure)
@@ -76,7 +80,7 @@ def house(lines: Sequence[HouseRates], path: Path, caption: str) -> None:
         axes.set_axisbelow(True)
         axes.set_yticks(range(len(lines)), [line.name for line in lines])
         axes.set_ylim(len(lines) - 0.5, -0.5)
-        axes.set_xlabel("million rays a second, nearest hit, one thread")
+        axes.set_xlabel("million rays a second, one thread")
         handles = [
             plt.Line2D([], [], color=colour, marker=marker, ls="", ms=8, label=name)
             for name, (colour, marker) in PEERS.items()

@@ -1,10 +1,11 @@
-"""One to ten thousand rays a call, from arrays and lists, beside embreex: microseconds, taken in turns.
+"""One to a million rays a call, from arrays and lists, beside embreex: microseconds, taken in turns.
 
     python benchmarks/small_batches.py [--size 100000] [--rounds 15] [--clock cpu]
 
 A call makes `Rays`, casts them, and reads index and t: what a program does that has some rays at a time.
-Scenes are uniform boxes, and the triangles of a house. Rays are float64 arrays, or lists of lists; embreex
-gets the arrays converted to float32.
+Scenes are the triangles of a house and of a city, and uniform boxes. Rays are a camera's, from within, and
+bounces (`second_rays.py`), of which uniform boxes have none: float64 arrays, or lists of lists; embreex gets
+the arrays converted to float32.
 """
 
 import argparse
@@ -20,20 +21,22 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
-import meshes
 import own_aims
 import raybox as rb
 import real_data
+import second_rays
 from own_aims import Aim, at_most
 from raybox.bench import data, machine, report, timing, worker
 from raybox_peers import common
 
 Results = dict[str, Any]
-COUNTS = (1, 10, 100, 1000, 10_000)
-BOXES, HOUSE = "uniform boxes", "house, triangles"
+COUNTS = tuple(10**k for k in range(7))
+HOUSE, CITY, BOXES = "house, triangles", "city, triangles", "uniform boxes"
+KINDS = ("camera", "inside")
+BOUNCE = "bounce"
 LISTS = "raybox, lists"
 _LONG_LISTS = 1000  # rays, of which more are no list in any program
-_DIFFERENT = 10_000  # rays of a sample, at least
+_MANY, _ROUNDS_OF_MANY = 10_000, 5  # rays of a call, beyond which there are fewer rounds
 _CALLS = 50  # of a sample, at least
 
 
@@ -46,20 +49,24 @@ class Case(NamedTuple):
 
 
 class Contest(NamedTuple):
-    """A scene, and a function of origins and directions for each library that is installed."""
+    """A scene, a function of origins and directions for each library that is installed, and bounces."""
 
     boxes: data.BoxSet
     cast: dict[str, Callable[..., Any]]
+    bounces: data.RaySet | None = None
 
 
-def measure(size: int = 100_000, rounds: int = 15, clock: str = "wall") -> dict[str, Any]:
+def measure(
+    size: int = 100_000, rounds: int = 15, clock: str = "wall", most: int = COUNTS[-1]
+) -> dict[str, Any]:
     """Return the seconds of a call: each scene, number and kind of rays, and way to pass them."""
     times = []
-    for scene, (boxes, cast) in _contests(size).items():
-        for kind in data.RAY_KINDS:
-            rays = data.rays(kind, _DIFFERENT, boxes)
-            for count in COUNTS:
-                for name, seconds in _seconds(cast, _batches(rays, count), rounds, clock).items():
+    for scene, (boxes, cast, bounces) in _contests(size, most).items():
+        sets = {kind: data.rays(kind, most, boxes) for kind in KINDS}
+        for kind, rays in (sets | ({} if bounces is None else {BOUNCE: bounces})).items():
+            for count in (count for count in COUNTS if count <= most):
+                turns = rounds if count <= _MANY else min(rounds, _ROUNDS_OF_MANY)
+                for name, seconds in _seconds(cast, _batches(rays, count), turns, clock).items():
                     times.append({**Case(scene, count, kind)._asdict(), "name": name, "seconds": seconds})
     return {"machine": machine.describe(), "size": size, "times": times}
 
@@ -90,14 +97,26 @@ def _all_of(cast: Callable[..., Any], batches: list[data.RaySet]) -> None:
         cast(origins, directions)
 
 
-def _contests(size: int) -> dict[str, Contest]:
+def _contests(size: int, most: int) -> dict[str, Contest]:
     """Return the scenes."""
-    boxes, (vertices, faces, house) = data.boxes("uniform", size), meshes.load(str(real_data.HOUSE))
+    boxes = data.boxes("uniform", size)
     corners = common.corners(boxes), common.faces(boxes, np.int32)
     return {
+        HOUSE: _of_triangles(real_data.HOUSE, "room", most),
+        CITY: _of_triangles(real_data.CITY, "oblique", most),
         BOXES: Contest(boxes, casts(rb.Boxes(boxes.lower, boxes.upper), *corners)),
-        HOUSE: Contest(house, casts(rb.Mesh(vertices, faces), vertices, faces)),
     }
+
+
+def _of_triangles(path: Path, view: str, most: int) -> Contest:
+    """Return the contest of a file's triangles; bounces are repeated until they are `most`."""
+    target = second_rays.load(str(path), "triangles")
+    made = second_rays.second_rays(
+        BOUNCE, second_rays.surface_points(view, most, target), view, target.around
+    )
+    bounces = data.RaySet(*(np.resize(x, (most, 3)) for x in made[:2]))
+    boxes = data.BoxSet(target.around[:1], target.around[1:], target.around)
+    return Contest(boxes, casts(target.geometry, target.vertices, target.faces), bounces)
 
 
 def casts(geometry: rb.Boxes | rb.Mesh, vertices: Any, faces: Any) -> dict[str, Callable[..., Any]]:
@@ -159,7 +178,11 @@ def aims(results: Results) -> list[Aim]:
     return [aim for aim in made if aim]
 
 
-AIMS = {BOXES: {1: 1.0, 1000: 0.7, 10_000: 0.7}, HOUSE: {1: 1.2, 1000: 1.0, 10_000: 0.8}}
+AIMS = {
+    BOXES: {1: 1.0, 1000: 0.7, 10_000: 0.7},
+    HOUSE: {1: 1.2, 1000: 1.0, 10_000: 0.8},
+    CITY: {1: 1.2, 1000: 1.0, 10_000: 0.8},
+}
 """Of each scene, by the number of rays: the largest share of embreex's time"""
 
 
@@ -186,11 +209,11 @@ def section(results: Results) -> str:
         for case, of in medians(result).items()
     ]
     size = f"{result['size']:,}"
-    words = f"""Microseconds of a call on {size} uniform boxes, and on the triangles of a house, one thread:
-`Rays` of float64 arrays, or of lists, `nearest`, and reading `index` and `t`. embreex:
-`run(o.astype(f4), d.astype(f4), output=True)`."""
+    words = f"""Microseconds of a call on the triangles of a house and of a city, and on {size} uniform boxes,
+one thread: `Rays` of float64 arrays, or of lists, `nearest`, and reading `index` and `t`. Bounces are those
+of *Real scenes*. embreex: `run(o.astype(f4), d.astype(f4), output=True)`."""
     head = ("scene", "rays", "kind", "raybox, µs", "from lists, µs", "embreex, µs")
-    return "\n\n".join(["## Small batches", words, report.markdown(head, lines)])
+    return "\n\n".join(["## Calls of few and of many rays", words, report.markdown(head, lines)])
 
 
 def main() -> None:

@@ -27,6 +27,32 @@ def test_importing_loads_neither_numpy_nor_numba():
     assert run("import raybox, sys; print({'numpy', 'numba'} & set(sys.modules))") == "set()\n"
 
 
+FIRST_USE = """
+import sys
+sys.modules["numba"] = sys.modules["llvmlite"] = None  # as where a wheel is installed
+import bisect, copy, ctypes, importlib.util, json, mmap, pathlib, threading
+import numpy.typing, xxhash
+before = {*sys.modules}
+import raybox as rb
+from raybox.compiler import library
+boxes, rays = rb.Boxes([0, 0, 0], [1, 1, 1]), rb.Rays([-1, 0.5, 0.5], [1, 0, 0])
+if rb.Scene and library.library():
+    assert rb.Scene(boxes).nearest(rays).index == 0
+print(*{*sys.modules} - before)
+"""
+LATER = ["all_hits", "first", "segments", "integrate", "deposit", "path_sums", "every"]
+
+
+@pytest.mark.core
+def test_a_first_query_imports_little():
+    """Nothing but NumPy, XXH3 and what is listed there: each module of the standard library takes time."""
+    found = run(FIRST_USE).split()
+    own = {name for name in found if name.startswith("raybox")}
+    assert {name for name in {*found} - own if not name.startswith(("_", "encodings"))} == set()
+    assert {f"raybox.queries.{name}" for name in LATER}.isdisjoint(own)
+    assert 150 < len(own) < 215
+
+
 def test_every_public_name_resolves_and_is_documented():
     for name in rb.__all__:
         assert getattr(rb, name) is not None

@@ -9,6 +9,7 @@ from typing import TypedDict
 from raybox.bench import peers
 from raybox.compiler.cores import cores
 from raybox.compiler.library import code_source
+from raybox.compiler.processor import level
 
 WARNING = (
     "Machines are noisy and shared: compare ratios of one run, whose contestants took turns, and no absolute "
@@ -28,6 +29,8 @@ class Machine(TypedDict):
     system: str
     python: str
     code: str
+    level: str
+    """of the processor; kernels may be of a lower one"""
     versions: dict[str, str]
 
 
@@ -44,6 +47,7 @@ def describe() -> Machine:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "code": code_source(),
+        "level": level(),
         "versions": {name: version for name, version in versions.items() if version},
     }
 

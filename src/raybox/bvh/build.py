@@ -12,10 +12,8 @@ import numpy as np
 
 from raybox.bvh.build_threads import TaskRunner, chunks
 from raybox.bvh.frame import FramedBoxes, aligned, choose_frame, frozen, root_of, to_rows
-from raybox.bvh.hilbert_build import pack
 from raybox.bvh.node import CHILD, ROW, WIDTH, Tree
 from raybox.bvh.refit import copy_nodes
-from raybox.bvh.reinsertion import build_best
 from raybox.bvh.sah_build import build_nodes, make_workspace
 from raybox.bvh.sah_parallel import BuildTask, PartRows, build_top
 from raybox.validation import Floats, Floats32, Ints, Ints32
@@ -36,6 +34,8 @@ def build(lower: Floats, upper: Floats, *, quality: str = "balanced", threads: i
     boxes = FramedBoxes(lower, upper, frame.center, 2.0**frame.exponent)
     with TaskRunner(threads) as run_each:
         if quality == "fast":
+            from raybox.bvh.hilbert_build import pack
+
             built = JoinedNodes(pack(run_each, boxes, frame.reach), _NO_PARTS)
         else:
             built = _build_tree(run_each, boxes, quality)
@@ -78,6 +78,8 @@ def build_part(rows: Floats32, task: BuildTask, quality: str) -> Ints32:
     """Return the nodes of one part, its root first."""
     part = task.part
     if quality == "best":
+        from raybox.bvh.reinsertion import build_best
+
         nodes = build_best(rows, part.begin, part.end, task.depth, part.centers)
         if nodes is not None:
             return nodes

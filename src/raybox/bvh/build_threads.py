@@ -1,8 +1,12 @@
 """Threads for builds and refits. Kernels release the GIL; results do not depend on the threads."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Self, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Self, TypeVar, TypeVarTuple
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -26,6 +30,8 @@ class TaskRunner:
         if self.threads == 1 or len(items) == 1:  # submitting a small task costs more than running it
             return [work(*item) for item in items]
         if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor  # small trees need no threads
+
             self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="raybox-build")
         return [future.result() for future in [self._pool.submit(work, *item) for item in items]]
 

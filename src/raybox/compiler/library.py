@@ -5,7 +5,6 @@ those that its manifest names, and its stamp is that of the sources that are ins
 """
 
 import ctypes
-import hashlib
 import os
 import sys
 import warnings
@@ -176,8 +175,9 @@ def source_stamp(folder: str = "") -> str:
 
 def stamp(names: list[str]) -> str:
     """Return a hash of sources of raybox, by their paths in the package."""
-    digest = hashlib.blake2b(digest_size=16)
+    root, total = str(FOLDER.parent), checksum.Checksum()
     for name in names:
-        digest.update(f"\0{name}\0".encode())  # sources hold no null characters
-        digest.update((FOLDER.parent / name).read_bytes())
-    return digest.hexdigest()
+        total.update(f"\0{name}\0".encode())  # sources hold no null characters
+        with open(f"{root}/{name}", "rb", buffering=0) as file:  # half the time of `Path.read_bytes`
+            total.update(file.read())
+    return total.text()

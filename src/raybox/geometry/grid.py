@@ -11,7 +11,7 @@ import numpy as np
 from raybox import validation
 from raybox.compiler.float_environment import guard_class
 from raybox.geometry import boxes as box_lists
-from raybox.geometry import cell_bits, grid_cells, grid_edges, grid_sources
+from raybox.geometry import cell_bits, grid_cells, grid_edges
 from raybox.geometry.boxes import Boxes
 from raybox.geometry.cell_bits import CellBits
 from raybox.geometry.grid_cells import GridIndex
@@ -159,6 +159,8 @@ class Grid(HasAttributes):
         array([[0. , 0. , 5. ],
                [2. , 1. , 6.5]])
         """
+        from raybox.geometry import grid_sources
+
         return _set(object.__new__(cls), grid_sources.of_pyvista(mesh), None)
 
     @classmethod
@@ -195,6 +197,8 @@ class Grid(HasAttributes):
         >>> rb.Grid.from_xarray(SimpleNamespace(dims=("y", "x"), coords=coords)).edges[0]
         array([ 9.5, 10.5, 12. , 14. ])
         """
+        from raybox.geometry import grid_sources
+
         return _set(object.__new__(cls), grid_sources.of_xarray(array, dims), None)
 
     @property

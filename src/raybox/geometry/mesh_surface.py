@@ -1,5 +1,7 @@
 """Areas and normals of a mesh's triangles, and random points on them."""
 
+from __future__ import annotations
+
 from operator import index
 from typing import NamedTuple, SupportsIndex, TypeAlias
 
@@ -9,7 +11,7 @@ from raybox.errors import InvalidInput
 from raybox.exact import triangle_normal
 from raybox.validation import Floats, Ints, Ints32, freeze
 
-Seed: TypeAlias = int | np.random.Generator | None
+Seed: TypeAlias = "int | np.random.Generator | None"
 """What `numpy.random.default_rng` makes random numbers of; None: others at each call."""
 _HIGH = 2.0**1022  # coordinates below it have finite differences
 

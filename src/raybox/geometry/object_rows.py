@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from raybox import validation
 from raybox.errors import InvalidInput
-from raybox.geometry import label_expression
 from raybox.geometry.instances import Instances
 from raybox.geometry.labels import NO_ATTRIBUTES, Attributes, HasAttributes
 from raybox.geometry.mesh import Mesh, stored_objects
@@ -62,6 +61,8 @@ class ObjectRows(NamedTuple):
 
     def mask(self, expression: str, rows: int) -> Bools:
         """Return of which rows an expression of labels and ids is true."""
+        from raybox.geometry import label_expression
+
         attributes = self.attributes
         ids = {} if attributes.ids is None else {"id": attributes.ids}
         found = label_expression.mask_of(expression, {**attributes.labels, **ids}, self.count(rows))

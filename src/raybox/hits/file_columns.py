@@ -4,7 +4,6 @@ Tables of queries list these declarations; casts and readers of results follow t
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
@@ -18,13 +17,16 @@ CHUNK_HITS = 1 << 20  # hits of a file that are in memory at once, about; those 
 _STRETCH = 64  # rays whose hits are estimated by those of one
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Sparse:
-    """A column that has nothing in some rows: of three rays in four that miss, no points need memory."""
+    """A column that has nothing in some rows: of three rays in four that miss, no points need memory.
 
-    there: Bools
-    numbers: Floats
-    """Of rows that have one."""
+    there: which rows have a number; numbers: those of such rows.
+    """
+
+    __slots__ = "numbers", "there"
+
+    def __init__(self, there: Bools, numbers: Floats) -> None:
+        self.there, self.numbers = there, numbers
 
     def __len__(self) -> int:
         return len(self.there)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from raybox.hits.hit_ids import (
     restored,
     spans,
 )
-from raybox.hits.image import Picture, of_depth, of_index, of_normals
 from raybox.hits.tables import HTML_ROWS, Columns, HitTables, first_indices, number_columns
 from raybox.validation import Bools, Floats, Ints, freeze
+
+if TYPE_CHECKING:
+    from raybox.hits.image import Picture
 
 ImageKind = Literal["depth", "index", "object", "normal"]
 
@@ -278,6 +280,8 @@ class Hits(HitTables):
         >>> hits.image().shape, hits.image("normal")[1, 2].tolist()
         ((3, 5, 3), [128, 128, 255])
         """
+        from raybox.hits.image import Picture, of_depth, of_index, of_normals
+
         if len(self.shape) != 2:
             raise InvalidInput(
                 f"a picture needs hits of shape (height, width); got shape {self.shape}. Query with "

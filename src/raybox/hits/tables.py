@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from math import prod
@@ -213,6 +212,8 @@ class HitTables(ArrayContainer):
 
     @in_default_environment
     def _repr_html_(self) -> str:
+        from html import escape
+
         columns, count = self._first_columns
         shown = [values[:HTML_ROWS].tolist() for values in columns.values()]
         rows = [_row(map(_text, row), "td") for row in zip(*shown, strict=True)]
@@ -316,4 +317,6 @@ def _text(value: float | str | None) -> str:
 
 
 def _row(cells: Iterable[str], tag: str) -> str:
+    from html import escape
+
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

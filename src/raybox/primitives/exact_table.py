@@ -6,7 +6,6 @@ once, so they return the same bits.
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,6 +115,8 @@ def _triangle_normal(rows: TriangleRows, i: int) -> Floats:
 
 def _cross(p: Floats, q: Floats) -> Floats:
     """Return p x q, each part rounded once."""
+    from fractions import Fraction
+
     a, b, c = map(Fraction, p.tolist())
     x, y, z = map(Fraction, q.tolist())
     return np.array([float(b * z - c * y), float(c * x - a * z), float(a * y - b * x)])

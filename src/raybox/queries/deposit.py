@@ -26,6 +26,7 @@ from raybox.queries.query import GroupsInput, Query, Request, RunOne, RunsQuerie
 from raybox.queries.scheduler import EXACT_CHUNK, batches_of, group_width, rays_each, write_all
 from raybox.threads.chunks import chunk_runner
 from raybox.traversal.job import Job
+from raybox.traversal.protocol import register
 from raybox.validation import Floats, Ints, MaskInput
 
 _GROUP_WIDTHS = 4, 4, 4, 4
@@ -201,6 +202,7 @@ QUERY = Query(
     ),
     prepare=_prepare,
 )
+register(*QUERY.hooks)
 
 
 _PARTIAL: Query[DepositOptions, DepositResults, DepositResults] = Query(
@@ -247,82 +249,3 @@ def partial_sums(
     options = DepositOptions(given, per == "hit", limits, channels, (), is_list=False)
     (sums,) = scene._run(_PARTIAL, rays, options, workers=workers, where=where, groups=groups).sums
     return cast("FixedSums", sums)
-
-
-class DepositMethod(RunsQueries):
-    """Gives a scene its method `deposit`."""
-
-    def deposit(
-        self,
-        rays: Rays,
-        weights: Any = None,
-        *,
-        per: Per = "length",
-        reproducible: bool = False,
-        workers: int = -1,
-        progress: bool = False,
-        where: MaskInput = None,
-        groups: GroupsInput = None,
-    ) -> Any:
-        """Return the sum over the rays that hit each box of weight times length inside.
-
-        The cells of a `Grid` part each ray, as `segments` does, and are numbered as in `Grid.index_of`.
-
-        The transpose of `integrate`: the sums of weight times integral over the rays, and of value times
-        deposit over the boxes, are the same number. Nothing is stored a hit.
-
-        Parameters
-        ----------
-        rays : Rays
-            Of any shape, of the scene's D.
-        weights : array_like
-            Finite numbers that broadcast to the rays' shape, or to that with a last axis of C channels.
-            None: 1.
-        per : {"length", "hit"}
-            "hit": a ray adds its weight to each box that it hits, whatever the length inside.
-        reproducible : bool
-            Whether the bits do not depend on workers, nor on the order of the rays. Sums are then in fixed
-            point, scaled by a bound of each box's terms: boxes, or the ranges of the rays, must be bounded.
-            Otherwise last bits may differ between runs of several workers. It takes a third more time, in a
-            `Grid` whose cells are all occupied up to four times as long, and 16 bytes a sum in place of 8
-            while it runs.
-        workers, progress, where, groups
-            As for `nearest`.
-
-        Returns
-        -------
-        ndarray of float64, shape (M,) or (M, C)
-            For `Instances`, one for each copy; a list of arrays, one for each geometry, if the scene was made
-            of a list. 0 for a box that no ray hits. A box without end may give inf, and infinite terms of
-            both signs NaN; 0 times inf counts 0.
-
-            A sum of n rays is off by at most ``2**-52 (n + 8) S``, where S is the sum of
-            ``abs(weight) (a + b)``, as for `integrate`. With reproducible=True it is off by at most
-            ``2**-49 S``, and ``N**3 2**-120 X``, where N is the number of all rays (for `Instances`, times
-            that of the geometry's boxes), X the largest weight times the box's diagonal (of a `Grid`: of a
-            box as long on each axis as its longest cell), or times the longest range of a ray if that is
-            shorter.
-
-        Raises
-        ------
-        InvalidInput
-            If the scene holds a mesh or planes; if weights are not finite, or of another shape; if a sum has
-            no bound, with reproducible=True.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [7, 1]]))
-        >>> rays = rb.Rays([[0, 0], [6, 0]], [1, 0])
-        >>> scene.deposit(rays), scene.deposit(rays, [1.0, 10.0]), scene.deposit(rays, per="hit")
-        (array([1., 3.]), array([ 1., 12.]), array([1., 2.]))
-        """
-        return self._run(
-            QUERY,
-            rays,
-            (weights, per, reproducible),
-            workers=workers,
-            progress=progress,
-            where=where,
-            groups=groups,
-        )

@@ -11,7 +11,7 @@ from raybox.compiler import huge_pages
 from raybox.compiler.decorators import device, inlined, whole
 from raybox.compiler.struct_ref import struct
 from raybox.errors import InvalidInput
-from raybox.geometry import Cull, PrimitiveRows, Rays
+from raybox.geometry import PrimitiveRows
 from raybox.hits import Hits
 from raybox.hits.hit_ids import Source
 from raybox.primitives.instance_ray import AnyRay
@@ -26,21 +26,17 @@ from raybox.queries.merge import (
 )
 from raybox.queries.per_ray import PerRay, ResultArray
 from raybox.queries.query import (
-    ExcludeInput,
-    ExcludeObjectInput,
-    GroupsInput,
     Query,
     Request,
     RunOne,
-    RunsQueries,
 )
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import ExactHooks, StreamHooks
+from raybox.traversal.protocol import ExactHooks, StreamHooks, register
 from raybox.traversal.ray_setup import RESULT
 from raybox.traversal.ray_state import end_at, mark_undecided
 from raybox.traversal.workspace import Order, Span, Workspace, list_undecided
-from raybox.validation import Floats, Ints, Ints32, MaskInput
+from raybox.validation import Floats, Ints, Ints32
 
 # In the stream traversal.
 
@@ -260,6 +256,7 @@ QUERY = Query(
     merge_geometries=_merge_geometries,
     present=_present,
 )
+register(*QUERY.hooks)
 
 
 def check_k(k: Any) -> FirstOptions:
@@ -270,58 +267,3 @@ def check_k(k: Any) -> FirstOptions:
         raise InvalidInput(f"k must be less than 2**31, for a scene has no more rows; got {k!r}.")
     huge_pages.check_size(8 * _LEAST_RAYS * int(k))
     return FirstOptions(int(k))
-
-
-class FirstMethod(RunsQueries):
-    """Gives a scene its method `first`."""
-
-    def first(
-        self,
-        rays: Rays,
-        k: int,
-        *,
-        workers: int = -1,
-        progress: bool = False,
-        where: MaskInput = None,
-        cull: Cull = None,
-        groups: GroupsInput = None,
-        exclude: ExcludeInput = None,
-        exclude_object: ExcludeObjectInput = None,
-    ) -> Hits:
-        """Return the k nearest hits of each ray, in order, padded with misses.
-
-        Of a mesh, each triangle is a hit, and a wall has two or more.
-
-        Parameters
-        ----------
-        rays : Rays
-            Of any shape, of the scene's D.
-        k : int
-            How many, at least 1.
-        workers, progress, where, cull, groups, exclude, exclude_object
-            As for `nearest`.
-
-        Returns
-        -------
-        Hits
-            Of shape ``(*rays.shape, k)``.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> scene = rb.Scene(rb.Boxes([[5, -1], [2, -1]], [[6, 1], [3, 1]]))
-        >>> scene.first(rb.Rays([0, 0], [1, 0]), 3).index
-        array([ 1,  0, -1])
-        """
-        return self._run(
-            QUERY,
-            rays,
-            check_k(k),
-            workers=workers,
-            progress=progress,
-            where=where,
-            cull=cull,
-            groups=groups,
-            exclude=exclude,
-            exclude_object=exclude_object,
-        )

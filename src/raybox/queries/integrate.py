@@ -16,10 +16,11 @@ from raybox.queries.path_sums import arguments, cells, packet, stream
 from raybox.queries.path_sums.listed import listed_hits
 from raybox.queries.path_sums.sums import RaySums
 from raybox.queries.per_ray import PerRay, ResultArray, Speed
-from raybox.queries.query import GroupsInput, Query, Request, RunOne, RunsQueries, Target
+from raybox.queries.query import Query, Request, RunOne, Target
 from raybox.queries.scheduler import run
 from raybox.traversal.job import Job
-from raybox.validation import Floats, MaskInput
+from raybox.traversal.protocol import register
+from raybox.validation import Floats
 
 
 class IntegrateOptions(NamedTuple):
@@ -130,73 +131,4 @@ QUERY = Query(
     columns=FileColumns(_dtypes, _chunks, arguments={"values": Argument.PER_PRIMITIVE}),
     prepare=_prepare,
 )
-
-
-class IntegrateMethod(RunsQueries):
-    """Gives a scene its method `integrate`."""
-
-    def integrate(
-        self,
-        rays: Rays,
-        values: Any = None,
-        *,
-        reproducible: bool = False,
-        workers: int = -1,
-        progress: bool = False,
-        where: MaskInput = None,
-        groups: GroupsInput = None,
-    ) -> Floats:
-        """Return the sum over the boxes that each ray hits of value times length inside.
-
-        Every box counts in full, where boxes overlap or touch, too. The cells of a `Grid` part the ray, as
-        `segments` does: each stretch counts once. Lengths are in space, as `AllHits.lengths`: within the
-        ray's range, and of the world's ray for instances. Nothing is stored for each hit.
-
-        Parameters
-        ----------
-        rays : Rays
-            Of any shape, of the scene's D.
-        values : array_like, shape (M,) or (M, C), or a list of them
-            A finite number, or C channels, for each box; for `Instances`, for each copy; for a `Grid` also in
-            its shape. A list, an array or None for each geometry, if the scene was made of a list. None: 1,
-            so that sums are lengths.
-        reproducible : bool
-            Whether the bits do not depend on workers, nor on the order of the rays: lengths of a ray are then
-            added in the order of the boxes' numbers, whose sorting takes about a fifth of the time. Sums over
-            a `Grid` are so anyway, at no cost.
-        workers, progress, where, groups
-            As for `nearest`.
-
-        Returns
-        -------
-        ndarray of float64, shape ``rays.shape`` or ``(*rays.shape, C)``
-            0 for a ray that hits nothing. A box without end may give inf, and infinite terms of both signs
-            NaN; 0 times inf counts 0. Sums of magnitudes above 1.8e308, the largest float, may be inf or
-            NaN, too, also where terms of both signs would cancel.
-
-            A sum of n hits is off by at most ``2**-52 (n + 8) S``, where S is the sum of
-            ``abs(value) (a + b)``, a and b being the distances from the ray's origin to where it enters the
-            box and leaves it, within its range; and by ``2**-1000`` for each hit and value of 1.
-
-        Raises
-        ------
-        InvalidInput
-            If the scene holds a mesh or planes; if values are not finite, or of another shape.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> scene = rb.Scene(rb.Boxes([[2, -1], [5, -1]], [[3, 1], [7, 1]]))
-        >>> rays = rb.Rays([[0, 0], [6, 0]], [1, 0])
-        >>> scene.integrate(rays), scene.integrate(rays, [10.0, 0.5])
-        (array([3., 1.]), array([11. ,  0.5]))
-        """
-        return self._run(
-            QUERY,
-            rays,
-            (values, reproducible),
-            workers=workers,
-            progress=progress,
-            where=where,
-            groups=groups,
-        )
+register(*QUERY.hooks)

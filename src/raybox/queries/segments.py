@@ -16,13 +16,12 @@ from raybox.primitives.ray import Ray
 from raybox.queries.all_hits.file_columns import file_columns
 from raybox.queries.all_hits.run import AllResults, RowRoom, joined, rows_of
 from raybox.queries.per_ray import select_rays
-from raybox.queries.query import Query, RunsQueries, Target, refuse_more
+from raybox.queries.query import Query, Target
 from raybox.queries.scheduler import EXACT_CHUNK
 from raybox.threads.chunks import chunk_runner
 from raybox.traversal.job import Job
-from raybox.traversal.protocol import SegmentHooks
+from raybox.traversal.protocol import SegmentHooks, register
 from raybox.traversal.segments import cut_rays
-from raybox.validation import MaskInput
 
 
 @device
@@ -91,45 +90,4 @@ QUERY: Query[None, AllResults, AllHits] = Query(
     columns=file_columns("segments"),
     prepare=_prepare,
 )
-
-
-class SegmentsMethod(RunsQueries):
-    """Gives a scene its method `segments`."""
-
-    def segments(
-        self, rays: Rays, *more: Never, workers: int = -1, progress: bool = False, where: MaskInput = None
-    ) -> AllHits:
-        """Return the stretches into which the cells of a grid cut each ray, in order along it.
-
-        Each stretch belongs to exactly one cell: cells are half-open here, ``lower <= p < upper`` on every
-        axis, the last cell of an axis closed. So the lengths add up to the length inside of the grid. A ray
-        in a shared face runs in the higher cell. Stretches of length zero, and rays of zero direction, give
-        none. Cells that are not occupied, or not allowed by `where`, are left out of the result.
-
-        Parameters
-        ----------
-        rays : Rays
-            Of any shape, of the grid's D.
-        workers, progress, where
-            As for `nearest`.
-
-        Returns
-        -------
-        AllHits
-            index: the cells; t, t_enter, t_exit and lengths as of `all`.
-
-        Raises
-        ------
-        InvalidInput
-            If the scene is not one of a single `Grid`.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> scene = rb.Scene(rb.Grid([0, 1, 3], [0, 1, 2]))
-        >>> segments = scene.segments(rb.Rays([-1, 1], [1, 0]))
-        >>> segments.index, segments.lengths
-        (array([1, 3]), array([1., 2.]))
-        """
-        refuse_more(more, "segments")
-        return self._run(QUERY, rays, workers=workers, progress=progress, where=where)
+register(*QUERY.hooks)

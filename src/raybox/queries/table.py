@@ -1,8 +1,11 @@
-"""The table of queries: a query is one file (or folder) beside this one, and two lines here."""
+"""The table of queries: a query is one file (or folder) beside this one, and two lines here.
+
+Of those that are imported when one runs first, the second line is in `raybox.queries.every`.
+"""
 
 from typing import Any
 
-from raybox.queries import all_hits, count, deposit, first, integrate, nearest, occluded, segments
+from raybox.queries import count, methods, nearest, occluded
 from raybox.queries.query import Opt, Public, Query, Res
 from raybox.traversal.protocol import register
 
@@ -11,11 +14,11 @@ class QueryMethods(
     nearest.NearestMethod,
     occluded.OccludedMethod,
     count.CountMethod,
-    all_hits.AllMethod,
-    first.FirstMethod,
-    segments.SegmentsMethod,
-    integrate.IntegrateMethod,
-    deposit.DepositMethod,
+    methods.AllMethod,
+    methods.FirstMethod,
+    methods.SegmentsMethod,
+    methods.IntegrateMethod,
+    methods.DepositMethod,
 ):
     """The methods of a scene that run queries."""
 
@@ -34,8 +37,3 @@ def add(query: Query[Opt, Res, Public]) -> None:
 add(nearest.QUERY)
 add(occluded.QUERY)
 add(count.QUERY)
-add(all_hits.QUERY)
-add(first.QUERY)
-add(segments.QUERY)
-add(integrate.QUERY)
-add(deposit.QUERY)

@@ -2,7 +2,8 @@
 
 from raybox.hits.file_columns import Argument, FileColumns, Reads
 from raybox.queries import segments
-from raybox.queries.table import GROUPS, QUERIES
+from raybox.queries.every import QUERIES
+from raybox.queries.table import GROUPS
 from raybox.spatial.table import FILE_COLUMNS
 
 

@@ -12,8 +12,6 @@ from raybox.bvh.build import QUALITIES
 from raybox.bvh.forest import broken_starts
 from raybox.bvh.node import Tree
 from raybox.bvh.partial_rebuild import Costs, RefitPolicy
-from raybox.bvh.validate import check as check_tree
-from raybox.bvh.validate import require, slots_below, stats
 from raybox.compiler import huge_pages
 from raybox.compiler.struct_ref import plan_of
 from raybox.errors import InvalidInput
@@ -329,10 +327,12 @@ def _has_sides(rows: PrimitiveRows) -> bool:
 
 def check(part: Part) -> None:
     """Raise `RayboxError` unless the tree of a part is valid."""
+    from raybox.bvh import validate
+
     if isinstance(part.tree, Tree):
-        check_tree(part.tree, *part.box_rows)
+        validate.check(part.tree, *part.box_rows)
         if (groups := part.refit_policy.groups) is not None:
-            require(not (rule := broken_starts(part.tree, groups)), rule)
+            validate.require(not (rule := broken_starts(part.tree, groups)), rule)
     else:
         own_tree(part.rows).check(part.tree, part.rows)
     if part.inner:
@@ -354,6 +354,8 @@ def measured(parts: tuple[Part, ...]) -> dict[str, float]:
 
 def _measured(part: Part) -> dict[str, float]:
     if isinstance(part.tree, Tree):
+        from raybox.bvh.validate import stats
+
         return stats(part.tree, *part.box_rows)
     measures: dict[str, float] = own_tree(part.rows).stats(part.tree, part.rows)
     return measures
@@ -434,6 +436,8 @@ def _is_tame(placed: Floats) -> Bools:
 
 def _pieces(part: Part, instances: int) -> tuple[Floats, Floats]:
     """Return boxes that contain the inner geometry: the more, the tighter are the bounds of its instances."""
+    from raybox.bvh.validate import slots_below
+
     lower, upper = part.box_rows
     if not len(lower):
         return np.zeros((1, 3)), np.zeros((1, 3))  # a point stands for an empty geometry

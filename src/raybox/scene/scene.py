@@ -32,8 +32,6 @@ from raybox.queries.query import (
 )
 from raybox.queries.table import QueryMethods
 from raybox.scene import geometry_parts
-from raybox.scene.box_targets import join_target, target_of
-from raybox.scene.exclusion import exclusion_of
 from raybox.scene.geometry_parts import Part, TreeState, View
 from raybox.scene.groups import starts_of
 from raybox.spatial.table import SpatialMethods
@@ -316,6 +314,8 @@ class Scene(QueryMethods, SpatialMethods):
             if view.groups is not None or groups is not None:
                 rows = rows._replace(starts=starts_of(view.groups, groups, rays.shape))
             if exclude is not None or exclude_object is not None:
+                from raybox.scene.exclusion import exclusion_of
+
                 excluded, owners = exclusion_of(exclude, exclude_object, view.rows, rays.shape)
                 view, rows = _with_owners(view, owners), rows._replace(excluded=excluded)
             results = _results(view, query, rows, options, workers, progress)
@@ -332,6 +332,8 @@ class Scene(QueryMethods, SpatialMethods):
         self, method: str, shape: tuple[int, ...], where: WhereInput, groups: GroupsInput
     ) -> SearchTarget:
         """Return what a spatial query runs on."""
+        from raybox.scene.box_targets import target_of
+
         parts = self._parts
         found, own = target_of(parts, self._masked(where), method), geometry_parts.groups_of(parts)
         if own is None and groups is None:
@@ -340,6 +342,8 @@ class Scene(QueryMethods, SpatialMethods):
 
     def _joined(self, other: Searchable, where: WhereInput, other_where: WhereInput) -> JoinTarget:
         """Return what a join with a scene runs on."""
+        from raybox.scene.box_targets import join_target, target_of
+
         scene = cast("Scene", other)
         own, others = self._parts, scene._parts
         found = target_of(own, self._masked(where), "join")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from raybox.compiler.float_environment import guard_class
 from raybox.errors import InvalidInput
-from raybox.geometry.region import Region
 from raybox.geometry.rows import NO_STARTS
 from raybox.spatial.target import Searchable, TargetPart, WhereInput
 from raybox.threads.chunks import run_chunks
 from raybox.validation import ArrayInput, Ints, Ints32
+
+if TYPE_CHECKING:
+    from raybox.geometry.region import Region
 
 
 @guard_class()
@@ -71,6 +75,7 @@ class IntersectingMethod(Searchable):
         >>> scene.intersecting(view)
         array([0])
         """
+        from raybox.geometry.region import Region
         from raybox.spatial.region_search import rows_in
 
         if not isinstance(region, Region):

@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 
@@ -30,8 +29,7 @@ _TAIL = re.compile(rb"([0-9a-f]{8}) raybox\n")
 _TAIL_BYTES = 16
 
 
-@dataclass(frozen=True)
-class RecordKind(Generic[T]):
+class RecordKind(NamedTuple, Generic[T]):
     """A kind of record: what it is, and how its value is read."""
 
     name: str

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from raybox.compiler.kinds import read_only_arrays, without_marks
 from raybox.compiler.library import FOLDER
 
-HOOKS = ("raybox.scene.scene", "raybox.scene.pairwise", "raybox.scene.sweep")
+HOOKS = ("raybox.scene.scene", "raybox.scene.pairwise", "raybox.scene.sweep", "raybox.queries.every")
 """Modules that import all hooks of queries, which compiled code calls."""
 _NAMED = re.compile(r"([\w.<>]+)\(")
 _NAME = re.compile(r"\b[A-Z]{2,}\b")  # of several kinds; those of classes have small letters

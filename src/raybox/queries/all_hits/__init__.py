@@ -1,5 +1,5 @@
 """`all`: every hit of every ray, sorted along it."""
 
-from raybox.queries.all_hits.query import QUERY, AllMethod
+from raybox.queries.all_hits.query import QUERY
 
-__all__ = ["QUERY", "AllMethod"]
+__all__ = ["QUERY"]

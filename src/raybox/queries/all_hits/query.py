@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Never
-
 import numpy as np
 
 from raybox.compiler.decorators import no
-from raybox.geometry import Cull, Rays
 from raybox.hits import AllHits
 from raybox.hits.hit_ids import Source
 from raybox.queries import hit_pairs
@@ -20,18 +17,12 @@ from raybox.queries.merge import (
     merge_hits,
 )
 from raybox.queries.query import (
-    ExcludeInput,
-    ExcludeObjectInput,
-    GroupsInput,
     Query,
     Request,
     RunOne,
-    RunsQueries,
-    refuse_more,
 )
 from raybox.traversal.packed_rays import store_rows
-from raybox.traversal.protocol import PacketHooks, StreamHooks
-from raybox.validation import MaskInput
+from raybox.traversal.protocol import PacketHooks, StreamHooks, register
 
 
 def _merge_geometries(request: Request, run_one: RunOne[None, AllResults], _options: None) -> AllResults:
@@ -74,44 +65,4 @@ QUERY: Query[None, AllResults, AllHits] = Query(
     present=_present,
     columns=file_columns("all"),
 )
-
-
-class AllMethod(RunsQueries):
-    """Gives a scene its method `all`."""
-
-    def all(
-        self,
-        rays: Rays,
-        *more: Never,
-        workers: int = -1,
-        progress: bool = False,
-        where: MaskInput = None,
-        cull: Cull = None,
-        groups: GroupsInput = None,
-        exclude: ExcludeInput = None,
-        exclude_object: ExcludeObjectInput = None,
-    ) -> AllHits:
-        """Return every hit of each ray, sorted by (t, index) along it. Parameters as for `nearest`.
-
-        Of a mesh, each triangle is a hit; `AllHits.by_object` has a row for each object.
-
-        Examples
-        --------
-        >>> import raybox as rb
-        >>> scene = rb.Scene(rb.Boxes([[5, -1], [2, -1]], [[6, 1], [4, 1]]))
-        >>> all_hits = scene.all(rb.Rays([[0, 0], [0, 9]], [1, 0]))
-        >>> all_hits.offsets, all_hits.index, all_hits.lengths
-        (array([0, 2, 2]), array([1, 0]), array([2., 1.]))
-        """
-        refuse_more(more, "all")
-        return self._run(
-            QUERY,
-            rays,
-            workers=workers,
-            progress=progress,
-            where=where,
-            cull=cull,
-            groups=groups,
-            exclude=exclude,
-            exclude_object=exclude_object,
-        )
+register(*QUERY.hooks)
