@@ -1,6 +1,6 @@
 """Paths of rays through a uniform grid by the plain loop of Amanatides and Woo (1987), in float64.
 
-The peer of `Scene.integrate`, `Scene.deposit` and `Scene.nearest`: crossing times are added up, so planes
+The peer of `Scene.integrate`, `deposit`, `segments` and `nearest`: crossing times are added up, so planes
 that are crossed nearly at once may come in the wrong order. Directions have no zeros, and t >= 0.
 """
 
@@ -77,6 +77,21 @@ def deposit(lower: Any, pitch: float, weights: Any, origins: Any, directions: An
             until = min(at[3], at[4], at[5], end)
             sums[at[0], at[1], at[2]] += weight * (until - t)
             t, at = until, _next(at, step, t_delta)
+
+
+@_compiled
+def segments(lower: Any, pitch: float, shape: Any, origins: Any, directions: Any, found: Any) -> None:
+    """Write the cells of each ray, numbered in C order, and when it enters each; offsets of the rays."""
+    offsets, index, times = found
+    state, count = _state(), 0
+    place, step, t_next, t_delta = state
+    for r in range(len(origins)):
+        t, end = _start(lower, pitch, shape, origins[r], directions[r], state)
+        at = place[0], place[1], place[2], t_next[0], t_next[1], t_next[2]
+        while t < end and _inside(at, shape):
+            index[count], times[count] = (at[0] * shape[1] + at[1]) * shape[2] + at[2], t
+            t, at, count = min(at[3], at[4], at[5], end), _next(at, step, t_delta), count + 1
+        offsets[r + 1] = count
 
 
 @_compiled

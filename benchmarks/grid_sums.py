@@ -1,11 +1,11 @@
-"""`integrate`, `deposit` and `nearest` of uniform grids beside a plain loop: ratios of times, alternated.
+"""Queries of uniform grids beside a plain loop: ratios of times, alternated.
 
     python benchmarks/grid_sums.py [--cells 64 128 512] [--rounds 15] [--two]
 
 The loops (`amanatides_woo.py`) use one thread, and so does raybox; CPU times, which other programs disturb
-least. `integrate` and `deposit` pass full grids, `nearest` one of which 1 % is occupied, at random. `--two`
-adds two threads over one: elapsed times, for which two cores must be free. Each line has the median of the
-ratios of a round, and their quartiles.
+least. `integrate`, `deposit` and `segments` pass full grids, `nearest` one of which 1 % is occupied, at
+random. `--two` adds two threads over one: elapsed times, for which two cores must be free. Each line has the
+median of the ratios of a round, and their quartiles.
 """
 
 import argparse
@@ -76,21 +76,26 @@ def _queries(side: int, kind: str) -> dict[str, Calls]:
     values, weights = rng.random(shape), rng.random(len(rays))
     sums, cells = np.empty(len(rays)), np.zeros(shape)
     index, t = np.empty(len(rays), np.int64), np.empty(len(rays))
+    count = len(full.segments(rays).index)
+    found = np.zeros(len(rays) + 1, np.int64), np.empty(count + side, np.int64), np.empty(count + side)
     query = {
         "integrate": partial(full.integrate, rays, values),
         "deposit": partial(full.deposit, rays, weights),
+        "segments": partial(full.segments, rays),
         "nearest": partial(sparse.nearest, rays),
     }
     about = (lower, pitch)
     loops = {
         "integrate": lambda: amanatides_woo.integrate(*about, values, *arrays, sums),
         "deposit": lambda: amanatides_woo.deposit(*about, weights, *arrays, cells),
+        "segments": lambda: amanatides_woo.segments(*about, shape, *arrays, found),
         "nearest": lambda: amanatides_woo.nearest(*about, occupied, *arrays, (index, t)),
     }
     for loop in loops.values():
         loop()
     assert np.allclose(query["integrate"](), sums, rtol=1e-9, atol=1e-9 * sums.max())
     assert np.allclose(query["deposit"](), cells.ravel(), rtol=1e-9, atol=1e-9 * cells.max())
+    assert np.abs(found[0] - query["segments"]().offsets).max() <= side  # ties at edges
     assert (
         np.isclose(query["nearest"]().t, t).mean() > 0.999
     )  # edges, which the loop may pass on the other side
@@ -134,8 +139,8 @@ def section(results: Results) -> str:
         for record in results["grids"]["times"]
     ]
     words = """One thread; how many times longer a plain compiled loop takes that goes from cell to cell
-(Amanatides and Woo, 1987), in float64 and not exact. `integrate` and `deposit` pass full grids, `nearest` one
-of which 1 % is occupied, at random:"""
+(Amanatides and Woo, 1987), in float64 and not exact. `integrate`, `deposit` and `segments` pass full grids,
+`nearest` one of which 1 % is occupied, at random:"""
     table = report.markdown(("cells", "rays", "query", "plain loop /"), lines)
     return "\n\n".join(["## Grids", words, table])
 

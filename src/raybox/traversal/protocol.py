@@ -78,7 +78,7 @@ def record_each(recorder: Recorder, state: S, ray: Ray, stretches: Stretches) ->
 
 
 @device
-def record_in_order(_recorder: Recorder, state: S, _way: W) -> tuple[bool, S]:
+def record_nothing(_recorder: Recorder, state: S, _way: W) -> tuple[bool, S]:
     """Record nothing."""
     return False, state
 
@@ -170,7 +170,7 @@ class SegmentHooks(NamedTuple, Generic[R, S, W]):
     """Write the result of ray k; return False if there was no room."""
     record_ray: Callable[[R, S, Ray, Stretches], S] = record_each
     """Record all stretches of a ray, in order; return the new state."""
-    record_unordered: Callable[[R, S, W], tuple[bool, S]] = record_in_order
+    record_way: Callable[[R, S, W], tuple[bool, S]] = record_nothing
     """Record all stretches of a ray in any order, if their times are certain.
 
     Return whether they are, and the new state.
@@ -234,6 +234,6 @@ begin_segments = _SEGMENTS.begin_segments
 record_segment = _SEGMENTS.record_segment
 end_segments = _SEGMENTS.end_segments
 record_ray = _SEGMENTS.record_ray
-record_unordered = _SEGMENTS.record_unordered
+record_way = _SEGMENTS.record_way
 prefetch_cell = _SEGMENTS.prefetch_cell
 has_exact_times = _SEGMENTS.has_exact_times
