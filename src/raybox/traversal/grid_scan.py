@@ -71,9 +71,12 @@ def scanned_grid(job: Job) -> ScannedGrid:
 
 
 def _are_occupied(words: Memory, cells: Lanes, mask: Lanes) -> Lanes:
-    """Return which cells are occupied, of those of a mask."""
-    bits = words.pick(cells >> 6, mask) >> (cells & 63)
-    return (bits & 1) > 0
+    """Return which cells are occupied, of those of a mask.
+
+    Others read the first word: where gathers are slow, LLVM would branch at each lane of a masked one.
+    """
+    bits = words.pick(mask.choose(cells >> 6, 0)) >> (cells & 63)
+    return mask & ((bits & 1) > 0)
 
 
 def _first_of(words: Memory, slabs: Slabs) -> tuple[Lanes, Lanes]:
