@@ -62,6 +62,11 @@ def prefetch_none(_recorder: Recorder, _item: int) -> None:
 
 
 @device
+def record_no_number(_recorder: Recorder, _k: int, _count: int) -> None:
+    """Do nothing."""
+
+
+@device
 def has_room_for_all(
     _recorder: Recorder, _packets: PacketRecorder, _job: Job, _workspace: Workspace, _number: int
 ) -> None:
@@ -156,6 +161,10 @@ class ExactHooks(NamedTuple, Generic[R]):
     """whether rays may take turns: results are written by `resolve`, and `start` may be called again"""
     first_only: Flag[R] = no
     """whether no hit after the first contact matters; such rays may take turns, too"""
+    number_only: Flag[R] = no
+    """whether it only matters how many primitives a ray hits; likewise"""
+    record_number: Callable[[R, int, int], None] = record_no_number
+    """Record that ray k hits so many primitives, and no others."""
 
 
 class SegmentHooks(NamedTuple, Generic[R, S, W]):
@@ -228,6 +237,8 @@ start = _EXACT.start
 finish = _EXACT.finish
 takes_turns = _EXACT.takes_turns
 first_only = _EXACT.first_only
+number_only = _EXACT.number_only
+record_number = _EXACT.record_number
 
 _SEGMENTS = cast("SegmentHooks[Recorder, Any, Any]", Namesakes(SEGMENTS))
 begin_segments = _SEGMENTS.begin_segments
