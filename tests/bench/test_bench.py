@@ -677,7 +677,7 @@ def test_the_plain_loop_of_grids_is_raybox():
     """Results are compared within `measure`; the ratios, with the aims."""
     measured = grid_sums.measure((16,), rounds=1)
     assert {(r["cells"], r["rays"], r["query"]) for r in measured["times"]} == {
-        (16, kind, query) for kind in grid_sums.KINDS for query in (*grid_sums.SUMS, "nearest")
+        (16, kind, query) for kind in grid_sums.KINDS for query in (*grid_sums.PATHS, "nearest")
     }
     times = [
         {
