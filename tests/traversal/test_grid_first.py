@@ -22,7 +22,7 @@ from raybox.scene import geometry_parts
 from raybox.traversal.grid_clip import scale_of
 from raybox.traversal.grid_first import MISS, UNDECIDED, first_cell, full_grid
 from raybox.traversal.grid_rays import KIND, NEAR, TAME, TURNS, WILD, make_grid_scratch, put_ray
-from raybox.traversal.grid_scan import first_occupied, scanned_grid
+from raybox.traversal.grid_scan import scan_cells, scanned_grid
 from raybox.traversal.single import RaySpan, make_scratch, traverse_rays
 from raybox.traversal.tree import visits
 from raybox.validation import NO_MASK
@@ -44,7 +44,15 @@ def write_first_occupied(rows, rays, cells) -> None:
     """Write what is found of each ray, slab by slab."""
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
     for k in range(cells.size):
-        cells[k] = first_occupied(rows, get_ray(rays, k), scales)
+        cells[k] = scan_cells(rows, get_ray(rays, k), scales, False)
+
+
+@loop
+def write_counts(rows, rays, counts) -> None:
+    """Write how many cells each ray hits, slab by slab."""
+    scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
+    for k in range(counts.size):
+        counts[k] = scan_cells(rows, get_ray(rays, k), scales, True)
 
 
 def first_cells(write, grid: rb.Grid, rays: rb.Rays) -> np.ndarray:
@@ -59,17 +67,22 @@ def has_blocks(grid: rb.Grid) -> bool:
 
 
 def check_first_cells(grid: rb.Grid, rays: rb.Rays) -> Counter:
-    """Assert that decided rays hit these cells first, or none; count them."""
+    """Assert that decided rays hit these cells first, and so many, or none; count them."""
     is_full = grid.occupied.all()
     assert is_full or has_blocks(grid)
     cells = first_cells(write_first_cells if is_full else write_first_occupied, grid, rays)
-    want = rb.Scene(grid.boxes()).nearest(rays, where=grid.occupied.flatten())
+    boxes, occupied = rb.Scene(grid.boxes()), grid.occupied.flatten()
+    want, numbers = boxes.nearest(rays, where=occupied), first_cells(write_counts, grid, rays)
+    counted = numbers != UNDECIDED
+    np.testing.assert_array_equal(numbers[counted], boxes.count(rays, where=occupied)[counted])
     decided, hit = cells != UNDECIDED, cells >= 0
     np.testing.assert_array_equal(np.where(cells == MISS, -1, cells)[decided], want.index[decided])
     return Counter(
         hits=int(hit.sum()),
         misses=int((cells == MISS).sum()),
         undecided=int((~decided).sum()),
+        counted=int((numbers > 1).sum()),
+        uncounted=int((~counted).sum()),
         started_inside=int((hit & (want.t == rays.t_min)).sum()),
         still=int((hit & (rays.directions == 0.0).any(axis=1)).sum()),
     )
@@ -213,6 +226,33 @@ def test_any_even_grid(drawn):
     grid = rb.Grid(*edges, occupied=occupied)
     if has_blocks(grid):
         check_first_cells(grid, rays)
+
+
+@entry
+def is_counted(job: Any) -> int:
+    """Return 1 if the cells of a job's grid that a ray hits are counted by a scan."""
+    return 1 if scanned_grid(job).is_counted else 0
+
+
+def test_which_grids_are_counted():
+    full, where = rb.Grid.uniform([-1, 2, 3], 0.1, (64, 64, 64)), np.ones((64, 64, 64), np.bool_)
+    assert is_counted(job_of(full))
+    assert not is_counted(job_of(full, where))
+    assert not is_counted(job_of(rb.Grid.uniform([-1, 2, 3], 2.0**600, (64, 64, 64))))
+    assert not is_counted(job_of(rb.Grid([0.0, 1.0, 3.0], np.arange(65.0), np.arange(65.0))))
+    cells = np.random.default_rng(337).random((64, 64, 64)) < 0.01
+    assert is_counted(job_of(rb.Grid.uniform([-1, 2, 3], 0.1, cells.shape, occupied=cells)))
+    cells[:50] = False
+    assert not is_counted(job_of(rb.Grid.uniform([-1, 2, 3], 0.1, cells.shape, occupied=cells)))
+
+
+def test_a_ray_that_may_not_hit_a_cell_counts_the_others():
+    scene = rb.Scene(rb.Grid.uniform([0, 0, 0], 1.0, (20, 20, 20)))
+    rays = rb.Rays(
+        [[-1.0, 3.3, 4.4], [-1.0, 3.3, 4.4], [0.3, 0.4, 0.45]], [[1.0, 0, 0], [1.0, 0, 0], [1, 0.9, 0.8]]
+    )
+    cell = np.ravel_multi_index((7, 3, 4), (20, 20, 20))
+    assert scene.count(rays, exclude=[cell, 5, -1]).tolist() == [19, 20, len(scene.segments(rays[2:]).index)]
 
 
 def test_which_grids_are_scanned():

@@ -10,22 +10,27 @@ from hypothesis import given, settings
 
 import exact_grid
 import raybox as rb
+from exact import rounded
 from grids import even_grid, random_grid, random_rays
 from raybox.compiler.entry_points import entry
 from raybox.primitives.ray import get_ray
+from raybox.queries import segments
+from raybox.queries.all_hits.run import RowRoom
+from raybox.queries.hit_sorting import HitArrays
 from raybox.queries.path_sums.cells import CELL_SUM_HOOKS, CellSumRecorder
 from raybox.traversal.grid_axes import axes_of
 from raybox.traversal.grid_clip import INSIDE, course_of, scale_of
 from raybox.traversal.plane_merge import is_certain, make_memory, merge
 from raybox.traversal.plane_slabs import FEWEST, Way, pass_cells
 from raybox.traversal.protocol import register
+from raybox.traversal.slab_segments import PADDING, write_segments
 from strategies import even_grids_and_rays
 from stretches import Rounded
 
 pytestmark = pytest.mark.jit
 
 UNIT, TINY = Fraction(2) ** -50, Fraction(2) ** -1070
-register(CELL_SUM_HOOKS)
+register(CELL_SUM_HOOKS, *segments.QUERY.hooks)
 RECORDER = CellSumRecorder(np.empty((0, 1)), np.empty((0, 1)), np.empty(0), False)
 
 
@@ -49,6 +54,48 @@ def pass_ray(rows: Any, rays: Any, k: int, recorder: Any, memory: Any, found: An
     return pass_cells(Way(axes, scales, course, memory), recorder.sums).cell_count
 
 
+@entry
+def write_ray(rows: Any, rays: Any, k: int, recorder: Any, memory: Any) -> int:
+    """Write the cells of a ray in order from recorder.used[0] on; return how many are certain."""
+    scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
+    axes = axes_of(rows, get_ray(rays, k), True)
+    course = course_of(recorder, get_ray(rays, k), axes, scales)
+    if course.status != INSIDE:
+        return 0
+    way, hits = Way(axes, scales, course, memory), recorder.hits
+    return write_segments(way, hits.index, hits.t, recorder.used[0])
+
+
+def room_for(count: int) -> RowRoom:
+    """Return room for so many cells behind three others, and guard items behind it."""
+    index, t = np.full(count + 7, -77), np.full(count + 7, -77.0)
+    hits = HitArrays(index[: count + 3], t[: count + 3], index[:0], t[:0])
+    return RowRoom(hits, np.array([3]), np.empty(0, np.int64))
+
+
+def check_order(cells: rb.Grid, rays: rb.Rays, k: int, memory, cut: exact_grid.Cut, number: int) -> bool:
+    """Assert the cells of a ray in order, and times, if they are certain; return whether they are.
+
+    number: how many cells a certain ray has. Items before them and behind the padding stay as they are.
+    """
+    rows = cells._rows(), rays._rows(), k
+    assert write_ray(*rows, room_for(number + PADDING - 1), memory) == 0
+    room = room_for(number + PADDING)
+    count = write_ray(*rows, room, memory)
+    for array in (room.hits.index.base, room.hits.t.base):
+        assert (array[:3] == -77).all()
+        assert (array[-4:] == -77).all()
+    if count == 0:
+        return False
+    shape = (*cells.shape, 1)[:3]
+    assert count == number
+    assert room.hits.index[3 : 3 + count].tolist() == [
+        np.ravel_multi_index((*one.cell, 0)[:3], shape) for one in cut.stretches
+    ]
+    assert room.hits.t[3 : 3 + count].tolist() == [rounded(one.begin) for one in cut.stretches]
+    return True
+
+
 def slabs_of(cells: rb.Grid, rays: rb.Rays, k: int, memory) -> Found:
     """Return what is found of one ray; guard items behind the memory stay as they are."""
     memory.keys[:], memory.cells[:] = -77, -77
@@ -66,7 +113,9 @@ def check_ray(cells: rb.Grid, rays: rb.Rays, k: int, memory) -> str:
         assert found.cells == 0
         return "short"
     (cut,) = exact_grid.cut_all(cells.edges, rays[k : k + 1])
+    ordered = check_order(cells, rays, k, memory, cut, found.planes + 1)
     if found.cells == 0:
+        assert not ordered
         return "corner" if cut.corners else "uncertain"
     shape = (*cells.shape, 1)[:3]
     wanted = {np.ravel_multi_index((*one.cell, 0)[:3], shape): one for one in cut.stretches}
@@ -79,7 +128,7 @@ def check_ray(cells: rb.Grid, rays: rb.Rays, k: int, memory) -> str:
         begin, end = wanted[cell].begin, wanted[cell].end
         assert duration > 0.0
         assert abs(Fraction(duration) - (end - begin)) <= UNIT * (abs(begin) + abs(end)) + TINY
-    return "certain"
+    return "certain" if ordered else "unordered"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -151,6 +200,23 @@ def test_rays_through_edges_and_beside_them(steps):
         rays = rb.Rays(origin[None], direction, t_min=low, t_max=high)
         counts[check_ray(cells, rays, 0, memory)] += 1
     assert min(counts["certain"], counts["corner"], counts["uncertain"]) > 5, counts
+
+
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("way", [3.0, -3.0])
+def test_times_halfway_between_two_floats(axis, way):
+    """No float64 quotient proves their rounding: such rays are cut otherwise."""
+    cells, sign = rb.Grid(*[np.arange(-20.0, 20.0)] * 3), np.sign(way)
+    for other in (0.7, 7.1):  # the axis crosses most planes, or another one
+        for odd in (3, 9, 15):  # the time of a plane is 2 and so many sixths of a unit in the last place
+            origin, direction = np.full(3, 0.3137), other * np.array([1.0, 1.13, 0.91])
+            origin[axis], direction[axis] = -sign * odd * 2.0**-52, way
+            rays = rb.Rays(origin[None], direction, t_min=0.3)
+            assert check_ray(cells, rays, 0, make_memory(cells._rows())) == "unordered"
+            (cut,) = exact_grid.cut_all(cells.edges, rays)
+            times = [rounded(one.begin) for one in cut.stretches]
+            assert rb.Scene(cells).segments(rays).t.tolist() == times
+            assert {2.0, 2.0 + 2.0**-50, 2.0 + 2.0**-49} & set(times)
 
 
 @given(even_grids_and_rays())

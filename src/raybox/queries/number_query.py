@@ -254,6 +254,19 @@ def _first_only(recorder: NumberOfRay) -> bool:
     return ends_at_hit(recorder.fold)
 
 
+@device
+def _number_only(recorder: NumberOfRay) -> bool:
+    return not ends_at_hit(recorder.fold)
+
+
+@inlined
+def _record_number(recorder: NumberOfRay, k: int, count: int) -> None:
+    number = 0
+    for _ in range(count):
+        number = merge(recorder.fold, number, 1)
+    recorder.fold.numbers[k] = number
+
+
 # Results.
 
 
@@ -327,4 +340,12 @@ def number_query(
     return query._replace(columns=columns)
 
 
-EXACT_HOOKS = ExactHooks(NumberOfRay, _resolve, _start, takes_turns=yes, first_only=_first_only)
+EXACT_HOOKS = ExactHooks(
+    NumberOfRay,
+    _resolve,
+    _start,
+    takes_turns=yes,
+    first_only=_first_only,
+    number_only=_number_only,
+    record_number=_record_number,
+)

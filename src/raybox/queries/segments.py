@@ -14,14 +14,16 @@ from raybox.hits.hit_ids import Source
 from raybox.hits.runs import offsets_of
 from raybox.primitives.ray import Ray
 from raybox.queries.all_hits.file_columns import file_columns
-from raybox.queries.all_hits.run import AllResults, RowRoom, joined, rows_of
+from raybox.queries.all_hits.run import AllResults, ExactRows, RowRoom, join_rows, rows_of
 from raybox.queries.per_ray import select_rays
 from raybox.queries.query import Query, Target
 from raybox.queries.scheduler import EXACT_CHUNK
 from raybox.threads.chunks import chunk_runner
 from raybox.traversal.job import Job
+from raybox.traversal.plane_slabs import Way
 from raybox.traversal.protocol import SegmentHooks, register
 from raybox.traversal.segments import cut_rays
+from raybox.traversal.slab_segments import write_segments
 
 
 @device
@@ -38,6 +40,12 @@ def _record(recorder: RowRoom, count: int, _ray: Ray, cell: int, t_enter: float,
     return count + 1
 
 
+@inlined
+def _record_way(recorder: RowRoom, _count: int, way: Way) -> tuple[bool, int]:
+    count = write_segments(way, recorder.hits.index, recorder.hits.t, recorder.used[0])
+    return count > 0, count
+
+
 @device
 def _end(recorder: RowRoom, count: int, k: int) -> bool:
     recorder.counts[k] = count
@@ -52,15 +60,24 @@ def _run(job: Job, rays: RayRows, options: None, workers: int, progress: bool) -
     total, job = ray_count(rays), job._replace(rays=rays)
     with chunk_runner(total, workers=workers, progress=progress) as threads:
         parts = threads(
-            lambda begin, end: cut(select_rays(job, slice(begin, end))), total, min_chunk=EXACT_CHUNK
+            lambda begin, end: _rows(select_rays(job, slice(begin, end))), total, min_chunk=EXACT_CHUNK
         )
-    return joined(parts)
+    return _results([row for rows in parts for row in rows])
+
+
+def _rows(job: Job) -> list[ExactRows]:
+    """Return the cells of the rays of a job, in parts."""
+    return rows_of(len(job.rays.directions), partial(cut_rays, job))
+
+
+def _results(parts: list[ExactRows]) -> AllResults:
+    counts, index, t = join_rows(parts)
+    return AllResults(offsets_of(counts), index, t)
 
 
 def cut(job: Job) -> AllResults:
     """Return the cells of the rays of a job, by one thread."""
-    rows = rows_of(len(job.rays.directions), partial(cut_rays, job))
-    return AllResults(offsets_of(rows.counts), rows.index, rows.t)
+    return _results(_rows(job))
 
 
 def _prepare(_options: None, _rays: Rays, target: Target) -> None:
@@ -83,7 +100,7 @@ def _merge_geometries(*_arguments: object) -> Never:
 
 QUERY: Query[None, AllResults, AllHits] = Query(
     name="segments",
-    hooks=(SegmentHooks(RowRoom, _begin, _record, _end, has_exact_times=yes),),
+    hooks=(SegmentHooks(RowRoom, _begin, _record, _end, record_way=_record_way, has_exact_times=yes),),
     run=_run,
     merge_geometries=_merge_geometries,
     present=_present,

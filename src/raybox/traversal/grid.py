@@ -24,7 +24,7 @@ from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import lowest_bit
 from raybox.geometry import GridRows
 from raybox.primitives.ray import Ray, excluded_by, get_ray, is_empty
-from raybox.traversal.grid_first import MISS, FullGrid, first_cell, full_grid
+from raybox.traversal.grid_first import MISS, UNDECIDED, FullGrid, first_cell, full_grid
 from raybox.traversal.grid_rays import (
     DEPTH,
     DIRECTION,
@@ -48,10 +48,10 @@ from raybox.traversal.grid_rays import (
     later,
     put_ray,
 )
-from raybox.traversal.grid_scan import ScannedGrid, first_occupied, scanned_grid
+from raybox.traversal.grid_scan import ScannedGrid, scan_cells, scanned_grid
 from raybox.traversal.grid_steps import place_of, step, upward
 from raybox.traversal.job import Job, RaySpan, Recorder, cells_of, grid_of
-from raybox.traversal.protocol import first_only, resolve, start, takes_turns
+from raybox.traversal.protocol import first_only, number_only, record_number, resolve, start, takes_turns
 from raybox.traversal.tree import (
     Scratch,
     count_node,
@@ -160,13 +160,22 @@ def traverse_grid(rows: GridRows, job: Job, ray: Ray, recorder: Recorder, scratc
 
 @inlined
 def _resolve_first(job: Job, ray: Ray, recorder: Recorder, k: int, ways: FirstCells) -> bool:
-    """Resolve the first cell of ray k alone, if no other matters; return whether that is certain."""
+    """Resolve the first cell of ray k alone, if no other matters; return whether that is certain.
+
+    Or record the number of its cells, if the query needs no more.
+    """
+    if number_only(recorder):
+        counts = ways.scanned.is_counted and excluded_by(job.rays, k) < 0
+        count = scan_cells(grid_of(job), ray, ways.scanned.scales, True) if counts else UNDECIDED
+        if count != UNDECIDED:
+            record_number(recorder, k, count)
+        return count != UNDECIDED
     if not first_only(recorder):
         return False
     if ways.full.is_direct:
         cell = first_cell(grid_of(job), ray, ways.full.scales)
     elif ways.scanned.is_scanned:
-        cell = first_occupied(grid_of(job), ray, ways.scanned.scales)
+        cell = scan_cells(grid_of(job), ray, ways.scanned.scales, False)
     else:
         return False
     if cell >= 0 and is_excluded(job, excluded_by(job.rays, k), cell):

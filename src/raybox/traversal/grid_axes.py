@@ -5,8 +5,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from raybox.compiler.decorators import device, inlined
+from raybox.compiler.intrinsics import Fields
+from raybox.compiler.simd import Builder, Lanes, splat
 from raybox.exact.predicate import order, sign, time
 from raybox.geometry import GridRows
+from raybox.primitives.box_simd import quotient
 from raybox.primitives.ray import Ray
 from raybox.traversal.job import Recorder
 from raybox.traversal.protocol import has_exact_times
@@ -61,6 +64,17 @@ def exact_time(axis: GridAxis, number: int) -> float:
 def product_time(axis: GridAxis, number: int) -> float:
     """Return the computed time of a plane, of a tame ray that moves on this axis."""
     return (axis.edges[number] - axis.origin) * axis.inverse
+
+
+def product_times(b: Builder, axis: Fields, planes: Lanes) -> Lanes:
+    """Return `product_time` of several planes."""
+    return (planes - splat(b, axis.origin, planes.count)) * splat(b, axis.inverse, planes.count)
+
+
+def exact_times(b: Builder, axis: Fields, planes: Lanes) -> tuple[Lanes, Lanes]:
+    """Return which times are known, and `exact_time` of several planes, of a tame ray."""
+    numbers = axis.origin, axis.direction, axis.inverse
+    return quotient(planes, *(splat(b, number, planes.count) for number in numbers))
 
 
 @inlined

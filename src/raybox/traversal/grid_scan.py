@@ -1,4 +1,4 @@
-"""The first occupied cell that a ray hits in a grid of even planes, slab by slab, without its tree.
+"""The first occupied cell that a ray hits in a grid of even planes, or how many: no tree, slab by slab.
 
 Where a quarter of the nodes of a grid's tree are not empty, and nearly all large ones, as where one of a
 hundred cells is occupied at random, the tree leaves out little: a ray passes its cells faster
@@ -9,7 +9,8 @@ its times be certain, and begin and end, too (`raybox.traversal.grid_clip`). The
 time, and is between planes, or at one outer plane, where it begins and ends; on axes on which it does not
 move it is between planes, or at an outer one. So it touches no other cells than those that it passes, and
 enters each later than the one before, at times that differ in exact arithmetic. The first occupied one is
-hit first. Certain slabs up to its own are enough: all planes that follow are crossed later.
+hit first. Certain slabs up to its own are enough: all planes that follow are crossed later. If all slabs are
+certain, the ray hits the occupied cells that it passes, and no others.
 """
 
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from raybox.bvh.cell_tree import FIRST, SIDE, CellTree
 from raybox.compiler.decorators import device, inlined
 from raybox.compiler.intrinsics import Fields, int64, vector_code
 from raybox.compiler.simd import I1, I64, Builder, Lanes, Scalar, constant
-from raybox.compiler.simd_arrays import Memory, Register, on_stack, while_any
+from raybox.compiler.simd_arrays import Memory, Register, loop, on_stack, while_any
 from raybox.geometry import GridRows
 from raybox.primitives.ray import Ray
 from raybox.traversal.grid_axes import GridAxis, axes_of
@@ -37,6 +38,7 @@ class ScannedGrid(NamedTuple):
 
     scales: AxisScales
     is_scanned: bool  # whether that is faster than the tree, and possible
+    is_counted: bool  # whether the number of cells is scanned: also where all are occupied
 
 
 @device
@@ -66,14 +68,18 @@ def scanned_grid(job: Job) -> ScannedGrid:
     rows = grid_of(job)
     scales = scale_of(rows.x_edges), scale_of(rows.y_edges), scale_of(rows.z_edges)
     stored = rows.blocks.size > 0 and rows.words.size == 32 * rows.blocks.size  # the bits of all cells
-    scanned = stored and job.allowed.size == 0 and is_tame_grid(rows) and has_even_planes(rows)
-    return ScannedGrid(scales, scanned and _has_small_gaps(rows, cells_of(job)))
+    possible = job.allowed.size == 0 and is_tame_grid(rows) and has_even_planes(rows)
+    scanned = possible and stored and _has_small_gaps(rows, cells_of(job))
+    return ScannedGrid(scales, scanned, scanned or (possible and rows.blocks.size == 0))
 
 
 def _are_occupied(words: Memory, cells: Lanes, mask: Lanes) -> Lanes:
-    """Return which cells are occupied, of those of a mask."""
-    bits = words.pick(cells >> 6, mask) >> (cells & 63)
-    return (bits & 1) > 0
+    """Return which cells are occupied, of those of a mask.
+
+    Others read the first word: where gathers are slow, LLVM would branch at each lane of a masked one.
+    """
+    bits = words.pick(mask.choose(cells >> 6, 0)) >> (cells & 63)
+    return mask & ((bits & 1) > 0)
 
 
 def _first_of(words: Memory, slabs: Slabs) -> tuple[Lanes, Lanes]:
@@ -85,9 +91,10 @@ def _first_of(words: Memory, slabs: Slabs) -> tuple[Lanes, Lanes]:
 
 
 @vector_code(int64)
-def _scan(b: Builder, words: Memory, axis: Fields, others: list[Fields], ray: Fields) -> Scalar:
+def _scan(b: Builder, words: Memory, way: Fields) -> Scalar:
     """Return the first occupied cell of a ray, `MISS`, or `UNDECIDED`."""
-    run, at, going = SlabRun(b, axis, others, ray), Register(b, I64(0)), Register(b, I64(1))
+    run = SlabRun(b, way.major, way.others, way.ends)
+    at, going = Register(b, I64(0)), Register(b, I64(1))
     uncertain, stop = Register(b, I64(0)), Register(b, I64(0))
     cells = Register(b, constant(b, I64, LANES, 0).value)
     with while_any(b, going):
@@ -116,19 +123,35 @@ def _is_between(axis: GridAxis, place: int) -> bool:
     return axis.direction != 0.0 or place == 0 or axis.edges[place] < axis.origin
 
 
+@vector_code(int64)
+def _count(b: Builder, words: Memory, way: Fields) -> Scalar:
+    """Return how many occupied cells a ray passes, or `UNDECIDED`; without words, all are occupied."""
+    run = SlabRun(b, way.major, way.others, way.ends)
+    count, uncertain = Register(b, I64(0)), Register(b, I64(0))
+    with loop(b, run.slab_count, LANES) as s:
+        slabs = run.enter(s)
+        for part in slabs.parts:
+            passed = Register(b, part.is_in.mask())
+            with b.if_then(b.icmp_signed(">", words.size, I64(0))):
+                passed.value = _are_occupied(words, part.cells, part.is_in).mask()
+            count.value = b.add(count.value, b.ctpop(passed.value))
+        uncertain.value = b.or_(uncertain.value, (slabs.is_slab & ~slabs.is_certain).mask())
+    return b.select(b.icmp_signed("==", uncertain.value, I64(0)), count.value, I64(UNDECIDED))
+
+
 @inlined
-def first_occupied(rows: GridRows, ray: Ray, scales: AxisScales) -> int:
-    """Return the occupied cell that a ray hits first, `MISS`, or `UNDECIDED`. The grid is scanned."""
+def scan_cells(rows: GridRows, ray: Ray, scales: AxisScales, counts: bool) -> int:
+    """Return the occupied cell that a ray hits first, or `MISS`; or how many it hits; or `UNDECIDED`."""
     d = ray.direction
     if (d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0) or not is_tame_ray(ray):
         return UNDECIDED
     x, y, z = axes = axes_of(rows, ray, True)
     course = computed_course(ray, axes, scales)
     if course.status != INSIDE:
-        return MISS if course.status == OUTSIDE else UNDECIDED
+        return (0 if counts else MISS) if course.status == OUTSIDE else UNDECIDED
     if not (
         _is_between(x, course.x.first) and _is_between(y, course.y.first) and _is_between(z, course.z.first)
     ):
         return UNDECIDED
-    major, others, ends = crossings_of(axes, scales, course)
-    return _scan(rows.words, major, others, ends)
+    way = crossings_of(axes, scales, course)
+    return _count(rows.words, way) if counts else _scan(rows.words, way)

@@ -13,11 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.compiler.decorators import inlined
-from raybox.compiler.intrinsics import Fields, larger, smaller, vector_code, void
-from raybox.compiler.simd import I64, Builder, Lanes, Scalar, splat
+from raybox.compiler.intrinsics import Fields, int64, larger, smaller, vector_code
+from raybox.compiler.simd import I64, Builder, Lanes, Scalar
 from raybox.compiler.simd_arrays import Memory
 from raybox.geometry import GridRows
-from raybox.traversal.grid_axes import GridAxes, GridAxis, exact_time, product_time
+from raybox.traversal.grid_axes import (
+    GridAxes,
+    GridAxis,
+    exact_time,
+    exact_times,
+    product_time,
+    product_times,
+)
 from raybox.traversal.grid_clip import AxisCourse, Course
 from raybox.traversal.job import Recorder
 from raybox.traversal.protocol import has_exact_times, prefetch_cell
@@ -49,30 +56,34 @@ def has_room(memory: MergeMemory, course: Course) -> bool:
     return course.x.crossed + course.y.crossed + course.z.crossed + 4 * _LANES <= memory.planes.size
 
 
-@vector_code(void)
-def _put_four(b: Builder, keys: Memory, place: Scalar, axis: Fields, lowest: Scalar) -> None:
-    """Store the keys of four planes, lowest and the next three, in the order in which a ray crosses them."""
+@vector_code(int64)
+def _put_four(
+    b: Builder, keys: Memory, place: Scalar, axis: Fields, lowest: Scalar, is_exact: Scalar
+) -> Scalar:
+    """Store the keys of four planes, lowest and the next three, in the order in which a ray crosses them.
+
+    is_exact: whether their times are rounded once. Return 0 if the rounding of one is undecided.
+    """
     planes = axis.edges.load(lowest, _LANES)
-    found = keys_of((planes - splat(b, axis.origin, _LANES)) * splat(b, axis.inverse, _LANES))
+    known, exact = exact_times(b, axis, planes)
+    found = keys_of(Lanes(b, b.select(is_exact, exact.value, product_times(b, axis, planes).value)))
     back = found.permuted([3, 2, 1, 0])
     keys.store(Lanes(b, b.select(b.icmp_signed("==", axis.ahead, I64(1)), found.value, back.value)), place)
+    return b.zext(b.or_(b.not_(is_exact), b.not_((~known).any())), I64)
 
 
 @inlined
 def _write_planes(recorder: Recorder, axis: GridAxis, course: AxisCourse, planes: Ints, begin: int) -> int:
     """Write the keys of the times at which a ray crosses planes of one axis; return where they end."""
-    count, plane = course.crossed, course.first + axis.ahead
-    if has_exact_times(recorder):
-        for s in range(count):
-            put(planes, begin + s, key_of(exact_time(axis, plane + s * axis.step)))
-    elif count < _LANES:
-        for s in range(count):
-            put(planes, begin + s, key_of(product_time(axis, plane + s * axis.step)))
-    else:
-        back = 0 if axis.ahead == 1 else _LANES - 1
-        for block in range(0, count, _LANES):
-            s = smaller(block, count - _LANES)  # so that no edge past the last one is read
-            _put_four(planes, begin + s, axis, plane + s * axis.step - back)
+    count, plane, is_exact = course.crossed, course.first + axis.ahead, has_exact_times(recorder)
+    back = 0 if axis.ahead == 1 else _LANES - 1
+    for block in range(0, count, _LANES):
+        s = smaller(block, count - _LANES)  # so that no edge past the last one is read
+        if s < 0 or _put_four(planes, begin + s, axis, plane + s * axis.step - back, is_exact) == 0:
+            for r in range(larger(s, 0), smaller(block + _LANES, count)):
+                number = plane + r * axis.step
+                time = exact_time(axis, number) if is_exact else product_time(axis, number)
+                put(planes, begin + r, key_of(time))
     put(planes, begin - 1, LOWEST)
     put(planes, begin + count, HIGHEST)
     return begin + count

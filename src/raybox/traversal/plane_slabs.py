@@ -47,7 +47,7 @@ from raybox.compiler.simd import (
 )
 from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.geometry import GridRows
-from raybox.traversal.grid_axes import GridAxes, GridAxis
+from raybox.traversal.grid_axes import GridAxes, GridAxis, exact_times, product_times
 from raybox.traversal.grid_clip import AxisCourse, AxisScales, Course
 from raybox.traversal.plane_merge import MergeMemory
 from raybox.traversal.time_keys import PADDING, Stretches, get, put, times_of
@@ -65,6 +65,7 @@ class Crossings(NamedTuple):
 
     edges: Floats
     origin: float
+    direction: float
     inverse: float
     first: int  # number of the first plane
     step: int
@@ -110,10 +111,6 @@ class WayCrossings(NamedTuple):
     ends: RayEnds
 
 
-def _times(b: Builder, axis: Fields, planes: Lanes) -> Lanes:
-    return (planes - splat(b, axis.origin, LANES)) * splat(b, axis.inverse, LANES)
-
-
 def _planes_from(b: Builder, axis: Fields, place: Scalar, is_plane: Lanes) -> Lanes:
     """Return planes from a place on, in the order of travel; only those of a mask are loaded."""
     first = b.add(axis.first, b.mul(axis.step, place))
@@ -146,6 +143,8 @@ class _SlabPlanes(NamedTuple):
     """whether there is no other: all that follow are crossed after the slab"""
     times: Lanes
     """when it is crossed; when the slab ends, if there is none"""
+    planes: Lanes
+    """where it is"""
     ahead: Lanes
     """from the cell before it to that behind it; 0 if there is none"""
 
@@ -161,18 +160,22 @@ class _Other:
         self.stride = splat(b, b.trunc(axis.stride, I32), LANES).to(I64)
         self.next = Register(b, constant(b, I64, LANES, 0).value)
         self.later = Register(b, self.start.value)
+        self.plane = Register(b, splat(b, axis.edges.get(axis.first), LANES).value)
 
     def enter(self, until: Lanes, is_plane: Lanes, slack: Lanes) -> _SlabPlanes:
         """Return the planes in eight slabs. until: when these end, at a plane or with the ray."""
         guess = (until - self.start) * self.rate + 1.0
         after = is_plane.choose(lesser(greater(guess, 0.0), self.count), self.count).to(I32).to(I64)
-        later = _times(self.b, self.axis, _planes_at(self.b, self.axis, after))
+        plane = _planes_at(self.b, self.axis, after)
+        later = product_times(self.b, self.axis, plane)
         before, times = _shifted(self.next.lanes, after), _shifted(self.later.lanes, later)
-        self.next.value, self.later.value = after.value, later.value
+        planes = _shifted(self.plane.lanes, plane)
+        self.next.value, self.later.value, self.plane.value = after.value, later.value, plane.value
         is_in, count = after > before, splat(self.b, self.axis.crossed, LANES)
         times, is_behind = is_in.choose(times, until), (later - until > slack) | (after >= count)
         ahead = is_in.choose(self.stride, constant(self.b, I64, LANES, 0))
-        return _SlabPlanes(before * self.stride, is_in, (after - before < 2) & is_behind, times, ahead)
+        is_alone = (after - before < 2) & is_behind
+        return _SlabPlanes(before * self.stride, is_in, is_alone, times, planes, ahead)
 
 
 class SlabPart(NamedTuple):
@@ -184,6 +187,8 @@ class SlabPart(NamedTuple):
     times: Lanes
     """when it is entered"""
     until: Lanes
+    planes: Lanes
+    """by which it is entered, but for the ray's first cell"""
 
 
 class Slabs(NamedTuple):
@@ -202,6 +207,7 @@ class SlabRun:
         self.b, self.axis, self.ray = b, axis, ray
         self.others = [_Other(b, other) for other in others]
         self.until = Register(b, splat(b, ray.begin, LANES).value)
+        self.plane = Register(b, self.until.value)
         self.ahead = steps(b, I64(0), LANES) * splat(b, axis.stride, LANES)
         self.slab_count = b.add(axis.crossed, I64(1))
 
@@ -210,23 +216,39 @@ class SlabRun:
         b, axis, ray = self.b, self.axis, self.ray
         numbers, slack = steps(b, s, LANES), splat(b, ray.slack, LANES)
         is_plane = numbers < splat(b, axis.crossed, LANES)
-        planes = _times(b, axis, _planes_from(b, axis, s, is_plane))
-        until = is_plane.choose(planes, splat(b, ray.end, LANES))
-        t = _shifted(self.until.lanes, until)
-        self.until.value = until.value
+        planes = _planes_from(b, axis, s, is_plane)
+        until = is_plane.choose(product_times(b, axis, planes), splat(b, ray.end, LANES))
+        t, entered = _shifted(self.until.lanes, until), _shifted(self.plane.lanes, planes)
+        self.until.value, self.plane.value = until.value, planes.value
         one, two = (other.enter(until, is_plane, slack) for other in self.others)
 
         cells = self.ahead + splat(b, b.add(ray.cell, b.mul(s, axis.stride)), LANES)
         cells += one.behind + two.behind
         is_slab = numbers <= splat(b, axis.crossed, LANES)
-        parts = [SlabPart(is_slab, cells, t, lesser(one.times, two.times))]
+        parts = [SlabPart(is_slab, cells, t, lesser(one.times, two.times), entered)]
         certain = (parts[0].until - t > slack) & one.is_alone & two.is_alone
         for this, other in ((one, two), (two, one)):
             behind = cells + this.ahead + (other.times < this.times).choose(other.ahead, 0)
             left = (other.times >= this.times).choose(other.times, until)
-            parts.append(SlabPart(this.is_in, behind, this.times, left))
+            parts.append(SlabPart(this.is_in, behind, this.times, left, this.planes))
             certain &= ~this.is_in | (left - this.times > slack)
         return Slabs(is_slab, certain, tuple(parts))
+
+    def exact_times(self, s: Scalar, slabs: Slabs) -> tuple[Lanes, list[Lanes]]:
+        """Return of which slabs all times are known, and when cells are entered, rounded once.
+
+        s: the number of the first slab, which the ray enters when it begins.
+        """
+        b, exact = self.b, []
+        is_first = steps(b, s, LANES).equals(0)
+        all_known = is_first | ~is_first
+        for axis, part in zip((self.axis, *(other.axis for other in self.others)), slabs.parts, strict=True):
+            known, times = exact_times(b, axis, part.planes)
+            if axis is self.axis:
+                known, times = known | is_first, is_first.choose(part.times, times)
+            all_known &= known | ~part.is_in
+            exact.append(times)
+        return all_known, exact
 
 
 def _prefetch(sums: Memory, cells: Lanes) -> None:
@@ -261,7 +283,15 @@ def _write(
 def _crossings(axis: GridAxis, course: AxisCourse, density: float) -> Crossings:
     first, rate = course.first + axis.ahead, abs(axis.direction) * density
     return Crossings(
-        axis.edges, axis.origin, axis.inverse, first, axis.step, course.crossed, axis.stride, rate
+        axis.edges,
+        axis.origin,
+        axis.direction,
+        axis.inverse,
+        first,
+        axis.step,
+        course.crossed,
+        axis.stride,
+        rate,
     )
 
 

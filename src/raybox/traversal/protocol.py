@@ -63,6 +63,11 @@ def prefetch_none(_recorder: Recorder, _item: int) -> None:
 
 
 @device
+def record_no_number(_recorder: Recorder, _k: int, _count: int) -> None:
+    """Do nothing."""
+
+
+@device
 def has_room_for_all(
     _recorder: Recorder, _packets: PacketRecorder, _job: Job, _workspace: Workspace, _number: int
 ) -> None:
@@ -79,7 +84,7 @@ def record_each(recorder: Recorder, state: S, ray: Ray, stretches: Stretches) ->
 
 
 @device
-def record_in_order(_recorder: Recorder, state: S, _way: W) -> tuple[bool, S]:
+def record_nothing(_recorder: Recorder, state: S, _way: W) -> tuple[bool, S]:
     """Record nothing."""
     return False, state
 
@@ -162,6 +167,10 @@ class ExactHooks(NamedTuple, Generic[R]):
     """whether rays may take turns: results are written by `resolve`, and `start` may be called again"""
     first_only: Flag[R] = no
     """whether no hit after the first contact matters; such rays may take turns, too"""
+    number_only: Flag[R] = no
+    """whether it only matters how many primitives a ray hits; likewise"""
+    record_number: Callable[[R, int, int], None] = record_no_number
+    """Record that ray k hits so many primitives, and no others."""
 
 
 class SegmentHooks(NamedTuple, Generic[R, S, W]):
@@ -176,7 +185,7 @@ class SegmentHooks(NamedTuple, Generic[R, S, W]):
     """Write the result of ray k; return False if there was no room."""
     record_ray: Callable[[R, S, Ray, Stretches], S] = record_each
     """Record all stretches of a ray, in order; return the new state."""
-    record_unordered: Callable[[R, S, W], tuple[bool, S]] = record_in_order
+    record_way: Callable[[R, S, W], tuple[bool, S]] = record_nothing
     """Record all stretches of a ray in any order, if their times are certain.
 
     Return whether they are, and the new state.
@@ -235,12 +244,14 @@ start = _EXACT.start
 finish = _EXACT.finish
 takes_turns = _EXACT.takes_turns
 first_only = _EXACT.first_only
+number_only = _EXACT.number_only
+record_number = _EXACT.record_number
 
 _SEGMENTS = cast("SegmentHooks[Recorder, Any, Any]", Namesakes(SEGMENTS))
 begin_segments = _SEGMENTS.begin_segments
 record_segment = _SEGMENTS.record_segment
 end_segments = _SEGMENTS.end_segments
 record_ray = _SEGMENTS.record_ray
-record_unordered = _SEGMENTS.record_unordered
+record_way = _SEGMENTS.record_way
 prefetch_cell = _SEGMENTS.prefetch_cell
 has_exact_times = _SEGMENTS.has_exact_times

@@ -10,10 +10,11 @@ first axis leaves it. A time is computed as a product with 1/d, off by less than
 begin to end are at most as large as the larger of these two, M. So computed times that differ by more than
 2^-49 M, the slack, are in exact order if one of them is of such a size, whatever the other is.
 
-Most rays are cut in two steps: computed times are merged (`raybox.traversal.plane_merge`), then tested: if
-begin, the planes' times and end follow each other by more than the slack, their order is exact.
+In grids of even planes, most rays are cut slab by slab (`raybox.traversal.plane_slabs`). Most others are cut
+in two steps: computed times are merged (`raybox.traversal.plane_merge`), then tested: if begin, the planes'
+times and end follow each other by more than the slack, their order is exact.
 
-Other rays are cut step by step. A loop goes on while the earliest of three next times is earlier by the slack
+The rest is cut step by step. A loop goes on while the earliest of three next times is earlier by the slack
 than the two others, and than the end; otherwise `raybox.exact.predicate.order` decides. A plane is crossed
 before the end, so no place is outside. Of rays that are not tame (`raybox.traversal.grid_rays`), whose
 differences or quotients may overflow, the slack is infinite: the predicate decides every step.
@@ -53,7 +54,7 @@ from raybox.traversal.protocol import (
     end_segments,
     record_ray,
     record_segment,
-    record_unordered,
+    record_way,
 )
 from raybox.traversal.time_keys import get, time_of
 
@@ -88,7 +89,7 @@ class GridSetup(NamedTuple):
     scales: AxisScales
     tame: bool
     masked: bool  # whether some cells are not recorded
-    is_even: bool  # whether `record_unordered` may be called
+    is_even: bool  # whether `record_way` may be called
     memory: MergeMemory
 
 
@@ -258,7 +259,7 @@ def _cut_certain(job: Job, ray: Ray, recorder: Recorder, state: S, grid: GridSet
     if course.status != INSIDE or not has_room(grid.memory, course):
         return course.status == OUTSIDE, state
     if grid.is_even:
-        done, state = record_unordered(recorder, state, Way(axes, grid.scales, course, grid.memory))
+        done, state = record_way(recorder, state, Way(axes, grid.scales, course, grid.memory))
         if done:
             return True, state
     stretches = merge(recorder, axes, course, grid.memory)

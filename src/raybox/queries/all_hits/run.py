@@ -213,21 +213,34 @@ class RowRoom(NamedTuple):
     """how many hits each ray has, of those so far, and of the one whose row had no room"""
 
 
-def rows_of(rays: int, traverse: Callable[[RaySpan, RowRoom], int]) -> ExactRows:
-    """Return the rows of so many rays.
+def rows_of(rays: int, traverse: Callable[[RaySpan, RowRoom], int]) -> list[ExactRows]:
+    """Return the rows of so many rays, in parts.
 
     traverse: write the rows of a span of rays, until one has no room; return the number of that ray.
     """
-    begin, size, counts = 0, _FIRST_ROOM, np.zeros(rays, np.int64)
-    parts = [(np.empty(0, np.int64), np.empty(0))]
+    begin, size, counts, parts = 0, _FIRST_ROOM, np.zeros(rays, np.int64), []
     while begin < rays:
-        room = RowRoom(make_hit_arrays(size), np.zeros(1, np.int64), counts)
-        begin = traverse(RaySpan(begin, rays), room)
+        room = _make_room(size, counts)
+        end = traverse(RaySpan(begin, rays), room)
         used = room.used[0]
-        parts.append((room.hits.index[:used].copy(), room.hits.t[:used].copy()))
-        size = max(2 * size, int(counts[begin]) if begin < rays else 0)
-    index, t = zip(*parts, strict=True)
-    return ExactRows(counts, np.concatenate(index), np.concatenate(t))
+        parts.append(ExactRows(counts[begin:end], room.hits.index[:used], room.hits.t[:used]))
+        size = max(2 * size, int(counts[end]) if end < rays else 0)
+        begin = end
+    return parts
+
+
+def _make_room(size: int, counts: Ints) -> RowRoom:
+    """Return room for so many hits, in pooled memory; that for sorting them is touched when it is used."""
+    index, t = (huge_pages.pooled((size,), dtype) for dtype in (np.int64, np.float64))
+    hits = HitArrays(index, t, np.empty(size, np.int64), np.empty(size))
+    return RowRoom(hits, np.zeros(1, np.int64), counts)
+
+
+def join_rows(parts: list[ExactRows]) -> ExactRows:
+    """Return rows, one after the other, in pooled memory."""
+    counts = np.concatenate([np.empty(0, np.int64), *(part.counts for part in parts)])
+    index = join_arrays([part.index for part in parts], np.int64)
+    return ExactRows(counts, index, join_arrays([part.t for part in parts], np.float64))
 
 
 def run_exact(job: Job) -> ExactRows:
@@ -237,7 +250,7 @@ def run_exact(job: Job) -> ExactRows:
         recorder = ExactAllHits(*room, np.empty(1, np.int64))
         return traverse_rays(job, span, make_scratch(), recorder)
 
-    return _corrected(job, rows_of(len(job.rays.directions), traverse))
+    return _corrected(job, join_rows(rows_of(len(job.rays.directions), traverse)))
 
 
 def _corrected(job: Job, found: ExactRows) -> ExactRows:

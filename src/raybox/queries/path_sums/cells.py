@@ -204,7 +204,7 @@ def _add_to_cells(recorder: CellSumRecorder, state: Deposited, _ray: Ray, stretc
 
 
 @inlined
-def _add_unordered(recorder: CellSumRecorder, state: Deposited, way: Way) -> tuple[bool, Deposited]:
+def _add_way(recorder: CellSumRecorder, state: Deposited, way: Way) -> tuple[bool, Deposited]:
     passages = pass_cells(way, recorder.sums)
     return passages.cell_count > 0, _add_passages(recorder, state, passages)
 
@@ -220,7 +220,7 @@ CELL_SUM_HOOKS = SegmentHooks(
     _add_to_cell,
     yes,
     record_ray=_add_to_cells,
-    record_unordered=_add_unordered,
+    record_way=_add_way,
     prefetch_cell=_prefetch_sum,
 )
 
