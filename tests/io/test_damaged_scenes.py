@@ -1,6 +1,5 @@
 """Damaged folders of scenes end in one clear error: no crash, no foreign exception, no wrong result."""
 
-import dataclasses
 import json
 import sys
 from collections import Counter
@@ -110,6 +109,7 @@ def test_sound_trees_break_no_rule():
 
 CHANGES = {
     "size of a face": ("mesh", "rows-corners", (0, 0, 0), 0.5, None, "other corners"),
+    "triangle of a node": ("mesh", "triangles", (0, 3), 0.5, None, "other triangles"),
     "frame": ("boxes", "frame", 9, 0.125, None, "another frame"),
     "frame that is no number": ("boxes", "frame", 16, np.nan, None, "another frame"),
     "rows in 2D": ("flat", "rows-lower", (3, 2), 1.0, None, "other rows than boxes"),
@@ -217,8 +217,8 @@ def test_a_folder_of_another_version(tmp_path, before):
     texts = {
         1: json.dumps({"format": 1, **facts}).encode(),
         2: json.dumps({"checksum": "0" * 32, "content": {"facts": {"format": 2, **facts}}}).encode(),
-        3: record.encode(dataclasses.replace(manifest.MANIFEST, version=3), content_of(path)),
-        5: record.encode(dataclasses.replace(manifest.MANIFEST, version=5), content_of(path)),
+        3: record.encode(manifest.MANIFEST._replace(version=3), content_of(path)),
+        5: record.encode(manifest.MANIFEST._replace(version=5), content_of(path)),
     }
     path.write_bytes(texts[before])
     with pytest.raises(rb.FileFormatError) as caught:

@@ -13,6 +13,7 @@ from processes import output_of
 from raybox.geometry import with_facts
 from raybox.io import scene_files
 from raybox.scene import geometry_parts
+from raybox.scene.scene import state_of
 from scenes import as_rays, random_scene
 
 PAIRS = random_scene(9, 150, 200, size=0.3)
@@ -306,3 +307,16 @@ def test_a_scene_that_casts_map(tmp_path):
     scene_files.write_scene(tmp_path, scene)
     found = scene_files.read_scene(Path(tmp_path), large_pages=True)
     assert_same(found, scene, "boxes")
+
+
+def test_triangles_of_nodes_are_mapped(tmp_path):
+    """Else each process would have 60 bytes of its own for each triangle; of a copied mesh, none has any."""
+    scene = rb.Scene(MESH)
+    scene.save(tmp_path / "mesh.scene")
+    mapped = state_of(rb.Scene.open(tmp_path / "mesh.scene")).part.triangles()
+    assert not mapped.flags.owndata
+    np.testing.assert_array_equal(mapped, np.load(tmp_path / "mesh.scene" / "triangles.npy"))
+    np.testing.assert_array_equal(mapped, state_of(scene).part.triangles())
+    assert mapped.any()
+    rb.Scene(COPIES).save(tmp_path / "copies.scene")
+    assert not list((tmp_path / "copies.scene").glob("*triangles*"))

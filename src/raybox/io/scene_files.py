@@ -14,8 +14,8 @@ grid       x_edges y_edges [z_edges]   rows-blocks rows-words
 instances  placed                      rows-high rows-low rows-tame rows-lower rows-upper
 =========  ==========================  ============================================================
 
-The tree of a grid is ``planes starts nodes``, any other ``nodes center root parts [frame] [built]``; with
-groups also ``starts groups group-numbers``. Ids and labels are in ``attributes.npz``.
+The tree of a grid is ``planes starts nodes``, any other ``nodes center root parts [frame] [triangles]
+[built]``; with groups also ``starts groups group-numbers``. Ids and labels are in ``attributes.npz``.
 """
 
 import os
@@ -75,10 +75,13 @@ from raybox.io.formats.object_boxes import boxes_of
 from raybox.io.formats.saved_arrays import EDGES
 from raybox.io.formats.table import SAVED_SCENE
 from raybox.io.manifest import Layout, Manifest, folder_error
+from raybox.primitives.triangle_slots import ROOM
 from raybox.scene.geometry_parts import InstanceArrays, Part, TreeState
 from raybox.scene.groups import COMMON, GroupRows
 from raybox.scene.scene import PartState, Scene, restore, state_of
+from raybox.traversal.job import NO_TRIANGLES
 from raybox.traversal.ray_setup import REACH, Frame, frame_of
+from raybox.traversal.slot_triangles import triangles_of
 from raybox.validation import Array, Floats
 
 FACTS = "scene.json"
@@ -155,6 +158,8 @@ def _write_part(folder: Path, prefix: str, part: Part, names: list[str]) -> Part
     arrays |= {name: getattr(part.tree, name) for name in (_TREE if is_tree else CellTree._fields)}
     if part.frame is not None:
         arrays["frame"] = part.frame.numbers
+    if len(triangles := part.triangles()):
+        arrays["triangles"] = triangles
     if (built := part.refit_policy.built) is not None:
         arrays["built"] = np.array([built.whole, *built.parts])
     if part.groups is not None and isinstance(part.tree, Tree):
@@ -168,7 +173,10 @@ def _write_part(folder: Path, prefix: str, part: Part, names: list[str]) -> Part
         with (folder / f"{prefix}{_ATTRIBUTES}").open("wb") as file:
             write_npz(file, attributes)
         names.append(f"{prefix}{_ATTRIBUTES}")
-    inner = _write_part(folder, f"{prefix}of-", part.inner, names) if part.inner else None
+    inner = None
+    if part.inner:  # by itself, no ray is cast into it
+        below = part.inner._replace(triangles=lambda: NO_TRIANGLES)
+        inner = _write_part(folder, f"{prefix}of-", below, names)
     exponent = part.tree.exponent if isinstance(part.tree, Tree) else 0
     return PartFacts(kind, len(geometry), geometry.ndim_space, exponent, inner)
 
@@ -333,20 +341,25 @@ def _map_part(files: _Files, large_pages: bool) -> PartState:
         inner = _map_part(below, large_pages)
     geometry, rows = _READERS[files.facts.kind](files, inner)
     tree = _map_tree(files, large_pages)
-    frame = built = None
+    frame = triangles = built = None
     if files.has("frame.npy"):
         frame = Frame(files.floats("frame", REACH + 1), tree.exponent)
         if files.check:
             files.require(
                 np.array_equal(frame.numbers, frame_of(tree).numbers), "another frame than its tree's"
             )
+    if frame and isinstance(rows, TriangleRows) and files.has("triangles.npy"):
+        triangles = files.array("triangles", np.float32, len(tree.nodes), ROOM)
+        if files.check:
+            own = triangles_of(tree, rows, frame)
+            files.require(np.array_equal(triangles, own), "other triangles in nodes than its own")
     if files.has("built.npy"):
         whole, *parts = files.floats("built", 1 + len(tree.parts)).tolist()
         built = Costs(whole, np.array(parts))
     groups = None
     if files.has("groups.npy"):
         tree, groups = _map_groups(files, tree)
-    return PartState(geometry, TreeState(tree, built, inner and inner.tree, rows, frame, groups))
+    return PartState(geometry, TreeState(tree, built, inner and inner.tree, rows, frame, triangles, groups))
 
 
 def _map_groups(files: _Files, tree: Tree) -> tuple[Tree, GroupRows]:

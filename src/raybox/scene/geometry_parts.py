@@ -213,6 +213,8 @@ class TreeState(NamedTuple):
     """the rows for kernels, of instances `InstanceArrays`; None: computed from the geometry"""
     frame: Frame | None = None
     """None: computed from the tree"""
+    triangles: Floats32 | None = None
+    """those of nodes; None: computed by the first query"""
     groups: GroupRows | None = None
 
     def copied(self) -> "TreeState":
@@ -249,7 +251,9 @@ def restored(geometry: Geometry, state: TreeState, quality: str) -> Part:
         rows: PrimitiveRows = _instance_rows(geometry, inner, cast("InstanceArrays | None", state.rows))
         return _made(geometry, rows, state.tree, refit_policy, inner, groups=groups)
     rows = geometry._rows() if state.rows is None else state.rows
-    return _made(geometry, rows, state.tree, refit_policy, frame=state.frame, groups=groups)
+    made = _made(geometry, rows, state.tree, refit_policy, frame=state.frame, groups=groups)
+    triangles = state.triangles
+    return made if triangles is None else made._replace(triangles=lambda: triangles)
 
 
 def moved(part: Part, geometry: Geometry) -> Part:

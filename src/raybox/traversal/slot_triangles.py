@@ -60,7 +60,7 @@ AtSlots: TypeAlias = Callable[[Recorder, Job, Workspace, LeafSlots, int], int]
 
 def triangles_of(tree: Tree, rows: PrimitiveRows, frame: Frame) -> Floats32:
     """Return the words of the triangles in the slots of all nodes: (nodes, ROOM)."""
-    words = huge_pages.empty((len(tree.nodes), ROOM), np.float32)
+    words = huge_pages.zeros((len(tree.nodes), ROOM), np.float32)
     _write_triangles(tree, rows, frame, words)
     words.flags.writeable = False
     return words
