@@ -367,7 +367,7 @@ WORK = {
     ("count", "crowd"): (292_713, 1775, 14),
     ("first", "crowd"): (250_717, 2295, 18_772),
     ("all", "crowd"): (292_713, 1775, 44),
-    ("nearest", "camera"): (6_256, 254, 0),  # most of these rays form packets
+    ("nearest", "camera"): (6_224, 254, 0),  # most of these rays form packets
     ("occluded", "camera"): (47_323, 471, 1),
     ("count", "camera"): (74_807, 56, 1),
     ("first", "camera"): (70_970, 85, 5053),

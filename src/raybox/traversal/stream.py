@@ -308,14 +308,16 @@ def traverse_starts(
 
     row: that of `Tree.starts` at whose nodes these rays start, beside row 0; ~row: at those alone.
     """
-    starts, last = job.tree.starts, whole(0)
+    starts, last, is_first = job.tree.starts, whole(0), True
     if row < 0:
         row = last = ~row
     while row >= 0:
         for node in range(starts[row, 0], starts[row, 0] + starts[row, 1]):
-            if ends_rays(recorder) and number > 1:
+            # Below a node, ended rays are dropped from the list, whose memory is overwritten behind the others.
+            if ends_rays(recorder) and (number > 1 or not is_first):
                 pad(workspace.lists, whole(workspace.lists[0]), number)
                 number = drop_ended(recorder, workspace, 0, number)
+            is_first = False
             if number > 0:
                 _traverse_below(job, recorder, workspace, octant, whole(node), number)
         row = last if row > last else -1
