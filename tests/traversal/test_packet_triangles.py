@@ -167,7 +167,7 @@ def test_pictures_equal_those_of_streams(query, packet_calls, monkeypatch):  # n
     assert not packet_calls
 
 
-FLOAT64 = {"nearest": 12, "occluded": 0, "count": 41}
+FLOAT64 = {"nearest": 36, "occluded": 2, "count": 119}
 
 
 @pytest.mark.parametrize("query", FLOAT64)

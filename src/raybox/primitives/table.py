@@ -109,7 +109,7 @@ write_lengths = cast("LongPrimitive[PrimitiveRows]", Namesakes(TABLE)).write_len
 
 
 def has_volumes(rows: PrimitiveRows | Fields) -> bool:
-    """Return whether packets of rays are tested by signed volumes: see `triangle_packet`."""
+    """Return whether packets of rays are tested by signed volumes: see `triangle_slots`."""
     return has_volumes_of(rows.__class__)
 
 

@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 FILLS_BOXES = False
-VOLUMES = True  # packets are tested by `triangle_packet`
+VOLUMES = True  # rays are tested by `triangle_slots`
 _UNCERTAIN = 2  # in place of a sign
 _FILTER = 2.0**-48  # a volume has seven roundings: 2^-50 of the sum of its terms' sizes
 

@@ -1,8 +1,8 @@
 """What float32 decides of rays at triangles, by volumes and times and bounds of their errors.
 
 The volumes are those of `raybox.primitives.triangle`, over any positive factor: all of one sign beyond the
-bound, and the line hits the triangle; two of different signs beyond it, and the line misses. The modules that
-compute them prove the bounds: `raybox.primitives.triangle_packet` and `raybox.primitives.triangle_slots`.
+bound, and the line hits the triangle; two of different signs beyond it, and the line misses.
+`raybox.primitives.triangle_slots` computes them and proves the bounds.
 
 **Range.** A packed ray begins and ends in float32, by `off` at most before and after its range, in all
 (`raybox.traversal.slab_coefficients`). So a time above `off` is after t_min, and one below `before`, the end

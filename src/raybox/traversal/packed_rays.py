@@ -123,11 +123,16 @@ def set_up_rays(
         workspace.state.store(words.result.shuffled(untimed, turns), b.mul(at, I64(STATE_WORDS)))
 
 
-def _store_ways(b: Builder, workspace: Fields, words: PackedRays, at: Scalar) -> None:
-    """Store packed rays as triangles need them, from row `at` on."""
+def way_columns(words: PackedRays) -> list[Lanes]:
+    """Return packed rays as triangles need them, column by column: see `raybox.primitives.triangle_slots`."""
     before = words.stop * _LESS - range_error(words.slack)
     reach = join_halves(reach_of(words.x, words.rough), words.slack)
-    columns = [*words.x, *(w.to(F32) for w in words.w), reach, before]
+    return [*words.x, *(w.to(F32) for w in words.w), reach, before]
+
+
+def _store_ways(b: Builder, workspace: Fields, words: PackedRays, at: Scalar) -> None:
+    """Store packed rays as triangles need them, from row `at` on."""
+    columns = way_columns(words)
     eights = zip(*(column.eights() for column in columns), strict=True)
     for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
         workspace.ways.store(row, b.mul(b.add(at, I64(k)), I64(WAY_WORDS)))

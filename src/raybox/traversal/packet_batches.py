@@ -11,7 +11,6 @@ are recorded as the candidates of streams are; the result of a ray that float64 
 
 import numpy as np
 
-from raybox.bvh.node import WIDTH
 from raybox.compiler.decorators import device, whole
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import Fields, int64, larger, smaller, vector_code
@@ -20,7 +19,7 @@ from raybox.geometry import RayRows
 from raybox.primitives.box_simd import make_pairs
 from raybox.primitives.ray import start_of
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
-from raybox.primitives.triangle_packet import TRIANGLE_WORDS, WAY_COLUMNS
+from raybox.primitives.triangle_slots import WAY_WORDS
 from raybox.traversal.block_culling import Streak, cull_blocks
 from raybox.traversal.job import Job, frame_of
 from raybox.traversal.packet_box import BLOCK
@@ -56,7 +55,6 @@ from raybox.traversal.workspace import (
     PacketMemory,
     PacketRecorder,
     Span,
-    SurfaceMemory,
     Workspace,
     list_undecided,
     make_workspace,
@@ -151,13 +149,9 @@ def make_packets(rays: int) -> tuple[PacketMemory, Workspace]:
         pairs=make_pairs(max(rays, 2 * MAX_PACKET_HITS * LANES)),
     )
     item = np.empty(number * MAX_PACKET_HITS * LANES + LANES, np.int32)
-    surface = SurfaceMemory(
-        np.empty((number + LANES, WAY_COLUMNS, LANES), np.float32),
-        np.empty((TRIANGLE_WORDS, WIDTH), np.float32),
-        np.empty(3),
-    )
+    ways = np.empty((number + LANES, WAY_WORDS, LANES), np.float32)
     undecided = np.empty(number, np.int32)
-    memory = PacketMemory(words, words.view(np.int32), first, octant, item, surface, undecided)
+    memory = PacketMemory(words, words.view(np.int32), first, octant, item, ways, undecided)
     return memory, workspace
 
 

@@ -188,7 +188,7 @@ def _set_up(
     if store:
         store(b, recorder.inner, workspace, given, packet)
     if has_volumes(job.rows):
-        store_ways(b, job, recorder, (clipped, given, words), packet)
+        store_ways(b, recorder, words, packet)
     alive = clipped.alive & clipped.tame
     bound(b, job.frame, workspace, PacketRays(words, clipped, alive), packet)
     everyone = alive.mask()

@@ -1,8 +1,7 @@
-"""Packets at the triangles of a node: sixteen rays at a time, by `raybox.primitives.triangle_packet`.
+"""Packets at the triangles of a node: sixteen rays at a time, by `raybox.primitives.triangle_slots`.
 
-The triangles of a node are set up once for all packets in the node's lists, or for a single packet. A ray
-keeps, beside the stop of its packed ray, a time *before* which a certain hit comes before its first hit so
-far; at first, before the end of its range. What is neither a certain hit nor a certain miss is kept as
+A ray keeps, beside the stop of its packed ray, a time *before* which a certain hit comes before its first hit
+so far; at first, before the end of its range. What is neither a certain hit nor a certain miss is kept as
 undecided boxes are (`raybox.traversal.packet_batches`): float64 decides later.
 
 A stop is later than the time it stands for by `LATER`: node tests err by less.
@@ -14,12 +13,10 @@ from typing import NamedTuple, TypeAlias
 
 from raybox.bvh.node import CHILD, NUDGE, ROW, WIDTH
 from raybox.compiler.decorators import declare, device, whole
-from raybox.compiler.intrinsics import Fields, int64, lowest_bit, vector_code, void
-from raybox.compiler.simd import F32, I1, I64, Builder, Lanes, Scalar, constant, mask_of, splat
+from raybox.compiler.intrinsics import Fields, int64, vector_code, void
+from raybox.compiler.simd import F32, I64, Builder, Lanes, Scalar
 from raybox.compiler.simd_arrays import Memory, Register, bits
 from raybox.geometry import PrimitiveRows
-from raybox.primitives.box_simd import Float64Rays
-from raybox.primitives.table import prefetch_rows
 from raybox.primitives.triangle_decision import (
     Ends,
     RaysAtTriangle,
@@ -27,27 +24,18 @@ from raybox.primitives.triangle_decision import (
     TriangleHits,
     TriangleState,
 )
-from raybox.primitives.triangle_packet import (
-    AWAY,
-    WAY_COLUMNS,
-    intersect,
-    moves_of,
-    node_triangles,
-    ways_of,
-)
-from raybox.primitives.triangle_simd import load_corners
+from raybox.primitives.triangle_slots import BEFORE, REACH, ROOM, WAY_WORDS, intersect, way_of
 from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
-from raybox.traversal.node_test import boxes, clip, sides_of, slab_times, used
-from raybox.traversal.packed_rays import PackedRays
+from raybox.traversal.node_test import clip, sides_of, slab_times
+from raybox.traversal.packed_rays import PackedRays, way_columns
 from raybox.traversal.packet_box import BLOCK, add_undecided
 from raybox.traversal.protocol import PACKET, STREAM, StoreRays
-from raybox.traversal.ray_bounds import ClippedRays
-from raybox.traversal.ray_setup import LANES, LATER, PACKED_WORDS, PASSES, SCALE, STOP
+from raybox.traversal.ray_setup import LANES, LATER, PACKED_WORDS, PASSES, STOP
 from raybox.traversal.slab_coefficients import MARGIN, coefficients_of, range_error
+from raybox.traversal.slot_triangles import prefetch_slots
 from raybox.traversal.workspace import (
     DEFERRED,
-    PLANE,
     RESULTS,
     SLAB_WORDS,
     LeafSlots,
@@ -57,8 +45,6 @@ from raybox.traversal.workspace import (
     Workspace,
 )
 
-BEFORE = PLANE  # triangles have no planes of entry: the column is free
-_LESS = 2.0**-22
 _Test: TypeAlias = Callable[[Recorder, PacketRecorder, Job, Workspace, LeafSlots, int], None]
 
 
@@ -70,53 +56,15 @@ class _Listed(NamedTuple):
     item: Scalar
 
 
-def store_ways(
-    b: Builder,
-    job: Fields,
-    recorder: Fields,
-    rays: tuple[ClippedRays, Float64Rays, PackedRays],
-    packet: Scalar,
-) -> None:
-    """Store the rays of a packet for triangles. The first packet of a group chooses the eye."""
-    clipped, given, words = rays
-    eye, scale = recorder.surface.eye, job.frame.numbers.splat(SCALE, LANES)
-    with b.if_then(b.icmp_signed("==", packet, I64(0))):
-        lane = b.cttz(clipped.alive.mask(), I1(1))
-        for k, origin in enumerate(given.origin):
-            eye.put(b.extract_element(origin.value, lane), k)
-    off = range_error(words.slack)
-    away = [(o - eye.splat(k, LANES)) * scale for k, o in enumerate(given.origin)]
-    still = away[0].equals(0.0) & away[1].equals(0.0) & away[2].equals(0.0)
-    at = b.mul(packet, I64(LANES * WAY_COLUMNS))
-
-    def store(columns: list[Lanes], first: int) -> None:
-        for k, column in enumerate(columns, first):
-            recorder.surface.ways.store(column, b.add(at, I64(LANES * k)))
-
-    store([*(x.to(F32) for x in clipped.w), clipped.start, off, constant(b, F32, LANES, 0.0)], 0)
-    with b.if_then((clipped.alive & ~still).any()):
-        store(moves_of(away, clipped.w).columns(), AWAY)
-    recorder.words.store(words.stop - words.stop * _LESS - off, _column(b, packet, BEFORE))
+def store_ways(b: Builder, recorder: Fields, words: PackedRays, packet: Scalar) -> None:
+    """Store the rays of a packet for triangles."""
+    for k, column in enumerate(way_columns(words)):
+        recorder.ways.store(column, b.add(b.mul(packet, I64(LANES * WAY_WORDS)), I64(LANES * k)))
 
 
 def _column(b: Builder, packet: Scalar, column: int) -> Scalar:
     """Return the place of a column of a packet."""
     return b.add(b.mul(packet, I64(BLOCK)), I64(LANES * column))
-
-
-@vector_code(void)
-def set_up_node(b: Builder, job: Fields, packets: Fields, node: Scalar, mask: Scalar) -> None:
-    """Store the words of the triangles in some slots of a node."""
-    eye, words = packets.surface.eye, packets.surface.node
-    place = b.add(b.mul(node, I64(ROW)), I64(CHILD))
-    first = job.tree.nodes.get(b.add(place, b.cttz(mask, I1(1))))
-    some = mask_of(b, mask, WIDTH)
-    items = ~some.choose(job.tree.nodes.load(place, WIDTH), splat(b, first, WIDTH))  # else: one of these
-    corners = load_corners(b, job.rows, [b.sext(items.lane(k), I64) for k in range(WIDTH)])
-    scale = job.frame.numbers.splat(SCALE, WIDTH)
-    triangles = node_triangles(corners, [eye.splat(k, WIDTH) for k in range(3)], scale)
-    for k, word in enumerate(triangles):
-        words.store(word, k * WIDTH)
 
 
 @cache
@@ -130,12 +78,7 @@ def _test_of(record: RecordTriangle, store_rays: StoreRays | None) -> _Test:
     def write(
         b: Builder, packets: Fields, job: Fields, workspace: Fields, at: Fields, packet: Scalar
     ) -> None:
-        base = b.mul(packet, I64(LANES * WAY_COLUMNS))
-        away = packets.surface.ways.load(b.add(base, I64(LANES * AWAY)), LANES)
-        with b.if_else((~away.equals(0.0)).any()) as (moved, still):
-            for place, columns in ((moved, WAY_COLUMNS), (still, AWAY)):
-                with place:
-                    _test(b, record, (packets, job, workspace), at, packet, columns)
+        _test(b, record, (packets, job, workspace), at, packet)
 
     @device
     def test(
@@ -157,25 +100,25 @@ def _test(
     memory: tuple[Fields, Fields, Fields],
     at: Fields,
     packet: Scalar,
-    count: int,
 ) -> None:
-    """Test a packet against the triangles in some slots. count: of columns that its rays need."""
+    """Test a packet against the triangles in some slots."""
     packets, job, workspace = memory
-    base, row = b.mul(packet, I64(LANES * WAY_COLUMNS)), b.mul(at.node, I64(ROW))
-    columns = [packets.surface.ways.load(b.add(base, I64(LANES * k)), LANES) for k in range(count)]
-    ways = ways_of(columns)
-    places = [_column(b, packet, column) for column in (STOP, BEFORE, RESULTS)]
-    memories = packets.words, packets.words, packets.state
+    base, row = b.mul(packet, I64(LANES * WAY_WORDS)), b.mul(at.node, I64(ROW))
+    columns = [packets.ways.load(b.add(base, I64(LANES * k)), LANES) for k in range(REACH + 1)]
+    way, off = way_of(columns), range_error(columns[REACH])
+    stops, results = (_column(b, packet, column) for column in (STOP, RESULTS))
+    places = stops, b.add(base, I64(LANES * BEFORE)), results
+    memories = packets.words, packets.ways, packets.state
     state = [Register(b, m.load(place, LANES).value) for m, place in zip(memories, places, strict=True)]
-    changed = Register(b, I64(0))
+    triangles, changed = b.mul(at.node, I64(ROOM)), Register(b, I64(0))
     with bits(b, at.possible) as slot:
         item = b.not_(job.tree.nodes.get(b.add(b.add(row, I64(CHILD)), slot)))
 
         def word(k: int) -> Lanes:
-            return packets.surface.node.splat(b.add(slot, I64(k * WIDTH)), LANES)
+            return job.triangles.splat(b.add(b.add(triangles, slot), I64(k * WIDTH)), LANES)
 
-        ends = Ends(state[1].lanes, state[0].lanes, ways.off)
-        left, decide = intersect(b, word, ways, ends, job.rows.cull_back)
+        ends = Ends(state[1].lanes, state[0].lanes, off)
+        left, decide = intersect(word, way, ends, job.rows.cull_back)
         with b.if_then(left.any()):
             found = decide()
             new = _decided(b, record, found, _Listed(packets, packet, item), state)
@@ -225,14 +168,9 @@ def _leaf_mask(b: Builder, nodes: Memory, workspace: Fields, slots: Fields, pack
 
 
 @device
-def prefetch_triangles(rows: PrimitiveRows, job: Job, node: int) -> None:
-    """Prefetch the triangles of a node, which itself was prefetched before."""
-    nodes = job.tree.nodes
-    mask = used(nodes, node * ROW) & boxes(nodes, node * ROW)
-    while mask != 0:
-        item = whole(~nodes[node, CHILD + lowest_bit(mask)])
-        mask &= mask - 1
-        prefetch_rows(rows, item)
+def prefetch_triangles(_rows: PrimitiveRows, job: Job, node: int) -> None:
+    """Prefetch the triangles of a node."""
+    prefetch_slots(job.triangles, node)
 
 
 @device
@@ -248,7 +186,6 @@ def intersect_triangle_lists(
     intersect_all(recorder, job, workspace, NodeSlots(slots.row, slots.octant, 0, slots.inner), span)
     if slots.boxes != 0:
         node = slots.row // ROW
-        set_up_node(job, recorder, node, slots.boxes)
         for k in range(span.begin, span.end):
             packet = whole(workspace.lists[k])
             mask = _leaf_mask(job.tree.nodes, workspace, slots, packet)
@@ -267,5 +204,4 @@ def intersect_single_triangles(
     packet: int,
 ) -> None:
     """Test one packet against the triangles in some slots of a node."""
-    set_up_node(job, recorder, slots.node, slots.possible)
     intersect_node_triangles(recorder.inner, recorder, job, workspace, slots, packet)

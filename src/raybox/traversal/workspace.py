@@ -172,15 +172,6 @@ DEFERRED = -3  # the result of rays that are left to streams
 NO_OCTANT, UNFIT = 8, 9  # in place of an octant: no ray hits anything; these rays are no packet
 
 
-@struct
-class SurfaceMemory(NamedTuple):
-    """What packets need at triangles: see `raybox.primitives.triangle_packet`."""
-
-    ways: Floats32  # (packets + 16, WAY_COLUMNS, 16): rays, column by column
-    node: Floats32  # (TRIANGLE_WORDS, 8): the triangles of a node, word by word
-    eye: Floats  # (3,): near which the rays of a group start
-
-
 class PacketMemory(NamedTuple):
     """The memory of a `PacketRecorder`."""
 
@@ -189,7 +180,7 @@ class PacketMemory(NamedTuple):
     first: Ints32
     octant: Ints32
     item: Ints32
-    surface: SurfaceMemory
+    ways: Floats32
     undecided: Ints32
 
 
@@ -203,7 +194,7 @@ class PacketRecorder(NamedTuple):
     first: Ints32  # (packets,): the first ray of each, from the base of the span
     octant: Ints32  # (packets,)
     item: Ints32  # (packets * 16 * MAX_PACKET_HITS + 16,): boxes of each ray: hit, or undecided
-    surface: SurfaceMemory
+    ways: Floats32  # (packets + 16, 8, 16): rays at triangles, column by column
     undecided: Ints32  # (packets,): 1 where a ray keeps an undecided box
 
 
