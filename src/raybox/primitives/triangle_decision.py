@@ -80,7 +80,7 @@ def decided(
 
     def decide() -> TriangleHits:
         low, high, known = times()
-        inside = (least > bound) | ((most < -bound) & ~everywhere(above, culled))
+        inside = (least > bound) | (most < -bound)
         hits = left & inside & known & (low > ends.off) & (high < ends.before)
         misses = known & ((high < 0.0) | (low > ends.stop))
         return TriangleHits(hits, left & ~hits & ~misses, low, high)
