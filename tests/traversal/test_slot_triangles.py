@@ -1,6 +1,7 @@
 """Rays at the triangles of nodes, in lists and one by one: results are those of Fractions."""
 
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -67,19 +68,25 @@ def test_triangles_of_nodes_give_the_results_of_fractions(kind, way, go):
     assert min(counts["edge"], counts["end"], counts["tie"]) > 10 or kind not in ("grid", "plane"), counts
 
 
-def layers(rng) -> tuple[np.ndarray, Bundle]:
-    """Return triangles in layers, some at nearly the same height, and rays from three heights."""
-    heights = np.concatenate([[1.0] * 8, [1.0 + 2.0**-40, 1.0 - 2.0**-40], rng.uniform(0.5, 1.5, 8)])
-    heights = heights[:, None] + rng.choice([0.0, 2.0**-45], (18, 3)) * (np.arange(18) > 5)[:, None]
+@cache
+def layers(seed: int) -> tuple[np.ndarray, Bundle, list]:
+    """Return triangles in layers, some at nearly the same height, and rays from three heights, with their hits."""
+    rng = np.random.default_rng([406, seed])
+    near = [1.0 + 2.0**-40, 1.0 - 2.0**-40] * 4
+    heights = np.concatenate([[1.0] * 24, near, rng.uniform(0.5, 1.5, 12)])
+    heights = heights[:, None] + rng.choice([0.0, 2.0**-45], (44, 3)) * (np.arange(44) > 20)[:, None]
     rng.shuffle(heights)
     flat = np.array([[-1.0, -1.0], [1.5, -1.0], [-1.0, 1.5]])  # of which a ray misses half or so
-    corners = np.stack([np.c_[flat + rng.uniform(-0.5, 0.5, 2), height] for height in heights])
-    ends = rng.uniform(-0.5, 0.5, (200, 2))
+    corners = np.stack([np.c_[flat + rng.uniform(-0.9, 0.9, 2), height] for height in heights])
+    some = corners[rng.integers(44, size=200), :2, :2]  # half of the rays run through edges: float64 decides
+    on_edge = some[:, 0] + rng.random((200, 1)) * (some[:, 1] - some[:, 0])
+    ends = np.where(rng.random((200, 1)) < 0.5, on_edge, rng.uniform(-0.5, 0.5, (200, 2)))
     origins = np.c_[rng.uniform(-0.5, 0.5, (200, 2)), rng.choice([0.0, 2.0, 1.0], 200)]
     ways = np.c_[ends - origins[:, :2], np.where(origins[:, 2] > 1.0, -1.0, 1.0)]
     low = np.where(rng.random(200) < 0.2, 1.0, 0.0)
     high = np.where(rng.random(200) < 0.3, rng.choice([1.0, 0.5, 1.0 + 2.0**-40], 200), INF)
-    return corners, Bundle(origins, ways, low, np.maximum(low, high))
+    bundle = Bundle(origins, ways, low, np.maximum(low, high))
+    return corners, bundle, exact_surfaces.triangles_along(bundle, corners)
 
 
 @pytest.mark.core
@@ -89,9 +96,8 @@ def test_layers_of_triangles_close_to_each_other(query, way, go):
     """Times that float32 cannot tell apart, with those that it can, before and after: each order of both."""
     go(way)
     counts = Counter()
-    for seed in range(6):
-        corners, bundle = layers(np.random.default_rng([406, seed]))
-        found = exact_surfaces.triangles_along(bundle, corners)
+    for seed in range(30):
+        corners, bundle, found = layers(seed)
         assert run(query, corners, bundle) == truth(query, found), seed
         for row in found:
             counts["hit" if row else "miss"] += 1
