@@ -70,7 +70,7 @@ def test_triangles_of_nodes_give_the_results_of_fractions(kind, way, go):
 
 @cache
 def layers(seed: int) -> tuple[np.ndarray, Bundle, list]:
-    """Return triangles in layers, some nearly as high as others, and rays from three heights with their hits."""
+    """Return triangles in layers, some nearly as high as others, and rays from three heights, with hits."""
     rng = np.random.default_rng([406, seed])
     near = [1.0 + 2.0**-40, 1.0 - 2.0**-40] * 4
     heights = np.concatenate([[1.0] * 24, near, rng.uniform(0.5, 1.5, 12)])
