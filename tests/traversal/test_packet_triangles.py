@@ -67,19 +67,25 @@ def tally(counts, bundle, corners, found) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_packets_of_triangles_give_the_results_of_fractions(kind, wide_packets):
+    compare_soups(402, kind)
+    left, number = np.sum(wide_packets, axis=0)
+    assert left < number * 0.7
+
+
+def compare_soups(seed: int, kind: str, more=lambda corners, bundle, found: None) -> None:
+    """Compare queries of six sets of triangles with Fractions; call `more` with each and its exact hits."""
     counts = Counter()
-    for seed in range(6):
-        rng = np.random.default_rng([402, KINDS.index(kind), seed])
+    for k in range(6):
+        rng = np.random.default_rng([seed, KINDS.index(kind), k])
         corners = soup(rng, KINDS.index(kind), 40)
         bundle = bundles(rng, corners, 24)
         found = exact_surfaces.triangles_along(bundle, corners)
         front = exact_surfaces.triangles_along(bundle, corners, cull_back=True)
         for query in QUERIES:
-            assert run(query, corners, bundle) == truth(query, found), (query, seed)
-            assert run(query, corners, bundle, cull="back") == truth(query, front), (query, seed)
+            assert run(query, corners, bundle) == truth(query, found), (query, k)
+            assert run(query, corners, bundle, cull="back") == truth(query, front), (query, k)
+        more(corners, bundle, found)
         tally(counts, bundle, corners, found)
-    left, number = np.sum(wide_packets, axis=0)
-    assert left < number * 0.7
     assert min(counts["hit"] * (10 if kind == "slivers" else 1), counts["miss"]) > 150, counts
     assert min(counts["edge"], counts["end"], counts["tie"]) > 10 or kind not in ("grid", "plane"), counts
 

@@ -24,14 +24,14 @@ two products 2u E, 1u E for its rounding, and 2u E for their sum. Parts of p x s
 U/2, V and W are compared with 13u E (5S + r + 2.5E): of 65u E S, four are left, and of 13u E r, one, for what
 is of second order, for the roundings of the bound, and for what underflows, less than 2^-140.
 
-**Times.** Let P and Q bound the errors of p and q, whose quotient is computed, and T be the exact one. Then
-T - p/q = (T (error of q) - (error of p)) / q, for any ray of the plane, hit or miss; where abs(q) >= 8Q::
+**Times.** Let X and Y bound the errors of x = q . (p x s) and y = D, as computed; T is the exact time. Then
+T - x/y = (T (error of y) - (error of x)) / y, for any ray of the plane, hit or miss; where abs(y) >= 8Y::
 
-    abs(T - p/q) <= (P + abs(p/q) Q) / (abs(q) - Q) <= 8/7 (P + abs(p/q) Q) / abs(q)
-                 <= 8/7 (52u E^2 (S + r) + 46u E^2 abs(p/q)) / abs(q) < 60u E^2 (S + r + abs(p/q)) / abs(q)
+    abs(T - x/y) <= (X + abs(x/y) Y) / (abs(y) - Y) <= 8/7 (X + abs(x/y) Y) / abs(y)
+                 <= 8/7 (52u E^2 (S + r) + 46u E^2 abs(x/y)) / abs(y) < 60u E^2 (S + r + abs(x/y)) / abs(y)
 
-80u stands for 60u: as abs(q) is at most 6E^2, and so 20u E^2 / abs(q) more than 3u, this leaves room for the
-roundings of the inverse of q, of the product, and of the bounds.
+80u stands for 60u: as abs(y) is at most 6E^2, and so 20u E^2 / abs(y) more than 3u, this leaves room for the
+roundings of the inverse of y, of the product, and of the bounds.
 
 **Limits.** E is above 2^-30 and corners are below 2^20: else E is stored as infinite, and no pair is certain.
 Origins are below 2^61, so nothing else overflows before a bound does.

@@ -23,13 +23,12 @@ from raybox.compiler.simd_transpose import transposed
 from raybox.primitives.box_simd import Float64Rays
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.primitives.table import has_volumes
-from raybox.primitives.triangle_slots import WAY_WORDS, reach_of
+from raybox.primitives.triangle_slots import reach_of
 from raybox.traversal.ray_bounds import ClippedRays, clip_rays, largest
 from raybox.traversal.ray_setup import (
     LATER,
     NOT_PACKED,
     NUMBERS,
-    PACKED_WORDS,
     PASSES,
     STATE_WORDS,
     at_a_time,
@@ -113,11 +112,9 @@ def set_up_rays(
         words = pack_rays(clipped)
         workspace.power.store(clipped.size, at)
         workspace.shift.store(clipped.start, at)
-        eights = zip(*(column.eights() for column in words.columns()), strict=True)
-        for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
-            workspace.packed_rays.store(row, b.mul(b.add(at, I64(k)), I64(PACKED_WORDS)))
+        _store_columns(workspace.packed_rays, words.columns(), at)
         if has_volumes(task.rows):
-            _store_ways(b, workspace, words, at)
+            _store_columns(workspace.ways, way_columns(words), at)
         untimed = constant(b, I32, count, MISS_INDEX)
         turns = [lane for k in range(count) for lane in (k, count + k)]
         workspace.state.store(words.result.shuffled(untimed, turns), b.mul(at, I64(STATE_WORDS)))
@@ -130,12 +127,11 @@ def way_columns(words: PackedRays) -> list[Lanes]:
     return [*words.x, *(w.to(F32) for w in words.w), reach, before]
 
 
-def _store_ways(b: Builder, workspace: Fields, words: PackedRays, at: Scalar) -> None:
-    """Store packed rays as triangles need them, from row `at` on."""
-    columns = way_columns(words)
-    eights = zip(*(column.eights() for column in columns), strict=True)
+def _store_columns(memory: Memory, columns: list[Lanes], first: Scalar) -> None:
+    """Store eight columns of rays as rows of eight words, from row `first` on."""
+    b, eights = memory.b, zip(*(column.eights() for column in columns), strict=True)
     for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
-        workspace.ways.store(row, b.mul(b.add(at, I64(k)), I64(WAY_WORDS)))
+        memory.store(row, b.mul(b.add(first, I64(k)), I64(len(columns))))
 
 
 @vector_code(void)
@@ -172,6 +168,4 @@ def store_rows(b: Builder, _recorder: Fields, workspace: Fields, given: Float64R
     """Store the sixteen rays of a packet as rows of origin, direction, t_min, t_max."""
     at = b.mul(packet, I64(given.t_min.count))
     columns = [*given.origin, *given.direction, given.t_min + 0.0, given.t_max]  # -0.0 becomes 0.0
-    eights = zip(*(column.eights() for column in columns), strict=True)
-    for k, row in enumerate(row for eight in eights for row in transposed(list(eight))):
-        workspace.rays64.store(row, b.mul(b.add(at, I64(k)), I64(NUMBERS)))
+    _store_columns(workspace.rays64, columns, at)

@@ -31,6 +31,7 @@ from raybox.traversal.packet import intersect_packet_lists, intersect_single_pac
 from raybox.traversal.protocol import (
     Flag,
     add_candidate,
+    add_pair,
     defers_float64,
     ends_at_hit,
     ends_rays,
@@ -222,8 +223,7 @@ def _add_ray(recorder: Recorder, job: Job, workspace: Workspace, slots: LeafSlot
             if not fills_boxes(job.rows):
                 prefetch_rows(job.rows, item)
             if has_volumes(job.rows):
-                workspace.pairs.ray[count], workspace.pairs.item[count] = ray, item
-                count += 1
+                count = add_pair(recorder, workspace, count, ray, item)
             else:
                 count = add_candidate(recorder, workspace, count, ray, item)
     if count > 0:
