@@ -42,6 +42,7 @@ import second_rays
 import small_batches
 from raybox_peers import common, raybox_float32
 
+BUNDLED_HOUSE = Path(rb.__file__).parent / "data" / "duplex.npz"  # needs no ifcopenshell
 QUICK = {"size": 300, "ray_count": 400, "rounds": 2, "patience": 9.0}
 TINY = runner.Spec(**QUICK, names=("raybox", "numpy"), queries=("nearest", "count"))
 
@@ -675,7 +676,7 @@ def test_triangles_are_measured_beside_those_of_peers(tmp_path):
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize(("view", "path"), [("oblique", real_data.CITY), ("room", real_data.HOUSE)])
+@pytest.mark.parametrize(("view", "path"), [("oblique", real_data.CITY), ("room", BUNDLED_HOUSE)])
 def test_second_rays_leave_what_the_first_ones_hit(view, path):
     """Without an epsilon of their own, rays hit what `exclude` says that they hit."""
     target = second_rays.load(str(path), "triangles")
