@@ -17,8 +17,9 @@ from raybox.compiler.buffer_pool import SizedPool
 from raybox.queries import batches, scheduler
 from raybox.threads import chunks
 from raybox.traversal import packet_batches, packet_tiles
-from raybox.traversal.packet_tiles import LONGEST_ROW, row_length, stride_of
-from raybox.traversal.ray_setup import frame_of
+from raybox.traversal.packet_batches import seem_coherent
+from raybox.traversal.packet_tiles import LONGEST_ROW, PacketForm, row_length, stride_of
+from raybox.traversal.ray_setup import CENTER, GRAIN, SCALE, frame_of
 from raybox.traversal.workspace import work_counts
 from scenes import random_scene
 from test_many_rays import run_query, truth
@@ -80,6 +81,42 @@ def test_rays_in_no_picture_have_no_width():
 @pytest.mark.parametrize(("length", "stride"), [(0, 4), (1, 4), (5, 4), (6, 8), (64, 64), (65, 64), (67, 68)])
 def test_strides_are_widths_rounded_to_fours(length, stride):
     assert stride_of(length) == stride
+
+
+def test_the_distance_between_origins_counts_as_often_as_the_form_says():
+    """Sixteen rays are four boxes apart: by their origins, or by their directions."""
+    box = NUMBERS[GRAIN] / NUMBERS[SCALE]
+    along = np.linspace(0.0, 4.0 * box, 16)[:, None] * [1.0, 0.0, 0.0]
+    eye, ways = NUMBERS[CENTER : CENTER + 3] - [0.0, 0.0, 2.0], np.tile([0.0, 0.0, 1.0], (16, 1))
+    origins_apart = rb.Rays(eye + along, ways)._rows()
+    directions_apart = rb.Rays(np.tile(eye, (16, 1)), ways + along / 2.0)._rows()
+    for times, one, other in ((0.5, True, True), (1.0, True, True), (1.5, False, True), (3.0, False, True)):
+        form = PacketForm(4, 5.0, times)
+        assert seem_coherent(origins_apart, NUMBERS, 0, 16, form) == one, times
+        assert seem_coherent(directions_apart, NUMBERS, 0, 16, form) == other, times
+    assert not seem_coherent(origins_apart, NUMBERS, 0, 16, PacketForm(4, 3.9, 1.0))
+    assert not seem_coherent(directions_apart, NUMBERS, 0, 16, PacketForm(4, 3.9, 1.0))
+
+
+def test_only_at_triangles_and_in_no_picture_origins_count_more(monkeypatch):
+    """Elsewhere wider packets pay: pictures visit what lies beside each other."""
+    forms, call = [], packet_batches.seem_coherent
+
+    def spy(rays, numbers, begin, end, form):
+        forms.append(form)
+        return call(rays, numbers, begin, end, form)
+
+    monkeypatch.setattr(packet_batches, "seem_coherent", spy)
+    lower, upper = cells(93)
+    corners = np.stack([lower, upper, np.where([True, False, False], lower, upper)], axis=1)
+    mesh = rb.Mesh(corners.reshape(-1, 3), np.arange(3 * len(lower)).reshape(-1, 3))
+    for geometry, origins in ((rb.Boxes(lower, upper), {1.0}), (mesh, {1.0, 3.0})):
+        forms.clear()
+        scene, whole = rb.Scene(geometry), rb.Rays(*picture(100, 100))
+        for rays in (whole, whole[np.random.default_rng(3).random(10_000) < 0.6]):
+            scene.occluded(rays)
+        assert {form.origins for form in forms} == origins
+        assert all((form.stride == 4) == (form.origins == 3.0) for form in forms if geometry is mesh)
 
 
 # Results

@@ -134,7 +134,7 @@ def seem_coherent(rays: RayRows, numbers: Floats, begin: int, end: int, form: Pa
     last = end - begin - (SIDE - 1) * form.stride - SIDE
     for k in range(SAMPLES):
         tile = Tile(begin + k * last // (SAMPLES - 1), form.stride)
-        if last >= 0 and is_coherent(rays, numbers, tile, form.grains) != 0:
+        if last >= 0 and is_coherent(rays, numbers, tile, form) != 0:
             return True
     return False
 
@@ -177,7 +177,7 @@ def traverse_packets(
             there = Tile(base + tile.first, tile.stride)
             if recorder.octant[k] == NO_OCTANT:
                 continue
-            if is_coherent(job.rays, frame_of(job).numbers, there, form.grains) != 0:
+            if is_coherent(job.rays, frame_of(job).numbers, there, form) != 0:
                 octant = set_up_packet(job, workspace, recorder, there, packets)
             if octant < NO_OCTANT:
                 recorder.first[packets], recorder.octant[packets] = tile.first, octant

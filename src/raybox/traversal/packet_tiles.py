@@ -52,10 +52,14 @@ class TileGroup(NamedTuple):
 
 
 class PacketForm(NamedTuple):
-    """How packets are formed: of tiles of this stride, at most so many boxes wide."""
+    """How packets are formed: of tiles of this stride, at most so many boxes wide.
+
+    origins: how many times the distance between origins counts.
+    """
 
     stride: int
     grains: float
+    origins: float
 
 
 @inlined
@@ -181,7 +185,7 @@ def is_narrow(rays: RayRows, numbers: Floats, one: int, other: int, grains: floa
 
 
 @vector_code(int64)
-def is_coherent(b: Builder, rays: Fields, numbers: Memory, tile: Fields, grains: Scalar) -> Scalar:
+def is_coherent(b: Builder, rays: Fields, numbers: Memory, tile: Fields, form: Fields) -> Scalar:
     """Return 1 if the rays of a tile seem to form a packet, else 0.
 
     They run into one octant and, at the centre of the scene, are no farther from the first one than so many
@@ -200,8 +204,8 @@ def is_coherent(b: Builder, rays: Fields, numbers: Memory, tile: Fields, grains:
         backward = (d[k] < 0.0).mask()
         none, all_of_them = (b.icmp_signed("==", backward, I64(mask)) for mask in (0, (1 << LANES) - 1))
         same = b.and_(same, b.or_(none, all_of_them))
-    widest = b.fdiv(b.fmul(grains, numbers.get(GRAIN)), numbers.get(SCALE))
-    apart = between + turned * (away / size)
+    widest = b.fdiv(b.fmul(form.grains, numbers.get(GRAIN)), numbers.get(SCALE))
+    apart = between * splat(b, form.origins, LANES) + turned * (away / size)
     narrow = (apart <= splat(b, widest, LANES)).mask()
     return b.zext(b.and_(same, b.icmp_signed("==", narrow, I64((1 << LANES) - 1))), I64)
 
