@@ -6,9 +6,10 @@ Meshes: a sphere of 1.3 million triangles, and a skull of 100,000. Their vertice
 of 2^-22, so that a ray can be aimed at one, or at a quarter point of an edge, without rounding: its origin is
 that point less a multiple of the direction, in whole numbers. Such a ray must hit the mesh no later than
 there, and also with its range reduced to that one time. Besides, lines in random directions must cross the
-mesh an even number of times, and random rays of a sample must hit exactly the triangles that rational
-arithmetic (tests/helpers/exact_surfaces.py) finds. The exit code is 1 if a ray passes through, a line is odd,
-or a hit is wrong.
+mesh an even number of times, and random rays of a sample, and second rays of a picture (from the points that
+it shows, and from vertices, to the sun, to a lamp and anywhere), must hit exactly the triangles that rational
+arithmetic (tests/helpers/exact_surfaces.py) finds; second rays also in a house and a city, which are open.
+The exit code is 1 if a ray passes through, a line is odd, or a hit is wrong.
 """
 
 import argparse
@@ -35,8 +36,10 @@ LABELS = {
     "edges": "at edges: pass through",
     "lines": "random lines: odd",
     "sample": "random rays: wrong hits",
+    "second": "second rays: wrong hits",
 }
 JOBS = list(LABELS)
+OPEN = ["house", "city"]  # meshes for the last job alone
 
 
 class Found(NamedTuple):
@@ -153,26 +156,61 @@ def even(scene: rb.Scene, options: argparse.Namespace) -> Found:
     return Found(options.rays, odd, spent)
 
 
+def second_rays(mesh: rb.Mesh, scene: rb.Scene, options: argparse.Namespace) -> rb.Rays:
+    """Return rays from what a picture shows: towards the sun, towards a lamp, and anywhere.
+
+    They start at the points that are shown, off them, and at vertices.
+    """
+    rng = np.random.default_rng(9)
+    lower, upper = mesh.bounds
+    size, side = (upper - lower).max(), int(options.sample**0.5)
+    eye = (lower + upper) / 2 + size * np.array([0.9, -1.1, 0.7])
+    view = rb.Rays.pinhole(eye, (lower + upper) / 2, up=[0, 0, 1], fov=35, width=side, height=side)
+    hits = scene.nearest(view.reshape(-1))
+    points, normals = hits.points[hits.hit], hits.normals[hits.hit]
+    starts = rng.integers(0, 3, len(points))[:, None]
+    corners = mesh.triangles[hits.index[hits.hit], 0]
+    origins = np.where(starts == 0, points, np.where(starts == 1, points + 1e-4 * size * normals, corners))
+    sun, lamp = np.array([0.3, 0.4, 0.87]), (lower + upper) / 2 + [0.0, 0.0, 0.4 * size]
+    kinds = (np.arange(len(points)) * 3 // len(points))[
+        :, None
+    ]  # one after the other, as renderers cast them
+    anywhere = rng.standard_normal(points.shape)
+    return rb.Rays(origins, np.where(kinds == 0, sun, np.where(kinds == 1, lamp - origins, anywhere)))
+
+
 def sampled(mesh: rb.Mesh, scene: rb.Scene, options: argparse.Namespace) -> Found:
     """Return how many hits of random rays differ from rational arithmetic."""
     rng = np.random.default_rng(9)
-    origins, directions = (
-        rng.uniform(-1.5, 1.5, (options.sample, 3)),
-        rng.standard_normal((options.sample, 3)),
-    )
+    shape = options.sample, 3
+    return compared(mesh, scene, rb.Rays(rng.uniform(-1.5, 1.5, shape), rng.standard_normal(shape)), options)
+
+
+def compared(mesh: rb.Mesh, scene: rb.Scene, rays: rb.Rays, options: argparse.Namespace) -> Found:
+    """Return how many rays `all`, `nearest` or `occluded` answers otherwise than rational arithmetic."""
     start = time.perf_counter()
-    got = scene.all(rb.Rays(origins, directions), workers=options.workers)
-    candidates = rb.Scene(rb.Boxes.of_triangles(mesh.vertices, mesh.faces)).all(rb.Rays(origins, directions))
+    got, nearest = (getattr(scene, query)(rays, workers=options.workers) for query in ("all", "nearest"))
+    occluded = scene.occluded(rays, workers=options.workers)
     spent = time.perf_counter() - start
-    hits = {*zip(got.ray.tolist(), got.index.tolist(), got.t.tolist(), strict=True)}
-    corners, wrong, counted = mesh.triangles, 0, 0
-    for ray, i in zip(candidates.ray.tolist(), candidates.index.tolist(), strict=True):
-        o, d, triangle = origins[ray].tolist(), directions[ray].tolist(), corners[i].tolist()
-        hit = exact_surfaces.triangle(o, d, (0.0, np.inf), *triangle)
-        if hit is not None:
-            counted += 1
-            wrong += (ray, i, float(hit[0].t)) not in hits
-    return Found(options.sample, wrong + abs(counted - len(hits)), spent)
+    candidates = rb.Scene(rb.Boxes.of_triangles(mesh.vertices, mesh.faces)).all(rays)
+    origins, directions = np.broadcast_to(rays.origins, (*rays.shape, 3)), rays.directions
+    corners = mesh.triangles
+    wrong = 0
+    for ray in range(len(rays)):
+        o, d, truth = origins[ray].tolist(), directions[ray].tolist(), []
+        for i in candidates.index[candidates.offsets[ray] : candidates.offsets[ray + 1]].tolist():
+            hit = exact_surfaces.triangle(o, d, (0.0, np.inf), *corners[i].tolist())
+            if hit is not None:
+                truth.append((hit[0].t, i))
+        truth.sort()
+        some = slice(got.offsets[ray], got.offsets[ray + 1])
+        same = [*zip(got.t[some].tolist(), got.index[some].tolist(), strict=True)] == [
+            (float(t), i) for t, i in truth
+        ]
+        first = (float(truth[0][0]), truth[0][1]) if truth else (np.inf, -1)
+        same &= (nearest.t[ray], nearest.index[ray]) == first and occluded[ray] == bool(truth)
+        wrong += not same
+    return Found(len(rays), wrong, spent)
 
 
 def main() -> int:
@@ -184,32 +222,39 @@ def main() -> int:
     parser.add_argument("--divide", type=int, default=8, help="times the sphere is subdivided")
     parser.add_argument("--data", type=Path, default=real_data.FOLDER, help="the folder of real files")
     parser.add_argument("--workers", type=int, default=-1)
-    parser.add_argument("--meshes", nargs="+", default=["sphere", "skull"], choices=["sphere", "skull"])
+    names = ["sphere", "skull", *OPEN]
+    parser.add_argument("--meshes", nargs="+", default=names, choices=names)
     parser.add_argument("--jobs", nargs="+", default=JOBS, choices=JOBS)
     options = parser.parse_args()
-    meshes = {}
-    if "sphere" in options.meshes:
-        meshes["sphere"] = sphere(options.divide)
-    if "skull" in options.meshes:
-        skull = rb.load(options.data / "skull_mesh" / "skull.obj")
-        meshes["skull"] = np.array(skull.vertices), np.array(skull.faces)
     failed = False
-    for name, raw in meshes.items():
-        vertices, faces = on_grid(*raw)
+    for name in options.meshes:
+        vertices, faces = on_grid(*raw_mesh(name, options))
         mesh = rb.Mesh(vertices, faces)
         scene = rb.Scene(mesh)
         print(f"{name}: {len(mesh):,} triangles, {open_edges(faces)} edges open", flush=True)
-        for job in options.jobs:
+        for job in [job for job in options.jobs if name not in OPEN or job == "second"]:
             found = run_job(job, mesh, scene, options)
             failed |= found.wrong > 0
             print(f"  {found.rays:>12,} {LABELS[job]} {found.wrong}  ({found.seconds:.1f} s)", flush=True)
     return int(failed)
 
 
+def raw_mesh(name: str, options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray]:
+    """Return vertices and faces."""
+    if name == "sphere":
+        return sphere(options.divide)
+    bundled = Path(rb.__file__).parent / "data" / "duplex.npz"
+    paths = {"skull": Path("skull_mesh", "skull.obj"), "city": Path("delft_cityjson", "delft.city.json")}
+    mesh = rb.load(options.data / paths[name] if name in paths else bundled)
+    return np.array(mesh.vertices), np.array(mesh.faces)
+
+
 def run_job(job: str, mesh: rb.Mesh, scene: rb.Scene, options: argparse.Namespace) -> Found:
     """Return the result of one of the jobs."""
     if job in ("vertices", "edges"):
         return aimed(scene, options, job, (np.array(mesh.vertices), np.array(mesh.faces)))
+    if job == "second":
+        return compared(mesh, scene, second_rays(mesh, scene, options), options)
     return even(scene, options) if job == "lines" else sampled(mesh, scene, options)
 
 
