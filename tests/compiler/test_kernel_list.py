@@ -10,6 +10,7 @@ pytest.importorskip("numba", reason="needs Numba")
 
 import kernel_lines as lines
 from raybox.compiler.kinds import without_marks
+from raybox.kernels import build
 
 TESTS = Path(__file__).parents[1]
 EVERYTHING = TESTS / "helpers" / "everything.py"
@@ -24,6 +25,11 @@ def test_the_list_has_what_everything_calls_and_nothing_else(tmp_path):
     assert len(called) > 100
     assert not called - listed, f"missing in {LISTED.name}"
     assert not listed - called, "in the list, and never called by tests/helpers/everything.py"
+
+
+def test_each_line_fits_an_entry():
+    """A changed entry or named tuple is noticed at once, not by the next long run."""
+    build.check([build.parse(line) for line in lines.read(LISTED)])
 
 
 def test_the_list_is_merged():
