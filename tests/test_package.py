@@ -30,7 +30,7 @@ def test_importing_loads_neither_numpy_nor_numba():
 FIRST_USE = """
 import sys
 sys.modules["numba"] = sys.modules["llvmlite"] = None  # as where a wheel is installed
-import bisect, copy, ctypes, importlib.util, json, mmap, pathlib, threading
+import atexit, bisect, copy, ctypes, importlib.util, json, mmap, pathlib, threading
 import numpy.typing, xxhash
 before = {*sys.modules}
 import raybox as rb
