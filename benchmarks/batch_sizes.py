@@ -4,7 +4,7 @@
 
 A call makes `Rays` of float64 arrays, casts them, and reads index and t; embreex gets the arrays converted to
 float32. R is each power of two from 16 on. A time is the mean over 40 different sets of rays, fewer above
-65,536 rays. The output is a table, and the largest ratios of R + 1 and of 2 R rays to R beside their aims. A
+16,384 rays. The output is a table, and the largest ratios of R + 1 and of 2 R rays to R beside their aims. A
 step in the curve marks a size from which raybox traverses in another way.
 """
 
@@ -41,7 +41,7 @@ MOST_ONE_MORE, MOST_TWICE = 1.1, 2.05
 """The aims: the largest ratios of the time of R + 1 and of 2 R rays to that of R"""
 PICTURE = "![nanoseconds a ray by the number of rays: raybox and embreex](images/batch_sizes.svg)"
 _SETS = 40
-_LARGE = 2**16  # rays, above which there are fewer sets
+_LARGE = 2**14  # rays, above which there are fewer sets
 _LEAST_SETS = 3
 _PIXELS = 10_000  # of the picture that sets of a camera's rays are parts of, at least
 _SECONDS = 0.1  # of all rounds, at least

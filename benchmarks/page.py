@@ -1,6 +1,7 @@
 """Writes docs/performance.md and its appendix from the results."""
 
 import re
+from collections import Counter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -62,8 +63,8 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
 
     images = "images/" if name == "performance" else f"images/{name}-"
     plots.rates(for_you.scene_rates(results), docs / f"{images}rates.svg", caption)
-    if building := for_you.house_rates(results):
-        plots.house(building, docs / f"{images}house.svg", caption)
+    if name == "performance" and (building := for_you.house_rates(results)):  # the README's chart
+        plots.house(building, docs / "images/house.svg", caption)
     if by_count := batch_sizes.curve(results):
         plots.batch_sizes(by_count, docs / f"{images}batch_sizes.svg", caption)
     processor, units = _processor(results), _units(results)
@@ -97,10 +98,13 @@ def write(results: Results, docs: Path, name: str = "performance", title: str = 
 
 
 def _processor(results: Results) -> str:
-    """Return the processors of all parts, with the cores in use and the kernels."""
+    """Return the processors of all parts, with the most cores that one uses, and the kernels."""
     facts = [result["machine"] for result in results.values()]
-    processors = dict.fromkeys(f"{one['usable_cores']} cores of {one['cpu']}" for one in facts)
-    return f"{'; '.join(processors)}; {', '.join(dict.fromkeys(one['code'] for one in facts))}"
+    cores: Counter[str] = Counter()
+    for one in facts:
+        cores[one["cpu"]] = max(cores[one["cpu"]], one["usable_cores"])
+    processors = "; ".join(f"{number} cores of {cpu}" for cpu, number in cores.items())
+    return f"{processors}; {', '.join(dict.fromkeys(one['code'] for one in facts))}"
 
 
 def _units(results: Results) -> str:

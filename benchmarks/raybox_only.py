@@ -11,9 +11,10 @@ import numpy as np
 import peak_rates
 import raybox as rb
 from raybox.bench import data, machine, peers, raybox_scene, timing
+from raybox.primitives.status import MISS_INDEX
 from raybox.scene import all_pairs
 
-_BRUTE = 2**14  # rays and boxes of the brute force
+_BRUTE = 2**10, 2**14  # rays and boxes of the brute force
 
 
 def caches() -> dict[str, int]:
@@ -127,22 +128,27 @@ def mixed(size: int, count: int, rounds: int = 7) -> dict[str, Any]:
 
 def brute(rounds: int = 7) -> dict[str, Any]:
     """Return times of all rays against all boxes, alternated with the core's peak rates."""
-    boxes = raybox_scene.form(data.boxes("uniform", _BRUTE))._rows()
-    rays = raybox_scene.rays_of(data.rays("inside", _BRUTE, data.boxes("uniform", 1)))._rows()
+    ray_count, box_count = _BRUTE
+    boxes = raybox_scene.form(data.boxes("uniform", box_count))._rows()
+    rays = raybox_scene.rays_of(data.rays("inside", ray_count, data.boxes("uniform", 1)))._rows()
     task, workspace = all_pairs.make_task(rays, boxes), all_pairs.make_workspace()
-    out = all_pairs.make_results(_BRUTE, np.empty(0, np.int64), np.empty(0))
+    pairs = ray_count * box_count
+    out = all_pairs.make_results(ray_count, np.full(pairs, MISS_INDEX), np.full(pairs, np.inf))
     run, steps = peak_rates.make(), 20_000_000
+
+    def sweep() -> None:
+        out.single_count[0] = 0
+        all_pairs.intersect_all_pairs(task, (0, ray_count), workspace, out)
+
     calls: dict[str, Callable[[], Any]] = {
-        "sweep": partial(all_pairs.intersect_all_pairs, task, (0, _BRUTE), workspace, out),
+        "sweep": sweep,
         "probe": partial(run, steps),
         "slabs": partial(peak_rates.make_slabs(), steps),
     }
     for call in calls.values():
         call()
-    out.single_count[0] = out.packed_count[0] = 0
-    calls["sweep"]()
     return {
-        "tests": int(out.packed_count[0]) * _BRUTE,
+        "tests": (ray_count - int(out.single_count[0])) * box_count,
         "fused": steps * peak_rates.CHAINS,
         "lanes": peak_rates.LANES,
         "slabs": steps * peak_rates.LANES,

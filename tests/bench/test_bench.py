@@ -633,7 +633,7 @@ def test_sets_of_rays_are_different_and_spread_over_all(kind):
     assert len(np.unique(np.concatenate([one.directions for one in sets]), axis=0)) == len(
         np.unique(every, axis=0)
     )
-    assert [batch_sizes.set_count(2**k) for k in (4, 16, 17, 18, 20)] == [40, 40, 20, 10, 3]
+    assert [batch_sizes.set_count(2**k) for k in (4, 14, 15, 16, 18, 20)] == [40, 40, 20, 10, 3, 3]
 
 
 @pytest.mark.jit
@@ -654,6 +654,16 @@ def test_ways_to_make_rays_are_measured_and_compared_with_their_aims():
         ("1.00 times", "pinhole", True),
     ]
     assert "| camera | strided float64 arrays | 4.50 |" in array_input.section(results)
+
+
+@pytest.mark.jit
+def test_brute_force_tests_every_pair():
+    """Its arrays have room for all pairs: a sweep writes each hit."""
+    result = raybox_only.brute(rounds=1)
+    assert (result["tests"], result["lanes"]) == (2**24, 16)
+    assert {call: len(seconds) for call, seconds in result["seconds"].items()} == dict.fromkeys(
+        ("sweep", "probe", "slabs"), 1
+    )
 
 
 @pytest.mark.jit
