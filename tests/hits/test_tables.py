@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raybox as rb
-from raybox.queries.table import QUERIES
+from raybox.queries.every import QUERIES
 
 BOXES = rb.Boxes([[2, -1, -1], [5, -1, -1]], [[3, 1, 1], [7, 1, 1]])
 SCENE = rb.Scene(BOXES)

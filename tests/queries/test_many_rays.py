@@ -19,9 +19,9 @@ from raybox.compiler.buffer_pool import BufferPool, SizedPool
 from raybox.geometry.ray_rows import NO_ROWS
 from raybox.queries import batches, one_by_one, scheduler
 from raybox.queries.all_hits import run as all_run
+from raybox.queries.every import QUERIES
 from raybox.queries.first import FirstOptions
 from raybox.queries.per_ray import select_rays
-from raybox.queries.table import QUERIES
 from raybox.threads import chunks
 from raybox.traversal import ray_groups
 from raybox.traversal.job import Job

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import exact
 import exact_instances
 import raybox as rb
-from raybox.queries import one_by_one
+from raybox.queries import one_by_one, scheduler
 from raybox.threads import chunks
 from sorting import sort_more_than
 
@@ -113,6 +113,17 @@ def same(one, other):
 
 
 @pytest.mark.core
+@pytest.mark.parametrize("name", ["boxes", "mesh"])
+def test_more_rays_go_one_by_one_at_boxes_in_far_memory(name, monkeypatch):
+    """At triangles of large trees 6,000 rays, and 8,192, are sorted in less time."""
+    job, most = rb.Scene(GEOMETRIES[name]())._view(None, None).jobs[0], one_by_one.MOST_RAYS
+    for cached, more in ((1 << 30, most), (0, 2 * most if name == "boxes" else most)):
+        monkeypatch.setattr(scheduler, "_CACHED", cached)
+        for count in (1, most, most + 1, 2 * most, 2 * most + 1):
+            rays = rb.Rays([0, 0, 0], np.ones((count, 3)))._rows()
+            assert scheduler.goes_one_by_one(job, rays) == (count <= more), (count, cached)
+
+
 @pytest.mark.parametrize(("name", "query"), CASES_OF_QUERIES)
 def test_results_are_those_of_sorted_rays(name, query, monkeypatch):
     hits = 0

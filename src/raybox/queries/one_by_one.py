@@ -18,7 +18,7 @@ R = TypeVar("R", bound=Recorder)
 PIECE = 1024  # rays that are set up at once
 MOST_RAYS = 1 << 12
 """Up to so many rays go one by one, on the calling thread: to sort or share them takes as long as it saves.
-Twice as many do where nodes come from memory that cores share."""
+Twice as many do at boxes where nodes come from memory that cores share."""
 _LEAST_ROOM = 64  # rays that a recorder has room for, at least
 PIECES = [Span(0, 0, count) for count in range(PIECE + 1)]
 """By a number of rays: the piece that holds them all, from the first ray on"""

@@ -33,7 +33,9 @@ def goes_one_by_one(job: Job, rays: RayRows) -> bool:
     if job.frame is None:
         return count <= one_by_one.PIECE
     most = one_by_one.MOST_RAYS
-    return count <= most or count <= most << (job.tree.nodes.nbytes > _CACHED)
+    return count <= most or (
+        count <= 2 * most and job.tree.nodes.nbytes > _CACHED and not has_volumes(job.rows)
+    )
 
 
 def rays_each(job: Job) -> int:

@@ -52,14 +52,11 @@ class TileGroup(NamedTuple):
 
 
 class PacketForm(NamedTuple):
-    """How packets are formed: of tiles of this stride, at most so many boxes wide.
-
-    origins: how many times the distance between origins counts.
-    """
+    """How packets are formed: of tiles of this stride, at most so many boxes wide."""
 
     stride: int
     grains: float
-    origins: float
+    origins: float  # how many times the distance between these counts
 
 
 @inlined
