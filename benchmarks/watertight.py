@@ -6,15 +6,17 @@ Meshes: a sphere of 1.3 million triangles, and a skull of 100,000. Their vertice
 of 2^-22, so that a ray can be aimed at one, or at a quarter point of an edge, without rounding: its origin is
 that point less a multiple of the direction, in whole numbers. Such a ray must hit the mesh no later than
 there, and also with its range reduced to that one time. Besides, lines in random directions must cross the
-mesh an even number of times, and random rays of a sample, and second rays of a picture (from the points that
-it shows, and from vertices, to the sun, to a lamp and anywhere), must hit exactly the triangles that rational
-arithmetic (tests/helpers/exact_surfaces.py) finds; second rays also in a house and a city, which are open.
-The exit code is 1 if a ray passes through, a line is odd, or a hit is wrong.
+mesh an even number of times. Random rays of a sample, and second rays (those of second_rays.py, half of them
+from vertices), must hit exactly the triangles that rational arithmetic (tests/helpers/exact_surfaces.py)
+finds; second rays also in a house and a city, which are open. The exit code is 1 if a ray passes through, a
+line is odd, or a hit is wrong.
 """
 
 import argparse
 import sys
 import time
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 import exact_surfaces
 import raybox as rb
 import real_data
+import second_rays
 
 GRID = 2.0**22
 BATCH = 1_000_000
@@ -156,34 +159,36 @@ def even(scene: rb.Scene, options: argparse.Namespace) -> Found:
     return Found(options.rays, odd, spent)
 
 
-def second_rays(mesh: rb.Mesh, scene: rb.Scene, options: argparse.Namespace) -> rb.Rays:
-    """Return rays from what a picture shows: towards the sun, towards a lamp, and anywhere.
-
-    They start at the points that are shown, off them, and at vertices.
-    """
-    rng = np.random.default_rng(9)
-    lower, upper = mesh.bounds
-    size, side = (upper - lower).max(), int(options.sample**0.5)
-    eye = (lower + upper) / 2 + size * np.array([0.9, -1.1, 0.7])
-    view = rb.Rays.pinhole(eye, (lower + upper) / 2, up=[0, 0, 1], fov=35, width=side, height=side)
-    hits = scene.nearest(view.reshape(-1))
-    points, normals = hits.points[hits.hit], hits.normals[hits.hit]
-    starts = rng.integers(0, 3, len(points))[:, None]
-    corners = mesh.triangles[hits.index[hits.hit], 0]
-    origins = np.where(starts == 0, points, np.where(starts == 1, points + 1e-4 * size * normals, corners))
-    sun, lamp = np.array([0.3, 0.4, 0.87]), (lower + upper) / 2 + [0.0, 0.0, 0.4 * size]
-    kinds = (np.arange(len(points)) * 3 // len(points))[
-        :, None
-    ]  # one after the other, as renderers cast them
-    anywhere = rng.standard_normal(points.shape)
-    return rb.Rays(origins, np.where(kinds == 0, sun, np.where(kinds == 1, lamp - origins, anywhere)))
+def calls_of_second_rays(mesh: rb.Mesh, options: argparse.Namespace) -> Iterator[rb.Rays]:
+    """Yield rays to the sun, rays to a lamp, and bounces: from what a picture shows, and from vertices."""
+    around, vertices = np.stack(mesh.bounds), np.array(mesh.vertices)
+    target = second_rays.Target(mesh, vertices, np.array(mesh.faces), around)
+    surface, rng = second_rays.surface_points("oblique", options.sample, target), np.random.default_rng(9)
+    some = vertices[rng.integers(0, len(vertices), len(surface.origins))]
+    origins = np.where(rng.random((len(some), 1)) < 0.5, some, surface.origins)
+    for kind in second_rays.KINDS:
+        rays = second_rays.second_rays(kind, surface._replace(origins=origins), "oblique", around)
+        yield rb.Rays(*rays[:2], t_max=rays.t_max)
 
 
-def sampled(mesh: rb.Mesh, scene: rb.Scene, options: argparse.Namespace) -> Found:
-    """Return how many hits of random rays differ from rational arithmetic."""
-    rng = np.random.default_rng(9)
-    shape = options.sample, 3
-    return compared(mesh, scene, rb.Rays(rng.uniform(-1.5, 1.5, shape), rng.standard_normal(shape)), options)
+def random_rays(options: argparse.Namespace) -> rb.Rays:
+    """Return rays of any direction in and around a mesh."""
+    rng, shape = np.random.default_rng(9), (options.sample, 3)
+    return rb.Rays(rng.uniform(-1.5, 1.5, shape), rng.standard_normal(shape))
+
+
+def exact_rows(mesh: rb.Mesh, rays: rb.Rays) -> Iterator[list[tuple[float, int]]]:
+    """Yield the hits (t, index) of each ray in exact order, by rational arithmetic."""
+    candidates = rb.Scene(rb.Boxes.of_triangles(mesh.vertices, mesh.faces)).all(rays)
+    origins, ends = np.broadcast_to(rays.origins, (*rays.shape, 3)), np.broadcast_to(rays.t_max, rays.shape)
+    given = zip(origins.tolist(), rays.directions.tolist(), ends.tolist(), strict=True)
+    corners = mesh.triangles
+    for (begin, end), (origin, direction, t_max) in zip(pairwise(candidates.offsets), given, strict=True):
+        hits = []
+        for i in candidates.index[begin:end].tolist():
+            hit = exact_surfaces.triangle(origin, direction, (0.0, t_max), *corners[i].tolist())
+            hits += [(hit[0].t, i)] if hit else []
+        yield [(float(t), i) for t, i in sorted(hits)]
 
 
 def compared(mesh: rb.Mesh, scene: rb.Scene, rays: rb.Rays, options: argparse.Namespace) -> Found:
@@ -192,24 +197,12 @@ def compared(mesh: rb.Mesh, scene: rb.Scene, rays: rb.Rays, options: argparse.Na
     got, nearest = (getattr(scene, query)(rays, workers=options.workers) for query in ("all", "nearest"))
     occluded = scene.occluded(rays, workers=options.workers)
     spent = time.perf_counter() - start
-    candidates = rb.Scene(rb.Boxes.of_triangles(mesh.vertices, mesh.faces)).all(rays)
-    origins, directions = np.broadcast_to(rays.origins, (*rays.shape, 3)), rays.directions
-    corners = mesh.triangles
-    wrong = 0
-    for ray in range(len(rays)):
-        o, d, truth = origins[ray].tolist(), directions[ray].tolist(), []
-        for i in candidates.index[candidates.offsets[ray] : candidates.offsets[ray + 1]].tolist():
-            hit = exact_surfaces.triangle(o, d, (0.0, np.inf), *corners[i].tolist())
-            if hit is not None:
-                truth.append((hit[0].t, i))
-        truth.sort()
-        some = slice(got.offsets[ray], got.offsets[ray + 1])
-        same = [*zip(got.t[some].tolist(), got.index[some].tolist(), strict=True)] == [
-            (float(t), i) for t, i in truth
-        ]
-        first = (float(truth[0][0]), truth[0][1]) if truth else (np.inf, -1)
-        same &= (nearest.t[ray], nearest.index[ray]) == first and occluded[ray] == bool(truth)
-        wrong += not same
+    rows, wrong = list(zip(got.t.tolist(), got.index.tolist(), strict=True)), 0
+    firsts = zip(nearest.t.tolist(), nearest.index.tolist(), strict=True)
+    answers = zip(pairwise(got.offsets), firsts, occluded.tolist(), strict=True)
+    for truth, ((begin, end), first, is_hit) in zip(exact_rows(mesh, rays), answers, strict=True):
+        right = [*truth, (np.inf, -1)][0], bool(truth)
+        wrong += rows[begin:end] != truth or (first, is_hit) != right
     return Found(len(rays), wrong, spent)
 
 
@@ -253,9 +246,10 @@ def run_job(job: str, mesh: rb.Mesh, scene: rb.Scene, options: argparse.Namespac
     """Return the result of one of the jobs."""
     if job in ("vertices", "edges"):
         return aimed(scene, options, job, (np.array(mesh.vertices), np.array(mesh.faces)))
-    if job == "second":
-        return compared(mesh, scene, second_rays(mesh, scene, options), options)
-    return even(scene, options) if job == "lines" else sampled(mesh, scene, options)
+    if job == "lines":
+        return even(scene, options)
+    calls = calls_of_second_rays(mesh, options) if job == "second" else [random_rays(options)]
+    return Found(*map(sum, zip(*(compared(mesh, scene, rays, options) for rays in calls), strict=True)))
 
 
 if __name__ == "__main__":

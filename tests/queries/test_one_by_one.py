@@ -112,7 +112,6 @@ def same(one, other):
     )
 
 
-@pytest.mark.core
 @pytest.mark.parametrize("name", ["boxes", "mesh"])
 def test_more_rays_go_one_by_one_at_boxes_in_far_memory(name, monkeypatch):
     """At triangles of large trees 6,000 rays, and 8,192, are sorted in less time."""
@@ -124,6 +123,7 @@ def test_more_rays_go_one_by_one_at_boxes_in_far_memory(name, monkeypatch):
             assert scheduler.goes_one_by_one(job, rays) == (count <= more), (count, cached)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("name", "query"), CASES_OF_QUERIES)
 def test_results_are_those_of_sorted_rays(name, query, monkeypatch):
     hits = 0

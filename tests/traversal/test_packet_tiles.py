@@ -99,7 +99,7 @@ def test_the_distance_between_origins_counts_as_often_as_the_form_says():
 
 
 def test_only_at_triangles_and_in_no_picture_origins_count_more(monkeypatch):
-    """Elsewhere wider packets pay: pictures visit what lies beside each other."""
+    """Wider packets take less time in pictures, and at boxes."""
     forms, call = [], packet_batches.seem_coherent
 
     def spy(rays, numbers, begin, end, form):

@@ -1,8 +1,8 @@
 """Packets at the triangles of a node: sixteen rays at a time, by `raybox.primitives.triangle_slots`.
 
-A ray keeps, beside the stop of its packed ray, a time *before* which a certain hit comes before its first hit
-so far; at first, before the end of its range. What is neither a certain hit nor a certain miss is kept as
-undecided boxes are (`raybox.traversal.packet_batches`): float64 decides later.
+A ray keeps, beside the stop of its packed ray, a second time: certain hits earlier than it come before the
+first hit so far, or before the end of the ray's range. What is neither a certain hit nor a certain miss is
+kept as undecided boxes are (`raybox.traversal.packet_batches`): float64 decides later.
 
 A stop is later than the time it stands for by `LATER`: node tests err by less.
 """

@@ -313,7 +313,7 @@ def traverse_starts(
         row = last = ~row
     while row >= 0:
         for node in range(starts[row, 0], starts[row, 0] + starts[row, 1]):
-            # Below a node, ended rays leave the list, whose memory is overwritten behind the others.
+            # Below a node, ended rays are dropped, and memory behind those that are left is overwritten.
             if ends_rays(recorder) and (number > 1 or not is_first):
                 pad(workspace.lists, whole(workspace.lists[0]), number)
                 number = drop_ended(recorder, workspace, 0, number)
