@@ -231,3 +231,16 @@ def test_times_at_walls_and_floors_are_known():
     assert sum(halfway(met[0].t) for met in truth if met) > 60
     assert counts["hits"] > 1000
     assert counts["untimed"] == 0
+
+
+@pytest.mark.parametrize("every", [2, 8])
+def test_walls_among_sloping_triangles(every):
+    """Of eight pairs, one or half are level: the times of all are known."""
+    walls, others = level_pairs(73, 400), random_pairs(73, 400)
+    level = np.arange(400) % every == 0
+    mixed = (
+        np.where(level.reshape(-1, *[1] * (x.ndim - 1)), x, y) for x, y in zip(walls, others, strict=True)
+    )
+    counts = check_pairs(TrianglePairs(*mixed))
+    assert counts["hits"] > 200
+    assert counts["untimed"] == 0

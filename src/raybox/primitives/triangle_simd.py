@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 from raybox.compiler.decorators import inlined
 from raybox.compiler.intrinsics import Fields, vector_code, void
-from raybox.compiler.simd import I64, Builder, Lanes, Scalar, greater, multiply_add
-from raybox.compiler.simd_arrays import Memory, loop
+from raybox.compiler.simd import I1, I64, Builder, Lanes, Scalar, constant, greater, multiply_add
+from raybox.compiler.simd_arrays import Memory, Register, loop
 from raybox.compiler.simd_transpose import transposed
 from raybox.exact import double_double_simd
 from raybox.exact.double_double_simd import Twofold, difference
@@ -196,14 +196,20 @@ def crossing_of(o: Vector, direction: Vector, corners: list[Vector]) -> TimeRati
     return TimeRatios(num, den, size * off, largest(*direction) * off, size, side)
 
 
-def time_of(o: Vector, direction: Vector, corners: list[Vector]) -> tuple[Lanes, Lanes]:
-    """Return (known, time rounded once) of hits."""
-    known, t = _sloping_time_of(o, direction, corners)
+def time_of(o: Vector, direction: Vector, corners: list[Vector], hit: Lanes) -> tuple[Lanes, Lanes]:
+    """Return (known, time rounded once) of hits; nothing of other lanes.
+
+    Most triangles of buildings lie in planes across an axis: where all do, the rest is not computed.
+    """
     level = [a.equals(b) & a.equals(c) for a, b, c in zip(*corners, strict=True)]
     p, origin, d = (level[0].choose(x, level[1].choose(y, z)) for x, y, z in (corners[0], o, direction))
     known_level, time = quotient(p, origin, d, inverse_of(d))
     known_level = known_level & (level[0] | level[1] | level[2])
-    return known | known_level, known_level.choose(time, t)
+    known, first = Register(p.b, known_level.value), Register(p.b, time.value)
+    with p.b.if_then((hit & ~known_level).any()):
+        sloping, t = _sloping_time_of(o, direction, corners)
+        known.value, first.value = (known_level | sloping).value, known_level.choose(time, t).value
+    return known.lanes, first.lanes
 
 
 def _sloping_time_of(o: Vector, direction: Vector, corners: list[Vector]) -> tuple[Lanes, Lanes]:
@@ -228,7 +234,8 @@ def _first_contacts(b: Builder, mesh: Fields, exact: Memory, pairs: Fields, numb
     with loop(b, number, LANES) as at:
         look_ahead(b, pairs, at, number, partial(_prefetch, b, mesh))
         loaded = _load(b, mesh, exact, pairs, at)
-        known, time = time_of(loaded.o, loaded.d, loaded.corners)
+        all_lanes = constant(b, I1, LANES, 1)
+        known, time = time_of(loaded.o, loaded.d, loaded.corners, all_lanes)
         pairs.status.store(timed_status(known), at)
         pairs.low.store(time, at)
 

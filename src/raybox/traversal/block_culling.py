@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raybox.bvh.node import CHILD, EMPTY, NUDGE, ROOT_ALONE, ROW, WIDTH
-from raybox.compiler.decorators import device, inlined, whole
+from raybox.compiler.decorators import device, whole
 from raybox.compiler.intrinsics import Fields, int64, larger, smaller, vector_code
 from raybox.compiler.simd import (
     F32,
@@ -42,10 +42,8 @@ from raybox.compiler.simd import (
 from raybox.compiler.simd_arrays import Memory, Register, loop, on_stack, while_true
 from raybox.traversal.job import Job
 from raybox.traversal.packet_tiles import SIDE, rows_of
-from raybox.traversal.protocol import write_misses, writes_all
-from raybox.traversal.ray_keys import MISS_KEY
 from raybox.traversal.ray_setup import CENTER, LANES, REACH, SCALE
-from raybox.traversal.workspace import NO_OCTANT, UNFIT, Order, PacketRecorder, Span
+from raybox.traversal.workspace import NO_OCTANT, UNFIT, PacketRecorder, Span
 
 MOST_NODES = 8  # at which a block is tested; with more it takes longer than its packets
 TILES = 16  # of a block, at most
@@ -94,10 +92,8 @@ class Streak(NamedTuple):
 
 
 @device
-def cull_blocks(
-    job: Job, recorder: PacketRecorder, order: Order, span: Span, stride: int, streak: Streak
-) -> Streak:
-    """Write the results and keys of blocks that certainly hit nothing; mark their tiles `NO_OCTANT`.
+def cull_blocks(job: Job, recorder: PacketRecorder, span: Span, stride: int, streak: Streak) -> Streak:
+    """Mark the tiles of blocks that certainly hit nothing `NO_OCTANT`, others `UNFIT`.
 
     The span is a group of tiles, and tile k of it is marked in `recorder.octant`. Where one block after the
     other may hit something, few are tested.
@@ -112,22 +108,19 @@ def cull_blocks(
     bands = (span.end - span.begin) // (SIDE * shape.stride)
     for top in range(0, bands, high):
         band = smaller(top, bands - high)  # the last blocks overlap those before
-        first = span.begin + SIDE * band * shape.stride
-        culled = whole(0)  # from this tile to `left`, all are culled
+        first = span.base + span.begin + SIDE * band * shape.stride
         for left in range(0, in_band, shape.columns):
             column = smaller(left, in_band - shape.columns)
             skipped -= 1
-            if skipped < 0 and is_culled(job, _part(shape, span.base + first + SIDE * column, shape.columns)):
-                survived, skipped, culled = whole(0), whole(0), smaller(culled, column)
+            if skipped >= 0:
+                continue
+            if is_culled(job, Block(first + SIDE * column, *shape[1:])):
+                survived, skipped = whole(0), whole(0)
                 for row in range(band, band + high):
                     for k in range(row * in_band + column, row * in_band + column + shape.columns):
                         recorder.octant[k] = NO_OCTANT
             else:
-                if skipped < 0:
-                    survived, skipped = survived + 1, smaller(survived // _PATIENCE, _MOST_SKIPPED)
-                _write(recorder, order, span.base, _part(shape, first + SIDE * culled, left - culled))
-                culled = column + shape.columns
-        _write(recorder, order, span.base, _part(shape, first + SIDE * culled, in_band - culled))
+                survived, skipped = survived + 1, smaller(survived // _PATIENCE, _MOST_SKIPPED)
     return Streak(survived, skipped)
 
 
@@ -143,12 +136,6 @@ def _shape_of(job: Job, span: Span, stride: int) -> Block:
     return Block(0, stride, smaller(TILES // columns, bands), columns, SIDE)
 
 
-@inlined
-def _part(shape: Block, first: int, columns: int) -> Block:
-    """Return so many columns of the blocks of a shape."""
-    return Block(first, shape.stride, shape.bands, columns, SIDE)
-
-
 @device
 def is_culled(job: Job, block: Block) -> bool:
     """Return whether all rays of a block certainly hit nothing.
@@ -162,19 +149,6 @@ def is_culled(job: Job, block: Block) -> bool:
         if misses_all(job, part) == 0:
             return False
     return True
-
-
-@device
-def _write(recorder: PacketRecorder, order: Order, base: int, block: Block) -> None:
-    """Write that the rays of some neighbouring blocks, from the base on, hit nothing."""
-    count = SIDE * block.columns
-    if count > 0:
-        for row in range(SIDE * block.bands):
-            first = block.first + row * block.stride
-            if writes_all(recorder.inner):
-                write_misses(recorder.inner, base + first, base + first + count)
-            for k in range(first, first + count):
-                order.keys[k] = MISS_KEY
 
 
 @vector_code(int64)

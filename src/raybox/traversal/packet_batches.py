@@ -14,7 +14,7 @@ import numpy as np
 from raybox.compiler.decorators import device, whole
 from raybox.compiler.entry_points import entry
 from raybox.compiler.intrinsics import Fields, int64, larger, smaller, vector_code
-from raybox.compiler.simd import I32, I64, Builder, Scalar, constant
+from raybox.compiler.simd import I64, Builder, Scalar
 from raybox.geometry import RayRows
 from raybox.primitives.box_simd import make_pairs
 from raybox.primitives.ray import start_of
@@ -31,11 +31,9 @@ from raybox.traversal.packet_tiles import (
     TileGroup,
     is_coherent,
     ray_of,
-    rows_of,
-    store_tile,
     tile_of,
 )
-from raybox.traversal.protocol import add_candidate, has_room, write_misses, write_packets, writes_all
+from raybox.traversal.protocol import add_candidate, has_room, write_misses, write_packets
 from raybox.traversal.ray_keys import MISS_KEY, copy_ray, sort_keys, sort_tile
 from raybox.traversal.ray_setup import LANES, RESULT, STOP, TIMED
 from raybox.traversal.stream import resolve_candidates, traverse_starts
@@ -170,7 +168,9 @@ def traverse_packets(
         group = _next_group(at, end, most, form.stride)
         packets = whole(0)
         stop = at + group.count * LANES
-        streak = cull_blocks(job, recorder, order, Span(base, at, stop), group.stride, streak)
+        write_misses(recorder.inner, base + at, base + stop)
+        order.keys[at:stop] = MISS_KEY
+        streak = cull_blocks(job, recorder, Span(base, at, stop), group.stride, streak)
         for k in range(group.count):
             tile = tile_of(at, group.stride, k)
             octant = whole(UNFIT)
@@ -183,10 +183,9 @@ def traverse_packets(
                 recorder.first[packets], recorder.octant[packets] = tile.first, octant
                 recorder.undecided[packets] = 0
                 packets += 1
-            else:
-                left += _leave_out(job, recorder, order, base, tile, octant)
-        if not writes_all(recorder.inner):
-            write_misses(recorder.inner, base + at, base + stop)
+            elif octant == UNFIT:
+                sort_tile(job.rays, job.frame, base, tile, order.keys)
+                left += LANES
         _traverse_octants(job, workspace, recorder, packets)
         formed = PacketGroup(base, packets, group.stride)
         write_packets(recorder.inner, recorder, job, order, workspace, formed)
@@ -208,21 +207,6 @@ def _next_group(at: int, end: int, most: int, stride: int) -> TileGroup:
     if bands > 0:
         return TileGroup(stride, whole(bands * in_band))
     return TileGroup(whole(SIDE), whole(smaller((end - at) // LANES, most)))
-
-
-@device
-def _leave_out(job: Job, recorder: PacketRecorder, order: Order, base: int, tile: Tile, octant: int) -> int:
-    """Key sixteen rays that form no packet; return how many of them may hit anything."""
-    if writes_all(recorder.inner):
-        for row in range(SIDE):
-            first = base + ray_of(tile, row * SIDE)
-            write_misses(recorder.inner, first, first + SIDE)
-    if octant == UNFIT:
-        sort_tile(job.rays, job.frame, base, tile, order.keys)
-        return LANES
-    for lane in range(LANES):
-        order.keys[ray_of(tile, lane)] = MISS_KEY
-    return 0
 
 
 @device
@@ -253,7 +237,7 @@ def _key_deferred(job: Job, recorder: PacketRecorder, order: Order, group: Packe
     """Write the keys of deferred rays; return how many there are."""
     total = 0
     for p in range(group.count):
-        tile, deferred = Tile(recorder.first[p], group.stride), _drop_keys(recorder, order, p, group.stride)
+        tile, deferred = Tile(recorder.first[p], group.stride), _deferred(recorder, p)
         if deferred != 0:
             sort_tile(job.rays, job.frame, group.base, tile, order.keys)
             for lane in range(LANES):
@@ -265,9 +249,7 @@ def _key_deferred(job: Job, recorder: PacketRecorder, order: Order, group: Packe
 
 
 @vector_code(int64)
-def _drop_keys(b: Builder, recorder: Fields, order: Fields, packet: Scalar, stride: Scalar) -> Scalar:
-    """Write that the rays of a packet are not left; return a bit for each that is deferred."""
-    rows = rows_of(b, b.sext(recorder.first.get(packet), I64), stride)
-    store_tile(order.keys, rows, constant(b, I32, LANES, MISS_KEY))
+def _deferred(b: Builder, recorder: Fields, packet: Scalar) -> Scalar:
+    """Return a bit for each ray of a packet that is deferred."""
     results = recorder.state.load(b.add(b.mul(packet, I64(BLOCK)), I64(LANES * RESULTS)), LANES)
     return results.equals(DEFERRED).mask()

@@ -137,11 +137,9 @@ class PacketHooks(NamedTuple, Generic[R]):
     intersect_box: IntersectBox
     """Vector code: return new stops and results of sixteen rays at a box that one of them may hit."""
     write_packets: Callable[[R, PacketRecorder, Job, Order, Workspace, PacketGroup], None]
-    """Write the results of packets: of the rays that hit something, or of all (`writes_all`)."""
+    """Write the results of packets: at least of the rays that hit something."""
     write_misses: Callable[[R, int, int], None]
-    """Write the results of the rays begin <= k < end, which hit nothing, while they are in a core's cache."""
-    writes_all: Flag[R] = no
-    """whether `write_packets` writes misses, too: `write_misses` is called for other rays alone"""
+    """Write that the rays begin <= k < end hit nothing; what they hit is written later."""
     has_room: Callable[[R, int], bool] = yes
     """Return whether there is room for the results of so many rays in packets."""
     make_room: Callable[[R, PacketRecorder, Job, Workspace, int], None] = has_room_for_all
@@ -234,7 +232,6 @@ has_unwritten = _STREAM.has_unwritten
 _PACKET = cast("PacketHooks[Recorder]", Namesakes(PACKET))
 write_packets = _PACKET.write_packets
 write_misses = _PACKET.write_misses
-writes_all = _PACKET.writes_all
 has_room = _PACKET.has_room
 make_room = _PACKET.make_room
 

@@ -31,7 +31,7 @@ apart are kept undecided.
 
 import numpy as np
 
-from raybox.compiler.decorators import device, whole, yes
+from raybox.compiler.decorators import device, whole
 from raybox.compiler.intrinsics import Fields, int64, vector_code, void
 from raybox.compiler.simd import (
     F32,
@@ -220,7 +220,7 @@ def _resolve_tie(b: Builder, packets: Fields, job: Fields, workspace: Fields, k:
 def _write_entries(
     b: Builder, recorder: Fields, packets: Fields, job: Fields, workspace: Fields, group: Fields
 ) -> Scalar:
-    """Write the results of packets; list hits whose times are not known as pairs, and return how many.
+    """Write the hits of packets; list those whose times are not known as pairs, and return how many.
 
     `pairs.ray` is numbered from the first packet's.
     """
@@ -232,17 +232,13 @@ def _write_entries(
         result = packets.state.load(_column(b, p, RESULTS), LANES)
         hit, first = result > MISS_INDEX, b.add(group.base, b.sext(packets.first.get(p), I64))
         rows = rows_of(b, first, group.stride)
-        with b.if_else(hit.any()) as (some, none):
-            with some:
-                if has_volumes(job.rows):
-                    known, times = _triangle_times(b, job, result, load_vectors(b, job.rays, rows))
-                else:
-                    known, times = _entry_times(b, packets, job, p, rows)
-                _write(recorder, (hit & known).choose(result, MISS_INDEX), times, rows)
-                _list_others(b, workspace, hit & ~known, (p, result), left)
-            with none:
-                missed = constant(b, F64, LANES, np.inf)
-                _write(recorder, constant(b, I32, LANES, MISS_INDEX), missed, rows)
+        with b.if_then(hit.any()):
+            if has_volumes(job.rows):
+                known, times = _triangle_times(b, job, result, load_vectors(b, job.rays, rows))
+            else:
+                known, times = _entry_times(b, packets, job, p, rows)
+            _write(recorder, (hit & known).choose(result, MISS_INDEX), times, rows)
+            _list_others(b, workspace, hit & ~known, (p, result), left)
     return left.value
 
 
@@ -339,7 +335,7 @@ def _triangle_times(
             which = hit.choose(items, 0)
             corners = load_corners(b, job.rows, [b.sext(which.lane(i), I64) for i in range(items.count)])
             o, d = ([column.halves()[k] for column in columns] for columns in rays)
-            found, t = time_of(o, d, corners)
+            found, t = time_of(o, d, corners, hit)
             some.value, time.value = found.value, t.value
         known.append(some.lanes)
         times.append(time.lanes)
@@ -351,6 +347,5 @@ HOOKS = PacketHooks(
     intersect_box=_intersect_box,
     write_packets=_write_packets,
     write_misses=write_misses,
-    writes_all=yes,
     make_room=_make_room,
 )
