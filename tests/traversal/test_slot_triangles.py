@@ -147,7 +147,7 @@ def from_within(count=4096) -> Bundle:
     )
 
 
-FLOAT64 = {"nearest": 4, "occluded": 4, "count": 4}
+FLOAT64 = {"nearest": 2, "occluded": 2, "count": 2}
 
 
 @pytest.mark.parametrize("query", FLOAT64)

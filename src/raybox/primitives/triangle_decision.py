@@ -41,6 +41,7 @@ class TriangleHits(NamedTuple):
     undecided: Lanes
     low: Lanes  # bounds of the times of hits
     high: Lanes
+    inside: Lanes  # whether the line hits for certain, at any time
 
 
 class RaysAtTriangle(NamedTuple):
@@ -83,6 +84,6 @@ def decided(
         inside = (least > bound) | (most < -bound)
         hits = left & inside & known & (low > ends.off) & (high < ends.before)
         misses = known & ((high < 0.0) | (low > ends.stop))
-        return TriangleHits(hits, left & ~hits & ~misses, low, high)
+        return TriangleHits(hits, left & ~hits & ~misses, low, high, inside)
 
     return left, decide

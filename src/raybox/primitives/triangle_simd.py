@@ -24,7 +24,8 @@ abs(A . P) is beyond 2^-47 dm M^2, so A is not below 2^-50 M; and the denominato
 time is that of a plane of a box: of rays along the axis it often lies halfway between two floats.
 """
 
-from functools import partial
+from functools import partial, reduce
+from operator import and_
 from typing import NamedTuple
 
 from raybox.compiler.decorators import inlined
@@ -155,6 +156,13 @@ def load_corners(b: Builder, mesh: Fields, items: list[Scalar]) -> list[Vector]:
     first = transposed([mesh.corners.load(place, 8) for place in places])
     last = mesh.corners.gather([b.add(place, I64(8)) for place in places])
     return [first[:3], first[3:6], [*first[6:], last]]
+
+
+def share_level(b: Builder, mesh: Fields, one: Scalar, other: Scalar) -> Scalar:
+    """Return whether two triangles lie in one plane across an axis."""
+    places = [b.add(b.mul(item, I64(9)), I64(3 * k)) for item in (one, other) for k in range(3)]
+    first, *others = (mesh.corners.load(place, 3) for place in places)
+    return reduce(and_, map(first.equals, others)).any()
 
 
 @vector_code(void)

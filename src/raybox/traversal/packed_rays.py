@@ -48,6 +48,7 @@ class PackedRays(NamedTuple):
     inverse: list[Lanes]
     slack: Lanes
     stop: Lanes
+    before: Lanes  # certain hits so early are within the range
     result: Lanes
     x: list[Lanes]  # at time 0, on each axis
     w: list[Lanes]  # float64: direction
@@ -67,19 +68,22 @@ def pack_rays(clipped: ClippedRays) -> PackedRays:
     c = [(-(at * slope.to(F64))).to(F32) for at, slope in zip(places, clipped.inverse, strict=True)]
     x = [place.to(F32) for place in places]
     rough = largest(clipped.place) * _ROUND + _LEAST
-    slack = pack_slack(rough, _ends_off(clipped, length))
-    return PackedRays(c, clipped.inverse, slack, *_ends(clipped, length), x, clipped.w, rough)
+    room = lesser(clipped.last * _MORE, clipped.last * _LESS) - clipped.start
+    slack = pack_slack(rough, _ends_off(clipped, length, room))
+    before = room * _LESS - range_error(slack)
+    stop, result = _ends(clipped, length)
+    return PackedRays(c, clipped.inverse, slack, stop, before, result, x, clipped.w, rough)
 
 
-def _ends_off(clipped: ClippedRays, length: Lanes) -> Lanes:
+def _ends_off(clipped: ClippedRays, length: Lanes, room: Lanes) -> Lanes:
     """Return by how much times begin before the range and end after it, at most.
 
-    What is before, or after, all boxes does not count: most ranges are wider than the scene.
+    What is before, or after, all boxes does not count: most ranges are wider than the scene. room: from where
+    times begin to the end of the range.
     """
     none = constant(length.b, F32, length.count, 0.0)
     first = greater(clipped.first * _MORE, clipped.first * _LESS)
-    last = lesser(clipped.last * _MORE, clipped.last * _LESS)
-    return greater(first - clipped.start, none) + greater(length - (last - clipped.start), none)
+    return greater(first - clipped.start, none) + greater(length - room, none)
 
 
 def _ends(clipped: ClippedRays, length: Lanes) -> tuple[Lanes, Lanes]:
@@ -122,9 +126,8 @@ def set_up_rays(
 
 def way_columns(words: PackedRays) -> list[Lanes]:
     """Return packed rays as triangles need them, column by column: see `raybox.primitives.triangle_slots`."""
-    before = words.stop * _LESS - range_error(words.slack)
     reach = join_halves(reach_of(words.x, words.rough), words.slack)
-    return [*words.x, *(w.to(F32) for w in words.w), reach, before]
+    return [*words.x, *(w.to(F32) for w in words.w), reach, words.before]
 
 
 def _store_columns(memory: Memory, columns: list[Lanes], first: Scalar) -> None:

@@ -21,7 +21,7 @@ from raybox.primitives.ray import start_of
 from raybox.primitives.status import MISS_INDEX, UNDECIDED_INDEX
 from raybox.primitives.triangle_slots import WAY_WORDS
 from raybox.traversal.block_culling import Streak, cull_blocks
-from raybox.traversal.job import Job, frame_of
+from raybox.traversal.job import Job
 from raybox.traversal.packet_box import BLOCK
 from raybox.traversal.packet_setup import set_up_packet
 from raybox.traversal.packet_tiles import (
@@ -171,14 +171,12 @@ def traverse_packets(
         write_misses(recorder.inner, base + at, base + stop)
         order.keys[at:stop] = MISS_KEY
         streak = cull_blocks(job, recorder, Span(base, at, stop), group.stride, streak)
+        own = PacketForm(group.stride, form.grains, form.origins)
         for k in range(group.count):
-            tile = tile_of(at, group.stride, k)
-            octant = whole(UNFIT)
-            there = Tile(base + tile.first, tile.stride)
             if recorder.octant[k] == NO_OCTANT:
                 continue
-            if is_coherent(job.rays, frame_of(job).numbers, there, form) != 0:
-                octant = set_up_packet(job, workspace, recorder, there, packets)
+            tile = tile_of(at, group.stride, k)
+            octant = set_up_packet(job, workspace, recorder, own, (base + tile.first, packets))
             if octant < NO_OCTANT:
                 recorder.first[packets], recorder.octant[packets] = tile.first, octant
                 recorder.undecided[packets] = 0

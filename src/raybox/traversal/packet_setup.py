@@ -39,7 +39,7 @@ from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.table import has_volumes
 from raybox.traversal.packed_rays import PackedRays, pack_rays
 from raybox.traversal.packet_box import BLOCK
-from raybox.traversal.packet_tiles import load_bounds, load_vectors, rows_of
+from raybox.traversal.packet_tiles import coherent, load_bounds, load_vectors, rows_of
 from raybox.traversal.packet_triangles import store_ways
 from raybox.traversal.protocol import PACKET
 from raybox.traversal.ray_bounds import SINGLE, ClippedRays, clip_rays
@@ -159,13 +159,20 @@ _WIDE = 2.0**20  # the bounds of scenes that have packets
 
 @vector_code(int64)
 def set_up_packet(
-    b: Builder, job: Fields, workspace: Fields, recorder: Fields, tile: Fields, packet: Scalar
+    b: Builder, job: Fields, workspace: Fields, recorder: Fields, form: Fields, at: list[Scalar]
 ) -> Scalar:
-    """Make a packet of the rays of a tile; return their octant, NO_OCTANT or UNFIT."""
-    clipped, given = _load_tile(b, job, tile)
-    octant = Register(b, I64(NO_OCTANT))
-    with b.if_then(clipped.alive.any()):
-        octant.value = _set_up(b, job, workspace, recorder, (clipped, given), packet)
+    """Make a packet of the rays of a tile; return their octant, NO_OCTANT or UNFIT.
+
+    at: the tile's first ray, and the number of the packet.
+    """
+    first, packet = at
+    given = _load_tile(b, job, rows_of(b, first, form.stride))
+    octant = Register(b, I64(UNFIT))
+    with b.if_then(coherent(b, (given.origin, given.direction), job.frame.numbers, form)):
+        clipped = clip_rays(b, given, job.frame)
+        octant.value = I64(NO_OCTANT)
+        with b.if_then(clipped.alive.any()):
+            octant.value = _set_up(b, job, workspace, recorder, (clipped, given), packet)
     return octant.value
 
 
@@ -208,10 +215,7 @@ def _set_up(
     return b.select(fit, octant, I64(UNFIT))
 
 
-def _load_tile(b: Builder, job: Fields, tile: Fields) -> tuple[ClippedRays, Float64Rays]:
-    """Load the rays of a tile: whole vectors, transposed by shuffles."""
-    rows = rows_of(b, tile.first, tile.stride)
+def _load_tile(b: Builder, job: Fields, rows: list[Scalar]) -> Float64Rays:
+    """Load the rays of a tile: whole vectors, transposed by shuffles. rows: the first ray of each row."""
     o, d = load_vectors(b, job.rays, rows)
-    ends = [load_bounds(bound, rows) for bound in (job.rays.t_min, job.rays.t_max)]
-    given = Float64Rays(o, d, *ends)
-    return clip_rays(b, given, job.frame), given
+    return Float64Rays(o, d, *(load_bounds(bound, rows) for bound in (job.rays.t_min, job.rays.t_max)))

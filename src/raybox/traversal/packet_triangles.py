@@ -14,9 +14,10 @@ from typing import NamedTuple, TypeAlias
 from raybox.bvh.node import CHILD, NUDGE, ROW, WIDTH
 from raybox.compiler.decorators import declare, device, whole
 from raybox.compiler.intrinsics import Fields, int64, vector_code, void
-from raybox.compiler.simd import F32, I64, Builder, Lanes, Scalar
-from raybox.compiler.simd_arrays import Memory, Register, bits
+from raybox.compiler.simd import F32, I1, I64, Builder, Lanes, Scalar, splat
+from raybox.compiler.simd_arrays import Memory, Register, bits, while_any
 from raybox.geometry import PrimitiveRows
+from raybox.primitives.status import MISS_INDEX
 from raybox.primitives.triangle_decision import (
     Ends,
     RaysAtTriangle,
@@ -24,6 +25,7 @@ from raybox.primitives.triangle_decision import (
     TriangleHits,
     TriangleState,
 )
+from raybox.primitives.triangle_simd import share_level
 from raybox.primitives.triangle_slots import BEFORE, REACH, ROOM, WAY_WORDS, intersect, way_of
 from raybox.traversal.certain_hits import intersect_all
 from raybox.traversal.job import Job, Recorder
@@ -68,7 +70,7 @@ def _column(b: Builder, packet: Scalar, column: int) -> Scalar:
 
 
 @cache
-def _test_of(record: RecordTriangle, store_rays: StoreRays | None) -> _Test:
+def _test_of(record: RecordTriangle, store_rays: StoreRays | None, by_index: bool) -> _Test:
     """Return the compiled function that tests a packet against triangles of a node.
 
     store_rays: what `set_up_packet` is made from; here it identifies stored code, too.
@@ -78,7 +80,7 @@ def _test_of(record: RecordTriangle, store_rays: StoreRays | None) -> _Test:
     def write(
         b: Builder, packets: Fields, job: Fields, workspace: Fields, at: Fields, packet: Scalar
     ) -> None:
-        _test(b, record, (packets, job, workspace), at, packet)
+        _test(b, (record, by_index), (packets, job, workspace), at, packet)
 
     @device
     def test(
@@ -96,12 +98,16 @@ def _test_of(record: RecordTriangle, store_rays: StoreRays | None) -> _Test:
 
 def _test(
     b: Builder,
-    record: RecordTriangle,
+    how: tuple[RecordTriangle, bool],
     memory: tuple[Fields, Fields, Fields],
     at: Fields,
     packet: Scalar,
 ) -> None:
-    """Test a packet against the triangles in some slots."""
+    """Test a packet against the triangles in some slots.
+
+    how: what records certain hits, and `PacketHooks.ties_by_index`.
+    """
+    record, by_index = how
     packets, job, workspace = memory
     base, row = b.mul(packet, I64(LANES * WAY_WORDS)), b.mul(at.node, I64(ROW))
     columns = [packets.ways.load(b.add(base, I64(LANES * k)), LANES) for k in range(REACH + 1)]
@@ -121,15 +127,35 @@ def _test(
         left, decide = intersect(word, way, ends, job.rows.cull_back)
         with b.if_then(left.any()):
             found = decide()
+            if by_index:
+                found = _settled(b, job.rows, found, item, state[2])
             new = _decided(b, record, found, _Listed(packets, packet, item), state)
             for register, lanes in zip(state, new, strict=True):
                 register.value = lanes.value
-            changed.value = b.or_(changed.value, (found.hits | found.undecided).mask())
+            changed.value = b.or_(changed.value, (found.hits | found.undecided | found.inside).mask())
     with b.if_then(b.icmp_signed("!=", changed.value, I64(0))):
         for array, place, register in zip(memories, places, state, strict=True):
             array.store(register.lanes, place)
         end = b.add(b.mul(packet, I64(PACKED_WORDS)), I64(STOP))
         workspace.packed_rays.store(state[0].lanes.greatest(), end)
+
+
+def _settled(b: Builder, mesh: Fields, found: TriangleHits, item: Scalar, result: Register) -> TriangleHits:
+    """Decide for rays whose first hit so far is in one plane across an axis with a triangle: by index.
+
+    A ray crosses both at one time, so what is known of the first hit's is true of the other's. (Walls,
+    ceilings and floors lie face to face: of the hits in pictures of a house, float64 got three in ten.)
+    """
+    ties, new = found.undecided & found.inside & (result.lanes > MISS_INDEX), splat(b, item, LANES)
+    settled, left = Register(b, (ties & ~ties).value), Register(b, ties.mask())
+    with while_any(b, left):
+        first = splat(b, b.extract_element(result.value, b.cttz(left.value, I1(1))), LANES)
+        same = ties & result.lanes.equals(first)
+        left.value = b.and_(left.value, b.not_(same.mask()))
+        with b.if_then(share_level(b, mesh, b.sext(item, I64), b.sext(first.lane(0), I64))):
+            result.value = (same & (new < first)).choose(new, result.lanes).value
+            settled.value = (settled.lanes | same).value
+    return found._replace(undecided=found.undecided & ~settled.lanes)
 
 
 def _decided(
@@ -146,8 +172,9 @@ def _decided(
 
 
 def _test_for(kind: type) -> _Test | None:
-    record = STREAM[kind].record_triangle if kind in PACKET else None
-    return _test_of(record, PACKET[kind].store_rays) if record else None
+    packet = PACKET.get(kind)
+    record = STREAM[kind].record_triangle if packet else None
+    return _test_of(record, packet.store_rays, packet.ties_by_index) if record and packet else None
 
 
 intersect_node_triangles: _Test = declare("intersect_node_triangles", _test_for)

@@ -144,6 +144,8 @@ class PacketHooks(NamedTuple, Generic[R]):
     """Return whether there is room for the results of so many rays in packets."""
     make_room: Callable[[R, PacketRecorder, Job, Workspace, int], None] = has_room_for_all
     """Make room for what `intersect_box` stores of so many packets with a box."""
+    ties_by_index: bool = False
+    """whether the result is the first hit, by index among those at one time"""
     store_rays: StoreRays | None = None
     """Vector code: store the rays of a packet in float64, for its hits."""
 

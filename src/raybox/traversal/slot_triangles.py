@@ -239,7 +239,7 @@ def _record_hits(
         low, high = (splat(b, b.extract_element(x.value, slot), 1) for x in (found.low, found.high))
         open_still = low <= state.stop.lanes  # not where the ray has ended
         hits = open_still & (high < state.before.lanes)
-        one = TriangleHits(hits, open_still & ~hits, low, high)
+        one = TriangleHits(hits, open_still & ~hits, low, high, open_still)
         left.value = b.or_(left.value, b.shl(one.undecided.to(I64).lane(0), slot))
         with b.if_then(hits.any()):
             state.record(record, one, b.not_(job.tree.nodes.get(b.add(children, slot))), recorder)

@@ -348,4 +348,5 @@ HOOKS = PacketHooks(
     write_packets=_write_packets,
     write_misses=write_misses,
     make_room=_make_room,
+    ties_by_index=True,
 )
