@@ -5,9 +5,10 @@ bound, and the line hits the triangle; two of different signs beyond it, and the
 `raybox.primitives.triangle_slots` computes them and proves the bounds.
 
 **Range.** A packed ray begins and ends in float32, by `off` at most before and after its range, in all
-(`raybox.traversal.slab_coefficients`). So a time above `off` is after t_min, and one below `before`, the end
-less `off`, is before t_max. A time below 0 or above `stop` is out of the range, or later than a hit so far.
-NaN, of what divides 0 by 0, fails each comparison that would make a pair certain.
+(`raybox.traversal.slab_coefficients`). So a time above `off` is after t_min. One below `before`, the end of
+the range less `off`, is before t_max: also where the packed ray ends sooner, with the scene. A time below 0
+or above `stop` is out of the range, or later than a hit so far. NaN, of what divides 0 by 0, fails each
+comparison that would make a pair certain.
 """
 
 from collections.abc import Callable
