@@ -161,10 +161,7 @@ _WIDE = 2.0**20  # the bounds of scenes that have packets
 def set_up_packet(
     b: Builder, job: Fields, workspace: Fields, recorder: Fields, form: Fields, at: list[Scalar]
 ) -> Scalar:
-    """Make a packet of the rays of a tile; return their octant, NO_OCTANT or UNFIT.
-
-    at: the tile's first ray, and the number of the packet.
-    """
+    """Make a packet of the rays of a tile; return their octant, NO_OCTANT or UNFIT."""
     first, packet = at
     given = _load_tile(b, job, rows_of(b, first, form.stride))
     octant = Register(b, I64(UNFIT))

@@ -103,10 +103,7 @@ def _test(
     at: Fields,
     packet: Scalar,
 ) -> None:
-    """Test a packet against the triangles in some slots.
-
-    how: what records certain hits, and `PacketHooks.ties_by_index`.
-    """
+    """Test a packet against the triangles in some slots. how: `record_triangle`, `ties_by_index`."""
     record, by_index = how
     packets, job, workspace = memory
     base, row = b.mul(packet, I64(LANES * WAY_WORDS)), b.mul(at.node, I64(ROW))
