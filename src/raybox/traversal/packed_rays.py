@@ -68,22 +68,22 @@ def pack_rays(clipped: ClippedRays) -> PackedRays:
     c = [(-(at * slope.to(F64))).to(F32) for at, slope in zip(places, clipped.inverse, strict=True)]
     x = [place.to(F32) for place in places]
     rough = largest(clipped.place) * _ROUND + _LEAST
-    room = lesser(clipped.last * _MORE, clipped.last * _LESS) - clipped.start
-    slack = pack_slack(rough, _ends_off(clipped, length, room))
-    before = room * _LESS - range_error(slack)
+    range_end = lesser(clipped.last * _MORE, clipped.last * _LESS) - clipped.start
+    slack = pack_slack(rough, _ends_off(clipped, length, range_end))
+    before = range_end * _LESS - range_error(slack)
     stop, result = _ends(clipped, length)
     return PackedRays(c, clipped.inverse, slack, stop, before, result, x, clipped.w, rough)
 
 
-def _ends_off(clipped: ClippedRays, length: Lanes, room: Lanes) -> Lanes:
+def _ends_off(clipped: ClippedRays, length: Lanes, range_end: Lanes) -> Lanes:
     """Return by how much times begin before the range and end after it, at most.
 
-    What is before, or after, all boxes does not count: most ranges are wider than the scene. room: from where
-    times begin to the end of the range.
+    What is before, or after, all boxes does not count: most ranges are wider than the scene. range_end: in
+    times of the packed ray, rounded down.
     """
     none = constant(length.b, F32, length.count, 0.0)
     first = greater(clipped.first * _MORE, clipped.first * _LESS)
-    return greater(first - clipped.start, none) + greater(length - room, none)
+    return greater(first - clipped.start, none) + greater(length - range_end, none)
 
 
 def _ends(clipped: ClippedRays, length: Lanes) -> tuple[Lanes, Lanes]:

@@ -1,8 +1,8 @@
 """Packets at the triangles of a node: sixteen rays at a time, by `raybox.primitives.triangle_slots`.
 
-A ray keeps, beside the stop of its packed ray, a second time: certain hits earlier than it come before the
-first hit so far, or before the end of the ray's range. What is neither a certain hit nor a certain miss is
-kept as undecided boxes are (`raybox.traversal.packet_batches`): float64 decides later.
+A ray has two times: the stop of its packed ray, and one below which certain hits are within its range and
+come before its first hit so far. A triangle that is neither a certain hit nor a certain miss is listed, like
+an undecided box (`raybox.traversal.packet_batches`), and resolved in float64.
 
 A stop is later than the time it stands for by `LATER`: node tests err by less.
 """
@@ -80,7 +80,7 @@ def _test_of(record: RecordTriangle, store_rays: StoreRays | None, by_index: boo
     def write(
         b: Builder, packets: Fields, job: Fields, workspace: Fields, at: Fields, packet: Scalar
     ) -> None:
-        _test(b, (record, by_index), (packets, job, workspace), at, packet)
+        _test(b, record, by_index, (packets, job, workspace), at, packet)
 
     @device
     def test(
@@ -98,13 +98,13 @@ def _test_of(record: RecordTriangle, store_rays: StoreRays | None, by_index: boo
 
 def _test(
     b: Builder,
-    how: tuple[RecordTriangle, bool],
+    record: RecordTriangle,
+    by_index: bool,
     memory: tuple[Fields, Fields, Fields],
     at: Fields,
     packet: Scalar,
 ) -> None:
-    """Test a packet against the triangles in some slots. how: `record_triangle`, `ties_by_index`."""
-    record, by_index = how
+    """Test a packet against the triangles in some slots. by_index: `PacketHooks.ties_by_index`."""
     packets, job, workspace = memory
     base, row = b.mul(packet, I64(LANES * WAY_WORDS)), b.mul(at.node, I64(ROW))
     columns = [packets.ways.load(b.add(base, I64(LANES * k)), LANES) for k in range(REACH + 1)]
@@ -124,12 +124,12 @@ def _test(
         left, decide = intersect(word, way, ends, job.rows.cull_back)
         with b.if_then(left.any()):
             found = decide()
+            changed.value = b.or_(changed.value, (found.hits | found.undecided).mask())
             if by_index:
-                found = _settled(b, job.rows, found, item, state[2])
+                found = _decide_ties(b, job.rows, found, item, state[2])
             new = _decided(b, record, found, _Listed(packets, packet, item), state)
             for register, lanes in zip(state, new, strict=True):
                 register.value = lanes.value
-            changed.value = b.or_(changed.value, (found.hits | found.undecided | found.inside).mask())
     with b.if_then(b.icmp_signed("!=", changed.value, I64(0))):
         for array, place, register in zip(memories, places, state, strict=True):
             array.store(register.lanes, place)
@@ -137,22 +137,24 @@ def _test(
         workspace.packed_rays.store(state[0].lanes.greatest(), end)
 
 
-def _settled(b: Builder, mesh: Fields, found: TriangleHits, item: Scalar, result: Register) -> TriangleHits:
-    """Decide for rays whose first hit so far is in one plane across an axis with a triangle: by index.
+def _decide_ties(
+    b: Builder, mesh: Fields, found: TriangleHits, item: Scalar, result: Register
+) -> TriangleHits:
+    """Decide by index between a triangle and first hits so far in one plane across an axis.
 
-    A ray crosses both at one time, so what is known of the first hit's is true of the other's. (Walls,
+    A ray crosses both at one time, so the bounds of the first hit's time are those of the other's. (Walls,
     ceilings and floors lie face to face: of the hits in pictures of a house, float64 got three in ten.)
     """
     ties, new = found.undecided & found.inside & (result.lanes > MISS_INDEX), splat(b, item, LANES)
-    settled, left = Register(b, (ties & ~ties).value), Register(b, ties.mask())
+    undecided, left = Register(b, found.undecided.value), Register(b, ties.mask())
     with while_any(b, left):
         first = splat(b, b.extract_element(result.value, b.cttz(left.value, I1(1))), LANES)
         same = ties & result.lanes.equals(first)
         left.value = b.and_(left.value, b.not_(same.mask()))
         with b.if_then(share_level(b, mesh, b.sext(item, I64), b.sext(first.lane(0), I64))):
             result.value = (same & (new < first)).choose(new, result.lanes).value
-            settled.value = (settled.lanes | same).value
-    return found._replace(undecided=found.undecided & ~settled.lanes)
+            undecided.value = (undecided.lanes & ~same).value
+    return found._replace(undecided=undecided.lanes)
 
 
 def _decided(

@@ -139,7 +139,7 @@ class PacketHooks(NamedTuple, Generic[R]):
     write_packets: Callable[[R, PacketRecorder, Job, Order, Workspace, PacketGroup], None]
     """Write the results of packets: at least of the rays that hit something."""
     write_misses: Callable[[R, int, int], None]
-    """Write that the rays begin <= k < end hit nothing; what they hit is written later."""
+    """Write that the rays begin <= k < end hit nothing; their hits are written over it later."""
     has_room: Callable[[R, int], bool] = yes
     """Return whether there is room for the results of so many rays in packets."""
     make_room: Callable[[R, PacketRecorder, Job, Workspace, int], None] = has_room_for_all

@@ -220,7 +220,7 @@ def _resolve_tie(b: Builder, packets: Fields, job: Fields, workspace: Fields, k:
 def _write_entries(
     b: Builder, recorder: Fields, packets: Fields, job: Fields, workspace: Fields, group: Fields
 ) -> Scalar:
-    """Write the hits of packets; list those whose times are not known as pairs, and return how many.
+    """Write the hits of packets; return how many pairs with unknown times are listed for `write_hits`.
 
     `pairs.ray` is numbered from the first packet's.
     """
